@@ -1,0 +1,49 @@
+"""Train and judge scikit-learn classifiers whose confidence can be trusted.
+
+Sub-packages and the headline names below are resolved on first use, so that
+``import skcalib`` loads neither torch nor matplotlib.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0.dev0"
+
+_SUBPACKAGES = (
+    "datasets",
+    "difficulty",
+    "embeddings",
+    "losses",
+    "metrics",
+    "nets",
+    "plots",
+    "posthoc",
+    "selection",
+    "utils",
+)
+_HEADLINE = {
+    "CalibratedNetClassifier": "nets",
+    "DifficultyAwareClassifier": "difficulty",
+    "MaxEntropySelector": "selection",
+    "PredictionDepthScorer": "difficulty",
+    "RMDScorer": "difficulty",
+    "RelativeMahalanobisScorer": "difficulty",
+    "SubsetClassifier": "selection",
+    "TemperatureScaling": "posthoc",
+    "expected_calibration_error": "metrics",
+}
+
+__all__ = sorted([*_SUBPACKAGES, *_HEADLINE, "__version__"])
+
+
+def __getattr__(name: str) -> object:
+    if name in _SUBPACKAGES:
+        return import_module(f"{__name__}.{name}")
+    if name in _HEADLINE:
+        value = getattr(import_module(f"{__name__}.{_HEADLINE[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

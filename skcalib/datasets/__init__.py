@@ -1,0 +1,3 @@
+"""Data with known truth."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""How hard is each sample?"""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Losses that train calibrated networks."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Calibration, selective-prediction and out-of-distribution metrics."""
+
+__all__: list[str] = []

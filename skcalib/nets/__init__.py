@@ -1,0 +1,3 @@
+"""Neural networks as scikit-learn classifiers."""
+
+__all__: list[str] = []

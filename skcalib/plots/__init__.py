@@ -1,0 +1,3 @@
+"""Displays of calibration, risk and difficulty."""
+
+__all__: list[str] = []

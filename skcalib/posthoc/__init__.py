@@ -1,0 +1,3 @@
+"""Repair the probabilities of a trained model."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Which samples to train on?"""
+
+__all__: list[str] = []

@@ -1,0 +1,13 @@
+"""Warning categories of the package."""
+
+
+class SkcalibWarning(UserWarning):
+    """Base of every warning that skcalib raises on its own account.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skcalib.utils import SkcalibWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", SkcalibWarning)
+    """

@@ -1,0 +1,175 @@
+"""The house keeps its shape: who imports whom, what imports cost, what public names bring."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import skcalib
+
+ROOT = Path(skcalib.__file__).parent
+REPOSITORY = ROOT.parent
+PACKAGES = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
+
+# Besides utils, which everybody may import. An import inside a function counts too.
+MAY_IMPORT = {
+    "datasets": set(),
+    "difficulty": {"embeddings"},
+    "embeddings": {"difficulty"},
+    "losses": set(),
+    "metrics": set(),
+    "nets": {"difficulty", "losses", "metrics", "selection"},
+    "plots": {"difficulty", "metrics"},
+    "posthoc": {"metrics"},
+    "selection": {"metrics"},
+    "utils": set(),
+}
+TORCH_ROOMS = {"embeddings", "losses", "nets"}
+HEAVY = {"torch", "skorch", "open_clip", "timm", "torchvision", "matplotlib", "pandas"}
+
+
+def _modules():
+    return sorted(ROOT.rglob("*.py"))
+
+
+def _imports(path):
+    """Yield (absolute dotted name, whether it runs when the module is imported)."""
+    tree = ast.parse(path.read_text())
+    package = ["skcalib", *path.relative_to(ROOT).parent.parts]
+    late = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+    }
+    for block in ast.walk(tree):
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            late.update(id(node) for node in ast.walk(block))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, id(node) not in late
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module, id(node) not in late
+            for alias in node.names:
+                yield f"{module}.{alias.name}", id(node) not in late
+
+
+def test_every_package_has_its_import_rule():
+    assert set(PACKAGES) == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_only_what_the_design_allows(path):
+    parts = path.relative_to(ROOT).parts
+    room = parts[0] if len(parts) > 1 else None
+    for name, _ in _imports(path):
+        names = name.split(".")
+        if room is not None and names[0] == "skcalib" and len(names) > 1:
+            target = names[1]
+            allowed = MAY_IMPORT[room] | {room, "utils", "__version__"}
+            assert target not in PACKAGES or target in allowed, f"{path} imports skcalib.{target}"
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_heavy_packages_are_imported_late(path):
+    parts = path.relative_to(ROOT).parts
+    allowed = {"torch", "skorch"} if parts[0] in TORCH_ROOMS else set()
+    for name, at_import in _imports(path):
+        top = name.split(".")[0]
+        assert not (at_import and top in HEAVY - allowed), f"{path} imports {top} at module level"
+
+
+@pytest.mark.parametrize(
+    "package", ["", *(f".{name}" for name in PACKAGES if name not in TORCH_ROOMS)]
+)
+def test_import_loads_nothing_heavy(package):
+    code = f"import sys, skcalib{package}; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert HEAVY.isdisjoint(loaded)
+    if not package:
+        assert not {"numpy", "sklearn", "scipy"} & set(loaded)
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_files_and_functions_stay_small(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            if body:
+                assert body[-1].end_lineno - body[0].lineno + 1 <= 50, node.name
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_modules_are_private(package):
+    for path in (ROOT / package).glob("*.py"):
+        assert path.name.startswith("_") or path.name == "modules.py", path
+
+
+@pytest.mark.parametrize("name", [n for n in skcalib.__all__ if n not in PACKAGES])
+def test_top_level_names_resolve(name):
+    assert getattr(skcalib, name) is not None
+    assert name in dir(skcalib)
+
+
+def test_unknown_top_level_name():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        skcalib.nonsense  # noqa: B018
+
+
+def _public_names():
+    for package in PACKAGES:
+        module = import_module(f"skcalib.{package}")
+        for name in module.__all__:
+            yield pytest.param(package, name, id=f"{package}.{name}")
+
+
+PUBLIC = list(_public_names())
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_is_sorted(package):
+    names = import_module(f"skcalib.{package}").__all__
+    assert names == sorted(set(names))
+
+
+@pytest.mark.parametrize(("package", "name"), PUBLIC)
+def test_public_name_is_told_about(package, name):
+    guide = "\n".join(p.read_text() for p in (REPOSITORY / "docs/user_guide").glob("*.rst"))
+    assert name in guide, f"{name} has no place in the user guide"
+    assert f"`{name}`" in (REPOSITORY / "CHANGELOG.md").read_text(), f"{name}: no changelog line"
+
+
+@pytest.mark.parametrize(("package", "name"), PUBLIC)
+def test_public_docstring_is_complete(package, name):
+    value = getattr(import_module(f"skcalib.{package}"), name)
+    if not callable(value):
+        return
+    doc = inspect.getdoc(value) or ""
+    assert "Examples\n--------" in doc, f"{name} has no example"
+    takes = [p for p in inspect.signature(value).parameters if not p.startswith("_")]
+    if takes and not (inspect.isclass(value) and issubclass(value, Warning)):
+        assert "Parameters\n----------" in doc, f"{name} does not document its parameters"
+    if inspect.isfunction(value):
+        assert "Returns\n-------" in doc, f"{name} does not document what it returns"
+
+
+@pytest.mark.parametrize(("package", "name"), PUBLIC)
+def test_public_signature_is_annotated(package, name):
+    value = getattr(import_module(f"skcalib.{package}"), name)
+    if not inspect.isfunction(value):
+        return
+    signature = inspect.signature(value)
+    missing = [p.name for p in signature.parameters.values() if p.annotation is p.empty]
+    assert not missing, f"{name}: no annotation on {missing}"
+    assert signature.return_annotation is not signature.empty
