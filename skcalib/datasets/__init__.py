@@ -1,3 +1,6 @@
-"""Data with known truth."""
+"""Data with known truth, and label noise."""
 
-__all__: list[str] = []
+from ._label_noise import flip_labels
+from ._predictions import make_predictions
+
+__all__ = ["flip_labels", "make_predictions"]

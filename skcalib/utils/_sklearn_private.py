@@ -8,14 +8,22 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_params,
 )
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_method_params,
+    _check_sample_weight,
+    _estimator_has,
+)
 
 __all__ = [
     "HasMethods",
     "Hidden",
     "Interval",
     "StrOptions",
+    "_check_feature_names_in",
+    "_check_method_params",
     "_check_sample_weight",
+    "_estimator_has",
     "_fit_context",
     "validate_params",
 ]
