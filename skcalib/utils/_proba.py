@@ -1,0 +1,149 @@
+"""Probabilities and logits: type, shape and values.
+
+Probabilities are read in blocks of rows that stay in cache: a block is checked, and whoever
+iterates over :func:`iter_proba_blocks` works on it while it is still there. Nothing is copied.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+RANGE_TOLERANCE = 1e-5
+ROW_SUM_TOLERANCE = 1e-3
+BLOCK_SIZE = 2**18  # elements: one megabyte of float32
+
+
+def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return `values` as an ndarray, without a copy where there is a buffer to share."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} cannot be read as a numpy array: {error}") from error
+
+
+def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    array = as_array(values, name=name)
+    if array.dtype in (np.float16, np.float32, np.float64):
+        return array
+    if array.dtype.kind in "biufO":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
+
+
+def _check_not_empty(array: NDArray[Any], *, name: str) -> None:
+    if array.shape[0] == 0:
+        raise ValueError(f"{name} must have at least one row, got shape {array.shape}.")
+
+
+def as_proba(y_proba: ArrayLike, *, name: str = "y_proba") -> NDArray[Any]:
+    """Check type and shape alone; the values are checked by :func:`iter_proba_blocks`."""
+    proba = as_floats(y_proba, name=name)
+    if proba.ndim not in (1, 2):
+        raise ValueError(
+            f"{name} must have shape (n_samples, n_classes) or (n_samples,), "
+            f"got shape {proba.shape}."
+        )
+    _check_not_empty(proba, name=name)
+    if proba.ndim == 2 and proba.shape[1] < 2:
+        raise ValueError(
+            f"{name} must have a column for every class, at least two, got shape {proba.shape}; "
+            "the probability of the positive class alone goes in as shape (n_samples,)."
+        )
+    return proba
+
+
+def iter_blocks(array: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Yield (rows, block): C-contiguous blocks of rows, float16 widened to float32."""
+    n_rows = array.shape[0]
+    step = max(1, BLOCK_SIZE // (array.shape[1] if array.ndim == 2 else 1))
+    dtype = np.float32 if array.dtype == np.float16 else array.dtype
+    for start in range(0, n_rows, step):
+        rows = slice(start, min(start + step, n_rows))
+        yield rows, np.ascontiguousarray(array[rows], dtype=dtype)
+
+
+def iter_proba_blocks(
+    proba: NDArray[Any], *, name: str = "y_proba"
+) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Yield (rows, block) as :func:`iter_blocks` does, every block checked."""
+    for rows, block in iter_blocks(proba):
+        if not _block_is_valid(block):
+            _explain_block(block, rows.start, name)
+        yield rows, block
+
+
+def _block_is_valid(block: NDArray[Any]) -> bool:
+    # In the dtype of the block, so that 1.00001 rounded to float32 is within the tolerance.
+    lowest, highest = block.dtype.type(-RANGE_TOLERANCE), block.dtype.type(1 + RANGE_TOLERANCE)
+    minimum = block.min()
+    if not minimum >= lowest:
+        return False
+    if block.ndim == 1:
+        return bool(block.max() <= highest)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = block @ np.ones(block.shape[1], dtype=block.dtype)
+    largest = sums.max()
+    if not (largest <= 1 + ROW_SUM_TOLERANCE and sums.min() >= 1 - ROW_SUM_TOLERANCE):
+        return False
+    # Non-negative rows that sum to at most 1 hold nothing above 1: no pass for the maximum.
+    return bool((minimum >= 0 and largest <= highest) or block.max() <= highest)
+
+
+def _explain_block(block: NDArray[Any], start: int, name: str) -> None:
+    """Raise for the first fault of an invalid block."""
+    matrix = block if block.ndim == 2 else block[:, np.newaxis]
+    for fault, sentence in (
+        (np.isnan(matrix), f"{name} must not contain NaN, got NaN"),
+        (matrix < block.dtype.type(-RANGE_TOLERANCE), f"{name} must lie in [0, 1], got {{}}"),
+        (matrix > block.dtype.type(1 + RANGE_TOLERANCE), f"{name} must lie in [0, 1], got {{}}"),
+    ):
+        if fault.any():
+            row, column = np.argwhere(fault)[0]
+            place = f" in row {start + row}" + (f", column {column}" if block.ndim == 2 else "")
+            raise ValueError(sentence.format(float(matrix[row, column])) + place + ".")
+    sums = matrix.sum(axis=1, dtype=np.float64)
+    row = int(np.argmax(np.abs(sums - 1)))
+    raise ValueError(
+        f"The rows of {name} must sum to 1, got a sum of {sums[row]:.6g} in row {start + row}."
+    )
+
+
+def check_values(proba: NDArray[Any], *, name: str = "y_proba") -> None:
+    """Raise unless every probability and every row is valid."""
+    for _ in iter_proba_blocks(proba, name=name):
+        pass
+
+
+def check_proba_matrix(y_proba: ArrayLike, *, name: str = "y_proba") -> NDArray[Any]:
+    """Return class probabilities as an (n, K) array, dtype kept (float16, 32 or 64), no copy."""
+    proba = as_proba(y_proba, name=name)
+    if proba.ndim != 2:
+        raise ValueError(
+            f"{name} must have shape (n_samples, n_classes), got shape {proba.shape}."
+        )
+    check_values(proba, name=name)
+    return proba
+
+
+def check_logits(logits: ArrayLike, *, name: str = "logits") -> NDArray[Any]:
+    """Return finite scores of shape (n, K) or (n,), dtype kept, no copy."""
+    array = as_floats(logits, name=name)
+    if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] < 2):
+        raise ValueError(
+            f"{name} must have shape (n_samples, n_classes) with at least two classes, "
+            f"or (n_samples,), got shape {array.shape}."
+        )
+    _check_not_empty(array, name=name)
+    for rows, block in iter_blocks(array):
+        finite = np.isfinite(block)
+        if not finite.all():
+            place = np.argwhere(~finite)[0]
+            raise ValueError(
+                f"{name} must be finite, got {block[tuple(place)]} in row {rows.start + place[0]}."
+            )
+    return array

@@ -1,0 +1,110 @@
+"""The one validation of (y_true, y_proba, sample_weight, labels, pos_label)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._labels import as_labels, encode_binary, encode_labels
+from ._proba import (
+    as_floats,
+    as_proba,
+    check_logits,
+    check_proba_matrix,
+    check_values,
+    iter_blocks,
+    iter_proba_blocks,
+)
+
+__all__ = [
+    "Predictions",
+    "as_labels",
+    "as_proba",
+    "check_logits",
+    "check_predictions",
+    "check_proba_matrix",
+    "check_same_length",
+    "check_weights",
+    "encode_labels",
+    "iter_blocks",
+    "iter_proba_blocks",
+]
+
+
+class Predictions(NamedTuple):
+    """Validated labels, probabilities and weights of one call.
+
+    ``codes`` is the column of the true class, (n,); where ``proba`` is (n,), 1 means positive.
+    ``weight`` is float64 or None. ``classes`` are the labels in column order, (K,).
+    """
+
+    codes: NDArray[np.intp]
+    proba: NDArray[Any]
+    weight: NDArray[np.float64] | None
+    classes: NDArray[Any]
+
+
+def check_same_length(**arrays: NDArray[Any] | None) -> None:
+    """Raise unless all arrays, given by the names of the arguments, have as many rows."""
+    lengths = {name: len(array) for name, array in arrays.items() if array is not None}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(
+            f"{' and '.join(lengths)} must have the same number of rows, "
+            f"got {' and '.join(map(str, lengths.values()))}."
+        )
+
+
+def check_weights(
+    sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight"
+) -> NDArray[np.float64] | None:
+    """Return weights as float64 of shape (n,), or None: non-negative, finite, not all zero."""
+    if sample_weight is None:
+        return None
+    weight = as_floats(sample_weight, name=name).astype(np.float64, copy=False)
+    if weight.ndim != 1 or weight.shape[0] != n_samples:
+        raise ValueError(f"{name} must have shape ({n_samples},), got shape {weight.shape}.")
+    fault = ~(np.isfinite(weight) & (weight >= 0))
+    if fault.any():
+        row = int(np.argmax(fault))
+        raise ValueError(
+            f"{name} must be finite and not negative, got {float(weight[row])} in row {row}."
+        )
+    if not weight.any():
+        raise ValueError(f"{name} must not be zero everywhere.")
+    return weight
+
+
+def check_predictions(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    defer_values: bool = False,
+) -> Predictions:
+    """Validate one call of a metric.
+
+    `labels` names the columns of `y_proba`, in order. Without it, integers in 0..K-1 are taken
+    as columns, and other labels are sorted. `pos_label` is for `y_proba` of shape (n,) alone;
+    without it the positive class is the second of `labels`, or 1 among {0, 1} or {-1, 1}.
+    With `defer_values`, the caller reads the probabilities through
+    :func:`iter_proba_blocks`, which checks them on the way.
+    """
+    proba = as_proba(y_proba)
+    y = as_labels(y_true, name="y_true")
+    check_same_length(y_true=y, y_proba=proba)
+    weight = check_weights(sample_weight, len(y))
+    known = None if labels is None else as_labels(labels, name="labels")
+    if proba.ndim == 1:
+        codes, classes = encode_binary(y, labels=known, pos_label=pos_label)
+    elif pos_label is not None:
+        raise ValueError(
+            "pos_label is for y_proba of shape (n_samples,), the probability of the positive "
+            f"class, got pos_label={pos_label!r} with y_proba of shape {proba.shape}."
+        )
+    else:
+        codes, classes = encode_labels(y, labels=known, n_classes=proba.shape[1])
+    if not defer_values:
+        check_values(proba)
+    return Predictions(codes, proba, weight, classes)
