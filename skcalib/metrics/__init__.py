@@ -1,3 +1,5 @@
 """Calibration, selective-prediction and out-of-distribution metrics."""
 
-__all__: list[str] = []
+from ._uncertainty import confidence_score, predictive_entropy, probability_margin
+
+__all__ = ["confidence_score", "predictive_entropy", "probability_margin"]
