@@ -1,3 +1,5 @@
 """Features of pre-trained models as scikit-learn transformers."""
 
-__all__: list[str] = []
+from ._layers import LayerEmbedder
+
+__all__ = ["LayerEmbedder"]
