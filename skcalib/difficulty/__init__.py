@@ -1,3 +1,35 @@
 """How hard is each sample?"""
 
-__all__: list[str] = []
+from ._dynamics import (
+    area_under_margin,
+    confidence_variability,
+    correctness,
+    el2n,
+    forgetting_events,
+    iteration_learned,
+)
+from ._ensemble import (
+    consensus_class,
+    consensus_consistency,
+    consistency_score,
+    prediction_entropy,
+)
+from ._margins import output_margin
+from ._prediction_depth import prediction_depth
+from ._quadrant import difficulty_quadrant
+
+__all__ = [
+    "area_under_margin",
+    "confidence_variability",
+    "consensus_class",
+    "consensus_consistency",
+    "consistency_score",
+    "correctness",
+    "difficulty_quadrant",
+    "el2n",
+    "forgetting_events",
+    "iteration_learned",
+    "output_margin",
+    "prediction_depth",
+    "prediction_entropy",
+]

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from skcalib.difficulty import difficulty_quadrant
+
+
+def test_corners():
+    forms = difficulty_quadrant([0, 0, 10, 10], [0, 10, 0, 10])
+    expected = ["easy", "looks_like_other_class", "ambiguous_without_label", "ambiguous"]
+    assert forms.tolist() == expected
+
+
+def test_equals_the_rule_written_out():
+    rng = np.random.default_rng(0)
+    held_out, trained = rng.uniform(1, 7, 50), rng.uniform(0, 9, 50)
+    for threshold in (None, 4.5):
+        cut = threshold
+        if cut is None:
+            everything = [*held_out, *trained]
+            cut = (min(everything) + max(everything)) / 2
+        names = {
+            (False, False): "easy",
+            (False, True): "looks_like_other_class",
+            (True, False): "ambiguous_without_label",
+            (True, True): "ambiguous",
+        }
+        expected = [names[bool(h > cut), bool(t > cut)] for h, t in zip(held_out, trained)]
+        assert difficulty_quadrant(held_out, trained, threshold=threshold).tolist() == expected
+
+
+def test_missing_depth_is_undefined_and_moves_nothing():
+    forms = difficulty_quadrant([0.0, np.nan, 8.0], [0.0, 100.0, np.nan], threshold=4)
+    assert forms.tolist() == ["easy", "undefined", "undefined"]
+    assert difficulty_quadrant([np.nan], [np.nan]).tolist() == ["undefined"]
+
+
+def test_equal_depths_are_easy():
+    assert difficulty_quadrant([3, 3], [3, 3]).tolist() == ["easy", "easy"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([0, 1], [0]), {}, "must have the same length, got 2 and 1"),
+        (([[0]], [0]), {}, "depth_held_out must hold one number a row"),
+        (([0], ["a"]), {}, "depth_trained must hold one number a row"),
+        (([-1], [0]), {}, "depth_held_out must be non-negative"),
+        (([0], [np.inf]), {}, "depth_trained must be non-negative and finite"),
+        (([0], [0]), {"threshold": np.nan}, "threshold must be a finite number, got nan"),
+    ],
+)
+def test_bad_input(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        difficulty_quadrant(*arguments, **options)
