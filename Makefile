@@ -48,7 +48,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -b html -W --keep-going -j auto docs docs/_build/html
 
 bench: $(VENV)/.test
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
 
 clean:
 	rm -rf docs/_build docs/api docs/auto_examples demo_output .pytest_cache .mypy_cache .ruff_cache

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state, column_or_1d
 
+from ..utils._classes import check_several_classes
 from ..utils._sklearn_private import Interval, validate_params
 
 
@@ -56,8 +57,7 @@ def flip_labels(
     (['a', 'b', 'b', 'c'], [False, False, True, True])
     """
     classes, codes = np.unique(column_or_1d(y), return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"y must have at least two classes to flip labels; got {len(classes)}.")
+    check_several_classes(classes)
     rng = check_random_state(random_state)
     rows = rng.choice(len(codes), size=int(fraction * len(codes) + 0.5), replace=False)
     codes[rows] = (codes[rows] + rng.randint(1, len(classes), size=len(rows))) % len(classes)

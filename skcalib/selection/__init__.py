@@ -1,3 +1,6 @@
 """Which samples to train on?"""
 
-__all__: list[str] = []
+from ._max_entropy import MaxEntropySelector
+from ._subset_classifier import SubsetClassifier
+
+__all__ = ["MaxEntropySelector", "SubsetClassifier"]

@@ -30,7 +30,7 @@ def test_input_is_left_alone_and_seed_repeats():
 @pytest.mark.parametrize(
     ("labels", "fraction", "message"),
     [
-        (["a", "a"], 0.5, "at least two classes to flip labels; got 1"),
+        (["a", "a"], 0.5, "y must hold at least two classes, got one class: 'a'"),
         (["a", "b"], 1.5, "'fraction' parameter"),
         ([["a", "b"], ["a", "b"]], 0.5, "1d array"),
     ],

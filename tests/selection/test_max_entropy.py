@@ -1,0 +1,177 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from skcalib.selection import MaxEntropySelector
+
+X, y = load_iris(return_X_y=True)
+
+
+def dirichlet(n, n_classes=4, seed=0):
+    return np.random.RandomState(seed).dirichlet(np.full(n_classes, 0.5), size=n)
+
+
+def naive_scores(proba, criterion):
+    scores = []
+    for row in proba:
+        top, second = sorted(row)[-1], sorted(row)[-2]
+        if criterion == "entropy":
+            scores.append(-sum(p * np.log(p) for p in row if p > 0))
+        elif criterion == "margin":
+            scores.append(second - top)
+        else:
+            scores.append(1 - top)
+    return np.array(scores)
+
+
+@pytest.mark.parametrize("criterion", ["entropy", "margin", "least_confidence"])
+def test_scores_and_choice_follow_the_definition(criterion):
+    proba = dirichlet(57)
+    selector = MaxEntropySelector(fraction=0.3, criterion=criterion).fit(proba)
+    scores = naive_scores(proba, criterion)
+    np.testing.assert_allclose(selector.transform(proba).ravel(), scores, rtol=1e-10)
+    order = sorted(range(57), key=lambda i: (-scores[i], i))
+    np.testing.assert_array_equal(selector.get_support(indices=True), sorted(order[:17]))
+
+
+@given(
+    values=st.lists(st.integers(1, 5), min_size=1, max_size=40),
+    fraction=st.floats(0.01, 1.0),
+)
+def test_ties_are_broken_by_row_order(values, fraction):
+    confidence = 0.5 + np.array(values) / 10
+    proba = np.column_stack([confidence, 1 - confidence])
+    mask = MaxEntropySelector(fraction=fraction).fit(proba).get_support()
+    count = max(1, int(fraction * len(values) + 0.5))
+    expected = sorted(sorted(range(len(values)), key=lambda i: (values[i], i))[:count])
+    np.testing.assert_array_equal(np.flatnonzero(mask), expected)
+
+
+def test_n_samples_takes_the_place_of_fraction():
+    assert MaxEntropySelector(n_samples=7).fit(dirichlet(20)).get_support().sum() == 7
+
+
+def test_fraction_one_keeps_all():
+    assert MaxEntropySelector(fraction=1.0).fit(dirichlet(20)).get_support().all()
+
+
+def test_estimator_is_fitted_as_a_clone():
+    model = GaussianNB()
+    selector = MaxEntropySelector(model, fraction=0.2).fit(X, y)
+    assert not hasattr(model, "classes_")
+    np.testing.assert_allclose(
+        selector.scores_, naive_scores(clone(model).fit(X, y).predict_proba(X), "entropy")
+    )
+
+
+def test_frozen_estimator_is_used_as_it_is():
+    model = GaussianNB().fit(X[::2], y[::2])
+    selector = MaxEntropySelector(FrozenEstimator(model)).fit(X, y)
+    np.testing.assert_allclose(
+        selector.scores_, naive_scores(model.predict_proba(X), "entropy"), atol=1e-12
+    )
+
+
+def test_fit_params_reach_the_estimator():
+    weight = np.random.RandomState(0).uniform(size=len(y))
+    selector = MaxEntropySelector(GaussianNB()).fit(X, y, sample_weight=weight)
+    expected = GaussianNB().fit(X, y, sample_weight=weight).predict_proba(X)
+    np.testing.assert_allclose(selector.scores_, naive_scores(expected, "entropy"), atol=1e-12)
+
+
+def test_random_is_repeatable_and_uniform_in_the_rows():
+    proba = dirichlet(50)
+    first = MaxEntropySelector(criterion="random", random_state=3).fit(proba)
+    again = MaxEntropySelector(criterion="random", random_state=3).fit(proba)
+    other = MaxEntropySelector(criterion="random", random_state=4).fit(proba)
+    np.testing.assert_array_equal(first.support_, again.support_)
+    assert (first.support_ != other.support_).any()
+    assert first.support_.sum() == 15
+
+
+def test_select_returns_the_same_rows_of_every_array():
+    frame = pd.DataFrame(dirichlet(10), columns=list("abcd"))
+    labels = np.array(list("zyxwvutsrq"))
+    selector = MaxEntropySelector(n_samples=3).fit(frame)
+    rows = selector.get_support(indices=True)
+    chosen, chosen_labels, chosen_list = selector.select(frame, labels, list(range(10)))
+    pd.testing.assert_frame_equal(chosen, frame.iloc[rows])
+    np.testing.assert_array_equal(chosen_labels, labels[rows])
+    assert chosen_list == rows.tolist()
+    pd.testing.assert_frame_equal(selector.select(frame), frame.iloc[rows])
+
+
+def test_select_scores_new_rows():
+    selector = MaxEntropySelector(n_samples=1).fit(dirichlet(10))
+    new = np.array([[1, 0, 0, 0], [0.25] * 4, [0.7, 0.3, 0, 0]])
+    np.testing.assert_array_equal(selector.select(new), new[[1]])
+
+
+def test_pandas_output_and_names():
+    frame = pd.DataFrame(dirichlet(10), columns=list("abcd"))
+    selector = MaxEntropySelector().set_output(transform="pandas").fit(frame)
+    out = selector.transform(frame)
+    assert list(out.columns) == ["entropy"]
+    assert list(selector.feature_names_in_) == list("abcd")
+
+
+def test_pickle():
+    proba = dirichlet(10)
+    selector = pickle.loads(pickle.dumps(MaxEntropySelector().fit(proba)))
+    np.testing.assert_array_equal(selector.transform(proba).ravel(), selector.scores_)
+
+
+@pytest.mark.parametrize(
+    ("params", "proba", "message"),
+    [
+        ({"fraction": 0}, dirichlet(5), "'fraction' parameter .* must be a float in the range"),
+        ({"fraction": 1.5}, dirichlet(5), "'fraction' parameter .* must be a float in the range"),
+        ({"n_samples": 0}, dirichlet(5), "'n_samples' parameter .* must be an int in the range"),
+        ({"n_samples": 6}, dirichlet(5), "n_samples must be at most the number of rows, 5; got 6"),
+        ({"criterion": "best"}, dirichlet(5), "'criterion' parameter .* must be a str among"),
+        ({}, dirichlet(5) * 2, r"y_proba.*\[0, 1\]"),
+        ({}, dirichlet(5)[:, :3], "y_proba.*sum to 1"),
+        ({}, np.where(np.eye(4, dtype=bool), np.nan, 0.25), "y_proba.*NaN"),
+    ],
+)
+def test_bad_input(params, proba, message):
+    with pytest.raises(ValueError, match=message):
+        MaxEntropySelector(**params).fit(proba)
+
+
+def test_fit_params_without_an_estimator():
+    with pytest.raises(ValueError, match="estimator=None has no use for them"):
+        MaxEntropySelector().fit(dirichlet(5), sample_weight=np.ones(5))
+
+
+def test_select_arrays_of_other_length():
+    selector = MaxEntropySelector().fit(dirichlet(5))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        selector.select(dirichlet(5), [1, 2])
+
+
+def test_estimator_without_probabilities():
+    from sklearn.svm import LinearSVC
+
+    with pytest.raises(ValueError, match="'predict_proba'"):
+        MaxEntropySelector(LinearSVC()).fit(X, y)
+
+
+def test_one_class():
+    with pytest.raises(ValueError, match="at least two classes, got one class"):
+        MaxEntropySelector(GaussianNB()).fit(X, np.zeros(150))
+
+
+def test_logistic_regression_sees_hard_rows_between_classes():
+    selector = MaxEntropySelector(LogisticRegression(max_iter=500), fraction=0.3).fit(X, y)
+    # Setosa is linearly separable from the others: none of it is informative.
+    assert (y[selector.support_] > 0).all()
