@@ -1,3 +1,5 @@
 """Repair the probabilities of a trained model."""
 
-__all__: list[str] = []
+from ._temperature import TemperatureScaling
+
+__all__ = ["TemperatureScaling"]

@@ -1,0 +1,159 @@
+"""Temperature scaling: one number that makes a model as sure as it should be."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+
+from ..metrics import expected_calibration_error
+from ..metrics._rows import row_max, row_sum
+from ..utils._sklearn_private import Interval, StrOptions
+from ._base import PostHocCalibrator
+from ._temperature_search import minimize_log_loss
+
+# The grid of Mukhoti et al. (2020).
+_GRID = np.arange(1, 101) / 10
+
+
+class TemperatureScaling(PostHocCalibrator):
+    """Divide the logits of a model by one temperature, fitted on held-out rows.
+
+    The probabilities are ``softmax(logits / T)``. T > 1 makes an over-confident model less sure,
+    T < 1 an under-confident one surer; the predicted class never changes.
+
+    Parameters
+    ----------
+    criterion : {"nll", "ece"}, default="nll"
+        What the temperature minimises on the rows given to `fit`. "nll" is the log-loss, which is
+        convex in 1 / T and solved to the precision of the data. "ece" takes the temperature of
+        least expected calibration error (top label, `n_bins` equal-width bins) from `grid`; of
+        several equally good ones the one nearest to 1.
+    input : {"logits", "proba"}, default="logits"
+        What X holds. Probabilities turn into logits by their logarithm; those below 1e-12 count
+        as 1e-12.
+    bounds : tuple of two floats, default=(1e-3, 1e3)
+        Smallest and largest temperature that "nll" may return. Where every row is predicted right
+        the log-loss falls all the way to T = 0 and the lower bound is returned; where the logits
+        say nothing about the labels, or the opposite of the truth, the upper one.
+    grid : array-like of shape (n_temperatures,), default=None
+        Temperatures that "ece" tries; None means 0.1, 0.2, ..., 10.
+    n_bins : int, default=15
+        Number of bins of the calibration error that "ece" minimises.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means the sorted labels of `y`; give it where a class may
+        have no row in `y`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of X, where they are all strings.
+
+    See Also
+    --------
+    sklearn.calibration.CalibratedClassifierCV : Calibrates an estimator by cross-validation.
+
+    Notes
+    -----
+    For two classes X may be the one logit of the second class (shape ``(n_samples,)`` or
+    ``(n_samples, 1)``): its probability is ``expit(X / T)``. X of float32 or float64 is worked on
+    in its own precision and summed in float64, so that both give the same temperature.
+
+    References
+    ----------
+    .. [1] Guo et al., On Calibration of Modern Neural Networks, ICML 2017.
+    .. [2] Mukhoti et al., Calibrating Deep Neural Networks using Focal Loss, NeurIPS 2020 (the
+       search by ECE).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import TemperatureScaling
+    >>> logits = np.array([[6.0, 0.0], [5.0, 0.0], [0.0, 4.0], [7.0, 0.0]])
+    >>> y = ["cat", "cat", "dog", "dog"]
+    >>> scaling = TemperatureScaling().fit(logits, y)
+    >>> round(scaling.temperature_, 3)
+    7.477
+    >>> scaling.predict_proba([[6.0, 0.0]]).round(3)
+    array([[0.691, 0.309]])
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **PostHocCalibrator._parameter_constraints,
+        "criterion": [StrOptions({"nll", "ece"})],
+        "bounds": [tuple, list],
+        "grid": ["array-like", None],
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    temperature_: float
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "nll",
+        input: str = "logits",
+        bounds: tuple[float, float] = (1e-3, 1e3),
+        grid: ArrayLike | None = None,
+        n_bins: int = 15,
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.input = input
+        self.bounds = bounds
+        self.grid = grid
+        self.n_bins = n_bins
+        self.classes = classes
+
+    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        logits = self._logits(scores)
+        if self.criterion == "nll":
+            bounds = _check_bounds(self.bounds)
+            self.temperature_ = minimize_log_loss(logits, y, sample_weight, bounds)
+        else:
+            grid = _GRID if self.grid is None else _check_grid(self.grid)
+            self.temperature_ = _least_calibration_error(
+                logits, y, sample_weight, grid, self.n_bins
+            )
+
+    def _predict_proba(self, scores: NDArray) -> NDArray:
+        logits = self._logits(scores)
+        return softmax(logits / logits.dtype.type(self.temperature_), axis=1)
+
+
+def _least_calibration_error(
+    logits: NDArray, y: NDArray, sample_weight: NDArray | None, grid: NDArray, n_bins: int
+) -> float:
+    # The top label is the same at every temperature: what changes is how sure it is.
+    correct = logits.argmax(axis=1) == y
+    below_top = logits - row_max(logits)[:, None]
+    least, best = np.inf, 1.0
+    for temperature in sorted(grid, key=lambda t: abs(np.log(t))):
+        confidence = 1 / row_sum(np.exp(below_top / below_top.dtype.type(temperature)))
+        error = expected_calibration_error(
+            correct, confidence, n_bins=n_bins, sample_weight=sample_weight
+        )
+        if error < least:
+            least, best = error, float(temperature)
+    return best
+
+
+def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
+    numbers = np.asarray(bounds, dtype=np.float64)
+    if numbers.shape != (2,) or not 0 < numbers[0] <= numbers[1] < np.inf:
+        raise ValueError(f"bounds must be two numbers with 0 < low <= high < inf; got {bounds!r}.")
+    return float(numbers[0]), float(numbers[1])
+
+
+def _check_grid(grid: ArrayLike) -> NDArray:
+    numbers = np.asarray(grid, dtype=np.float64)
+    if numbers.ndim != 1 or not numbers.size or not np.all((numbers > 0) & (numbers < np.inf)):
+        raise ValueError(f"grid must be a list of positive, finite temperatures; got {grid!r}.")
+    return numbers

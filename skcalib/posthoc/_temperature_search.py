@@ -1,0 +1,107 @@
+"""The temperature of least log-loss: a safeguarded Newton search in one dimension."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..metrics._rows import row_max, row_sum
+from ..utils._validation import iter_blocks
+
+_SAMPLE_ROWS = 4096
+_MAX_ITERATIONS = 200
+# Newton's error after a step is of the order of the square of that step.
+_RELATIVE_STEP = 1e-6
+
+
+def minimize_log_loss(
+    logits: NDArray, y: NDArray, sample_weight: NDArray | None, bounds: tuple[float, float]
+) -> float:
+    """Return the T in `bounds` that minimises the mean log-loss of softmax(logits / T).
+
+    The log-loss is convex in 1 / T, where Newton's steps are taken; a strided sample of the rows
+    finds their start, so that the full data are passed over two or three times.
+    """
+    limit = _limit_temperature(logits, y, sample_weight, bounds)
+    if limit is not None:
+        return limit
+    beta_bounds = (1 / bounds[1], 1 / bounds[0])
+    start = float(np.clip(1.0, *beta_bounds))
+    stride = len(logits) // _SAMPLE_ROWS
+    if stride > 3:
+        weight = None if sample_weight is None else sample_weight[::stride]
+        start = _root(logits[::stride], y[::stride], weight, beta_bounds, start)
+    return float(np.clip(1 / _root(logits, y, sample_weight, beta_bounds, start), *bounds))
+
+
+def slope_and_curvature(
+    logits: NDArray, y: NDArray, sample_weight: NDArray | None, beta: float
+) -> tuple[float, float]:
+    """Return the first two derivatives in `beta` of the total log-loss of softmax(beta z).
+
+    With p = softmax(beta z) they are E_p[z] - z_y and Var_p[z]. The rows are worked on in their
+    own precision and summed in float64.
+    """
+    slope = curvature = 0.0
+    for rows, block in iter_blocks(logits):
+        z, label = _below_top(block, y[rows])
+        terms = np.exp(z * z.dtype.type(beta))
+        total = row_sum(terms).astype(np.float64)
+        terms *= z
+        mean = row_sum(terms) / total
+        terms *= z
+        variance = row_sum(terms) / total - mean * mean
+        weight = np.ones(len(z)) if sample_weight is None else sample_weight[rows]
+        slope += float(weight @ (mean - label))
+        curvature += float(weight @ variance)
+    return slope, curvature
+
+
+def _below_top(block: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the logits less the largest of their row, and of these the label's."""
+    z = block - row_max(block)[:, None]
+    return z, z[np.arange(len(z)), y].astype(np.float64)
+
+
+def _limit_temperature(
+    logits: NDArray, y: NDArray, sample_weight: NDArray | None, bounds: tuple[float, float]
+) -> float | None:
+    """Return the temperature where the log-loss has no minimum inside (0, inf), else None."""
+    at_zero = at_infinity = spread = 0.0
+    for rows, block in iter_blocks(logits):
+        z, label = _below_top(block, y[rows])
+        weight = np.ones(len(z)) if sample_weight is None else sample_weight[rows]
+        at_zero += float(weight @ (z.mean(axis=1, dtype=np.float64) - label))
+        at_infinity += float(weight @ -label)
+        spread += float(weight @ -z.min(axis=1).astype(np.float64))
+    if spread == 0:
+        return float(np.clip(1.0, *bounds))
+    if at_infinity == 0:
+        return bounds[0]
+    return bounds[1] if at_zero >= 0 else None
+
+
+def _root(
+    logits: NDArray,
+    y: NDArray,
+    sample_weight: NDArray | None,
+    bounds: tuple[float, float],
+    beta: float,
+) -> float:
+    """Return where the slope changes sign, or the bound beyond which it does."""
+    low, high = bounds
+    seen = set()
+    for _ in range(_MAX_ITERATIONS):
+        seen.add(beta)
+        slope, curvature = slope_and_curvature(logits, y, sample_weight, beta)
+        low, high = (beta, high) if slope < 0 else (low, beta)
+        if slope == 0 or low == high:
+            break
+        step = -slope / curvature if curvature > 0 else np.copysign(np.inf, -slope)
+        if abs(step) <= _RELATIVE_STEP * beta:
+            return float(np.clip(beta + step, low, high))
+        if low < beta + step < high:
+            beta += step
+            continue
+        # The step leaves the bracket: look at its end once, then halve it on a log scale.
+        end = high if step > 0 else low
+        beta = end if end not in seen else float(np.sqrt(low * high))
+    return beta
