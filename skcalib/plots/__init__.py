@@ -1,3 +1,5 @@
 """Displays of calibration, risk and difficulty."""
 
-__all__: list[str] = []
+from ._reliability import ReliabilityDisplay
+
+__all__ = ["ReliabilityDisplay"]

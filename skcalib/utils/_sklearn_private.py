@@ -1,6 +1,7 @@
 """Every private scikit-learn name in use: a release that moves one breaks this file alone."""
 
 from sklearn.base import _fit_context
+from sklearn.metrics._scorer import _Scorer
 from sklearn.utils._param_validation import (
     HasMethods,
     Hidden,
@@ -20,6 +21,7 @@ __all__ = [
     "Hidden",
     "Interval",
     "StrOptions",
+    "_Scorer",
     "_check_feature_names_in",
     "_check_method_params",
     "_check_sample_weight",

@@ -1,0 +1,188 @@
+"""Calibration of data that arrives in pieces: sums over bins that add up."""
+
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..utils._sklearn_private import Interval, StrOptions, validate_params
+from ..utils._validation import Predictions, check_predictions
+from ._binning import bin_sums, gap_norm, uniform_edges
+from ._outcomes import iter_outcomes
+
+
+class ReliabilityCurve(NamedTuple):
+    """Accuracy against confidence in every bin; NaN where a bin is empty."""
+
+    prob_true: NDArray[np.float64]
+    prob_pred: NDArray[np.float64]
+    bin_weight: NDArray[np.float64]
+    edges: NDArray[np.float64]
+
+
+class CalibrationAccumulator:
+    """Calibration error of data that does not fit in memory, or that lies on several machines.
+
+    The state is three sums for every bin, whatever the number of rows. Accumulators of parts
+    of the data add up to the accumulator of the whole:
+    :func:`expected_calibration_error` with ``strategy="uniform"`` is one update and its result.
+
+    Bins of equal mass depend on all rows at once, so no stream can build them exactly. Give
+    `edges` instead, for instance those of a :func:`reliability_curve` of a first part.
+
+    Parameters
+    ----------
+    n_bins : int, default=15
+        Number of bins of equal width, at least 1. Not used where `edges` is given.
+    norm : {"l1", "l2", "max"}, default="l1"
+        How the gaps of the bins are combined, see :func:`expected_calibration_error`.
+    edges : array-like of shape (n_edges,), default=None
+        Edges of the bins, increasing from 0 to 1.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, in order. Needed where an update may lack a class
+        and the labels are not the integers 0 to n_classes - 1.
+    pos_label : int, bool or str, default=None
+        The positive class where `y_proba` has shape (n_samples,).
+
+    Attributes
+    ----------
+    edges_ : ndarray of shape (n_edges,)
+        Edges of the bins in use.
+    sums_ : ndarray of shape (3, n_edges - 1)
+        Weight, weighted confidence and weighted hits of every bin.
+
+    See Also
+    --------
+    expected_calibration_error : The same for arrays in memory.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import CalibrationAccumulator
+    >>> first = CalibrationAccumulator(n_bins=5).update([0, 1], [0.1, 0.7])
+    >>> second = CalibrationAccumulator(n_bins=5).update([1, 1], [0.7, 0.9])
+    >>> round((first + second).result(), 3)
+    0.2
+    """
+
+    @validate_params(
+        {
+            "n_bins": [Interval(Integral, 1, None, closed="left")],
+            "norm": [StrOptions({"l1", "l2", "max"})],
+        },
+        prefer_skip_nested_validation=True,
+    )
+    def __init__(
+        self,
+        n_bins: int = 15,
+        *,
+        norm: str = "l1",
+        edges: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+    ) -> None:
+        self.norm = norm
+        self.labels = labels
+        self.pos_label = pos_label
+        self.edges_ = uniform_edges(n_bins) if edges is None else _check_edges(edges)
+        self.sums_ = np.zeros((3, len(self.edges_) - 1))
+
+    def update(
+        self, y_true: ArrayLike, y_proba: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Add rows.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels.
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Probabilities of the classes, or of the positive class.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : CalibrationAccumulator
+            The accumulator itself.
+        """
+        return self._add(
+            check_predictions(
+                y_true,
+                y_proba,
+                sample_weight=sample_weight,
+                labels=self.labels,
+                pos_label=self.pos_label,
+                defer_values=True,
+            )
+        )
+
+    def _add(self, predictions: Predictions) -> Self:
+        # Summed aside: a fault in a later block must not leave half an update behind.
+        part = CalibrationAccumulator(edges=self.edges_)
+        for rows, confidence, hit in iter_outcomes(predictions):
+            weight = None if predictions.weight is None else predictions.weight[rows]
+            part._add_outcomes(confidence, hit, weight)
+        self.sums_ += part.sums_
+        return self
+
+    def _add_outcomes(
+        self,
+        confidence: NDArray[Any],
+        hit: NDArray[np.bool_],
+        weight: NDArray[np.float64] | None,
+    ) -> Self:
+        self.sums_ += bin_sums(confidence, hit, weight, self.edges_)
+        return self
+
+    def result(self) -> float:
+        """Return the calibration error of all rows so far.
+
+        Returns
+        -------
+        error : float
+            In [0, 1], smaller is better.
+        """
+        self._check_not_empty()
+        return gap_norm(self.sums_, self.norm)
+
+    def curve(self) -> ReliabilityCurve:
+        """Return the reliability curve of all rows so far, see :func:`reliability_curve`.
+
+        Returns
+        -------
+        curve : ReliabilityCurve
+            Named tuple of ``prob_true``, ``prob_pred``, ``bin_weight`` and ``edges``.
+        """
+        self._check_not_empty()
+        weight, value, hit = self.sums_
+        with np.errstate(invalid="ignore"):
+            return ReliabilityCurve(hit / weight, value / weight, weight.copy(), self.edges_)
+
+    def _check_not_empty(self) -> None:
+        if not self.sums_[0].any():
+            raise ValueError("CalibrationAccumulator has no rows yet: call update first.")
+
+    def __add__(self, other: "CalibrationAccumulator") -> "CalibrationAccumulator":
+        if not isinstance(other, CalibrationAccumulator):
+            return NotImplemented
+        if self.norm != other.norm or not np.array_equal(self.edges_, other.edges_):
+            raise ValueError("Only accumulators with the same norm and the same bins add up.")
+        total = CalibrationAccumulator(
+            norm=self.norm, edges=self.edges_, labels=self.labels, pos_label=self.pos_label
+        )
+        total.sums_ = self.sums_ + other.sums_
+        return total
+
+
+def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(edges, dtype=np.float64)
+    if not (
+        array.ndim == 1
+        and len(array) >= 2
+        and array[0] == 0
+        and array[-1] == 1
+        and np.all(np.diff(array) >= 0)
+    ):
+        raise ValueError(f"edges must increase from 0 to 1, got {edges!r}.")
+    return array

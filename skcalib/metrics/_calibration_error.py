@@ -1,0 +1,201 @@
+"""Binned calibration errors of the top label, or of the positive class."""
+
+from numbers import Integral
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ..utils._sklearn_private import Interval, StrOptions, validate_params
+from ..utils._validation import check_predictions
+from ._accumulator import CalibrationAccumulator, ReliabilityCurve
+from ._binning import quantile_edges
+from ._outcomes import outcomes
+
+BINNING_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_bins": [Interval(Integral, 1, None, closed="left")],
+    "strategy": [StrOptions({"uniform", "quantile"})],
+}
+
+
+def _accumulate(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int,
+    strategy: str,
+    norm: str = "l1",
+    sample_weight: ArrayLike | None,
+    labels: ArrayLike | None,
+    pos_label: Any,
+) -> CalibrationAccumulator:
+    """Return the filled accumulator of one call."""
+    predictions = check_predictions(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        defer_values=True,
+    )
+    if strategy == "uniform":
+        return CalibrationAccumulator(n_bins, norm=norm)._add(predictions)
+    confidence, hit = outcomes(predictions)
+    edges = quantile_edges(confidence, n_bins, predictions.weight)
+    return CalibrationAccumulator(norm=norm, edges=edges)._add_outcomes(
+        confidence, hit, predictions.weight
+    )
+
+
+@validate_params(
+    {**BINNING_CONSTRAINTS, "norm": [StrOptions({"l1", "l2", "max"})]},
+    prefer_skip_nested_validation=True,
+)
+def expected_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    norm: str = "l1",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Expected calibration error: the mean gap between confidence and accuracy.
+
+    The rows are put into bins by confidence. With `y_proba` of shape (n_samples, n_classes),
+    confidence is the largest probability of a row and accuracy the share of rows whose class
+    it is; with shape (n_samples,), they are the probability and the share of the positive
+    class. With n_b rows of n in bin b, the error is the sum of n_b / n |acc_b - conf_b|.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    n_bins : int, default=15
+        Number of bins, at least 1.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equal weight. Bins are ``(a, b]``, with 0 in the first.
+        The edges of bins of equal weight are observed confidences; equal edges are merged, so
+        that equal confidences share a bin and the order of the rows never matters.
+    norm : {"l1", "l2", "max"}, default="l1"
+        The mean of the absolute gaps, the root of the mean squared gap, or the largest gap.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows; a weight of k is worth k rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, in order. Without it, integers in
+        0, ..., n_classes - 1 are taken as columns and other labels are sorted, all of which
+        must occur.
+    pos_label : int, bool or str, default=None
+        The positive class where `y_proba` has shape (n_samples,). By default the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    error : float
+        In [0, 1], smaller is better.
+
+    Raises
+    ------
+    ValueError
+        If probabilities are NaN, outside [0, 1] by more than 1e-5 or sum to something other
+        than 1 by more than 1e-3, if labels are unknown, or if lengths differ.
+
+    See Also
+    --------
+    debiased_calibration_error : Without the bias of finite bins.
+    smooth_calibration_error : Without bins.
+    CalibrationAccumulator : For data that arrives in pieces.
+
+    References
+    ----------
+    .. [1] Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian
+       binning", AAAI 2015.
+    .. [2] Guo, Pleiss, Sun, Weinberger, "On calibration of modern neural networks", ICML 2017,
+       Eq. 3.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import expected_calibration_error
+    >>> y_proba = [[0.9, 0.1], [0.9, 0.1], [0.4, 0.6], [0.4, 0.6]]
+    >>> round(expected_calibration_error([0, 0, 1, 0], y_proba), 3)
+    0.1
+    """
+    return _accumulate(
+        y_true,
+        y_proba,
+        n_bins=n_bins,
+        strategy=strategy,
+        norm=norm,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    ).result()
+
+
+@validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
+def reliability_curve(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> ReliabilityCurve:
+    """Accuracy against confidence, bin by bin.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    n_bins : int, default=15
+        Number of bins, at least 1.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows; a weight of k is worth k rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+    pos_label : int, bool or str, default=None
+        The positive class where `y_proba` has shape (n_samples,).
+
+    Returns
+    -------
+    curve : ReliabilityCurve
+        Named tuple of arrays. ``prob_true`` is the accuracy (or the share of the positive
+        class) and ``prob_pred`` the mean confidence of every bin, both in [0, 1] and NaN where
+        a bin is empty; ``bin_weight`` is the sum of the weights of its rows; ``edges`` has one
+        entry more. Equal-mass bins may be fewer than `n_bins`.
+
+    Raises
+    ------
+    ValueError
+        As :func:`expected_calibration_error`.
+
+    See Also
+    --------
+    skcalib.plots.ReliabilityDisplay : The plot of the curve.
+    sklearn.calibration.calibration_curve : Two classes, without weights.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import reliability_curve
+    >>> curve = reliability_curve([0, 1, 1, 1], [0.1, 0.7, 0.7, 0.9], n_bins=2)
+    >>> curve.prob_true, curve.bin_weight
+    (array([0., 1.]), array([1., 3.]))
+    """
+    return _accumulate(
+        y_true,
+        y_proba,
+        n_bins=n_bins,
+        strategy=strategy,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    ).curve()

@@ -1,0 +1,279 @@
+"""The reliability diagram."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..metrics import expected_calibration_error, reliability_curve
+from ..metrics._interval import wilson_interval
+from ..utils import import_optional
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class ReliabilityDisplay:
+    """Reliability diagram: accuracy against confidence, and how many rows are where.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. A curve below the
+    diagonal is over-confident, above it under-confident.
+
+    Parameters
+    ----------
+    prob_true : ndarray of shape (n_bins,)
+        Accuracy, or share of the positive class, of every bin; NaN where a bin is empty.
+    prob_pred : ndarray of shape (n_bins,)
+        Mean confidence of every bin; NaN where a bin is empty.
+    bin_weight : ndarray of shape (n_bins,)
+        Number of rows, or sum of their weights, in every bin.
+    edges : ndarray of shape (n_bins + 1,)
+        Edges of the bins.
+    calibration_error : float, default=None
+        Expected calibration error, shown in the legend.
+    band : tuple of two ndarrays of shape (n_bins,), default=None
+        Lower and upper end of an interval of `prob_true`.
+    name : str, default=None
+        Name of the model in the legend.
+    pos_label : int, bool or str, default=None
+        The positive class, where the diagram is about one class rather than the top label.
+
+    Attributes
+    ----------
+    line_ : matplotlib Artist
+        The reliability curve.
+    ax_ : matplotlib Axes
+        Axes with the curve.
+    histogram_ax_ : matplotlib Axes or None
+        Axes with the number of rows, below.
+    figure_ : matplotlib Figure
+        Figure that holds both.
+
+    See Also
+    --------
+    skcalib.metrics.reliability_curve : The numbers behind the diagram.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skcalib.plots import ReliabilityDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogisticRegression(max_iter=1000).fit(X[::2], y[::2])
+    >>> display = ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=5)
+    >>> round(display.calibration_error, 2)
+    0.1
+    """
+
+    def __init__(
+        self,
+        prob_true: NDArray[np.float64],
+        prob_pred: NDArray[np.float64],
+        bin_weight: NDArray[np.float64],
+        edges: NDArray[np.float64],
+        *,
+        calibration_error: float | None = None,
+        band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+        name: str | None = None,
+        pos_label: Any = None,
+    ) -> None:
+        self.prob_true = prob_true
+        self.prob_pred = prob_pred
+        self.bin_weight = bin_weight
+        self.edges = edges
+        self.calibration_error = calibration_error
+        self.band = band
+        self.name = name
+        self.pos_label = pos_label
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        pos_label: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Plot the reliability diagram of a fitted classifier.
+
+        With two classes it is about the positive class, with more about the top label.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted classifier with `predict_proba`.
+        X : array-like of shape (n_samples, n_features)
+            Input.
+        y : array-like of shape (n_samples,)
+            True labels.
+        pos_label : int, bool or str, default=None
+            The positive class of two, by default the second of ``estimator.classes_``.
+        name : str, default=None
+            Name in the legend, by default that of the class of the estimator.
+        **kwargs : dict
+            Passed to :meth:`from_predictions`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            The display, plotted.
+        """
+        y_proba = np.asarray(estimator.predict_proba(X))
+        labels = list(estimator.classes_)
+        if len(labels) == 2:
+            pos_label = labels[1] if pos_label is None else pos_label
+            if pos_label not in labels:
+                raise ValueError(f"pos_label must be one of {labels}, got {pos_label!r}.")
+            y_proba = y_proba[:, labels.index(pos_label)]
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(
+            y, y_proba, labels=labels, pos_label=pos_label, name=name, **kwargs
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        n_bins: int = 15,
+        strategy: str = "uniform",
+        confidence_level: float | None = None,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Plot the reliability diagram of given probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels, integers or strings.
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Probabilities of the classes (the diagram of the top label) or of the positive class.
+        n_bins : int, default=15
+            Number of bins.
+        strategy : {"uniform", "quantile"}, default="uniform"
+            Bins of equal width or of equal weight.
+        confidence_level : float, default=None
+            Level in (0, 1) of a Wilson interval of the accuracy of every bin, drawn as a band.
+            Weights count as numbers of rows. None draws no band.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        labels : array-like of shape (n_classes,), default=None
+            Labels of the columns of `y_proba`.
+        pos_label : int, bool or str, default=None
+            The positive class where `y_proba` has shape (n_samples,).
+        name : str, default=None
+            Name in the legend.
+        **kwargs : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            The display, plotted.
+        """
+        options: dict[str, Any] = {
+            "n_bins": n_bins,
+            "strategy": strategy,
+            "sample_weight": sample_weight,
+            "labels": labels,
+            "pos_label": pos_label,
+        }
+        curve = reliability_curve(y_true, y_proba, **options)
+        if pos_label is None and np.ndim(y_proba) == 1:
+            pos_label = 1 if labels is None else np.asarray(labels)[1]
+        band = None
+        if confidence_level is not None:
+            band = wilson_interval(curve.prob_true, curve.bin_weight, confidence_level)
+        display = cls(
+            *curve,
+            calibration_error=expected_calibration_error(y_true, y_proba, **options),
+            band=band,
+            name=name,
+            pos_label=pos_label,
+        )
+        return display.plot(**kwargs)
+
+    def plot(
+        self,
+        *,
+        ax: "Axes | None" = None,
+        name: str | None = None,
+        ref_line: bool = True,
+        histogram: bool = True,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the diagram.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; a new figure by default.
+        name : str, default=None
+            Name in the legend, by default that of the display.
+        ref_line : bool, default=True
+            Whether to draw the diagonal of perfect calibration.
+        histogram : bool, default=True
+            Whether to draw the number of rows of every bin in axes of their own, below. Turn it
+            off for a second curve in the same axes.
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            The display itself.
+        """
+        pyplot = import_optional("matplotlib.pyplot", extra="plots")
+        self.ax_ = pyplot.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        if ref_line:
+            label = "Perfectly calibrated"
+            known = self.ax_.get_legend_handles_labels()[1]
+            self.ax_.plot([0, 1], [0, 1], "k:", label=None if label in known else label)
+        self._plot_curve(self.name if name is None else name, kwargs)
+        self.histogram_ax_ = self._plot_histogram() if histogram else None
+        return self
+
+    def _plot_curve(self, name: str | None, kwargs: dict[str, Any]) -> None:
+        filled = self.bin_weight > 0
+        label = name or "Classifier"
+        if self.calibration_error is not None:
+            label += f" (ECE = {self.calibration_error:.3f})"
+        style = {"marker": "s", "label": label, **kwargs}
+        self.line_ = self.ax_.plot(self.prob_pred[filled], self.prob_true[filled], **style)[0]
+        if self.band is not None:
+            lower, upper = self.band
+            self.ax_.fill_between(
+                self.prob_pred[filled],
+                lower[filled],
+                upper[filled],
+                color=self.line_.get_color(),
+                alpha=0.2,
+                linewidth=0,
+            )
+        if self.pos_label is None:
+            labels = "Mean confidence", "Accuracy"
+        else:
+            about = f"(positive class: {self.pos_label})"
+            labels = f"Mean predicted probability {about}", f"Fraction of positives {about}"
+        self.ax_.set(xlim=(0, 1), ylim=(0, 1), xlabel=labels[0], ylabel=labels[1])
+        self.ax_.legend(loc="best")
+
+    def _plot_histogram(self) -> "Axes":
+        axes_grid = import_optional("mpl_toolkits.axes_grid1", extra="plots")
+        below = axes_grid.make_axes_locatable(self.ax_).append_axes(
+            "bottom", size="25%", pad=0.1, sharex=self.ax_
+        )
+        below.stairs(self.bin_weight, self.edges, fill=True, color=self.line_.get_color())
+        below.set(xlabel=self.ax_.get_xlabel(), ylabel="Count")
+        self.ax_.set_xlabel("")
+        self.ax_.tick_params(labelbottom=False)
+        return below
