@@ -1,0 +1,181 @@
+"""Entropy regularization, alike for all samples or in proportion to their difficulty."""
+
+from torch import Tensor
+
+from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range, reduce_loss
+from ._softmax import cross_entropy_terms
+
+
+def _terms(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the cross-entropy and the entropy of the prediction, each of shape (n,)."""
+    nll, residual = cross_entropy_terms(logits, target)
+    # H = sum_k p_k (lse - z_k) = cross-entropy - sum_k (p_k - t_k) z_k; the residual sums to 0.
+    top = logits.detach().amax(1, keepdim=True)
+    return nll, nll - (residual * (logits - top)).sum(1)
+
+
+def entropy_regularized_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    alpha: float = 0.1,
+    sample_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Compute the cross-entropy minus alpha times the entropy of the prediction.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K)
+        Finite scores before the softmax.
+    target : Tensor of shape (n,) or (n, K)
+        Class indices, or class probabilities.
+    alpha : float in [0, inf), default=0.1
+        Strength. 0 is the cross-entropy; 0.1 is the value of [2]_ for ImageNet.
+    sample_weight : Tensor of shape (n,), default=None
+        Non-negative weights.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    Returns
+    -------
+    loss : Tensor of shape () or (n,)
+        In nats, >= ``-alpha log K``; may be negative.
+
+    References
+    ----------
+    .. [1] Pereyra et al., Regularizing Neural Networks by Penalizing Confident Output
+       Distributions, 2017.
+    .. [2] Cui et al., Learning Sample Difficulty from Pre-trained Models for Reliable Prediction,
+       NeurIPS 2023.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import entropy_regularized_loss
+    >>> entropy_regularized_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), alpha=0.5)
+    tensor(-0.0557)
+    """
+    check_range("alpha", alpha, 0)
+    logits, target = check_inputs(logits, target)
+    nll, entropy = _terms(logits, target)
+    return reduce_loss(nll - alpha * entropy, sample_weight, reduction)
+
+
+class EntropyRegularizedLoss(CalibrationLoss):
+    """Cross-entropy minus alpha times the entropy of the prediction (confidence penalty).
+
+    Parameters
+    ----------
+    alpha : float in [0, inf), default=0.1
+        Strength. 0 is the cross-entropy.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    See Also
+    --------
+    entropy_regularized_loss : the function, with its sources.
+    DifficultyAwareLoss : the same with a strength in proportion to the difficulty of the sample.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import EntropyRegularizedLoss
+    >>> EntropyRegularizedLoss(alpha=0.5)(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
+    tensor(-0.0557)
+    """
+
+    _function = staticmethod(entropy_regularized_loss)
+    alpha: float
+
+    def __init__(self, *, alpha: float = 0.1, reduction: str = "mean") -> None:
+        check_range("alpha", alpha, 0)
+        super().__init__(alpha=alpha, reduction=reduction)
+
+
+def difficulty_aware_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    difficulty: Tensor,
+    alpha: float = 0.3,
+    sample_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Compute the cross-entropy minus ``alpha * difficulty`` times the entropy of the prediction.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K)
+        Finite scores before the softmax.
+    target : Tensor of shape (n,) or (n, K)
+        Class indices, or class probabilities.
+    difficulty : Tensor of shape (n,)
+        Difficulty weights in [0, 1], larger = harder, such as
+        :func:`skcalib.difficulty.difficulty_weights` gives. Constants for the gradient.
+    alpha : float in [0, inf), default=0.3
+        Strength. 0 is the cross-entropy; [1]_ uses 0.3 on CIFAR and 0.2 on ImageNet.
+    sample_weight : Tensor of shape (n,), default=None
+        Non-negative weights of the whole loss of a sample; not to be confused with `difficulty`.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    Returns
+    -------
+    loss : Tensor of shape () or (n,)
+        In nats, >= ``-alpha * difficulty * log K``; may be negative.
+
+    References
+    ----------
+    .. [1] Cui et al., Learning Sample Difficulty from Pre-trained Models for Reliable Prediction,
+       NeurIPS 2023, Eq. 9.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import difficulty_aware_loss
+    >>> logits, target = torch.tensor([[2.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 0])
+    >>> difficulty_aware_loss(
+    ...     logits, target, difficulty=torch.tensor([0.0, 1.0]), reduction="none"
+    ... )
+    tensor([0.1269, 0.0173])
+    """
+    check_range("alpha", alpha, 0)
+    logits, target = check_inputs(logits, target)
+    nll, entropy = _terms(logits, target)
+    strength = alpha * check_per_sample("difficulty", difficulty, nll).detach()
+    return reduce_loss(nll - strength * entropy, sample_weight, reduction)
+
+
+class DifficultyAwareLoss(CalibrationLoss):
+    """Cross-entropy minus the entropy of the prediction, the harder the sample the more.
+
+    The loss needs ``difficulty`` with every batch; a net takes it in ``fit``.
+
+    Parameters
+    ----------
+    alpha : float in [0, inf), default=0.3
+        Strength. 0 is the cross-entropy.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    See Also
+    --------
+    difficulty_aware_loss : the function, with its source.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import DifficultyAwareLoss
+    >>> logits, target = torch.tensor([[2.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 0])
+    >>> DifficultyAwareLoss()(logits, target, difficulty=torch.tensor([0.0, 1.0]))
+    tensor(0.0721)
+    """
+
+    uses_difficulty = True
+    _function = staticmethod(difficulty_aware_loss)
+    alpha: float
+
+    def __init__(self, *, alpha: float = 0.3, reduction: str = "mean") -> None:
+        check_range("alpha", alpha, 0)
+        super().__init__(alpha=alpha, reduction=reduction)

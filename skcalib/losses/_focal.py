@@ -1,0 +1,128 @@
+"""Focal loss and its sample-dependent form."""
+
+from torch import Tensor
+
+from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
+from ._softmax import expectation, miss_probability, power, target_nll
+
+
+def focal_weight(logits: Tensor, target: Tensor, *, gamma: float = 2.0) -> Tensor:
+    """Compute the focal weight, ``(1 - p_y)^gamma``.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K)
+        Finite scores before the softmax.
+    target : Tensor of shape (n,) or (n, K)
+        Class indices, or class probabilities.
+    gamma : float in [0, inf), default=2.0
+        Exponent; 0 gives 1.
+
+    Returns
+    -------
+    weight : Tensor of shape (n,) or, with class probabilities, (n, K)
+        In [0, 1]; of the label, or of every class.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import focal_weight
+    >>> focal_weight(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), gamma=1.0)
+    tensor([0.1192])
+    """
+    check_range("gamma", gamma, 0)
+    logits, target = check_inputs(logits, target)
+    return power(miss_probability(target_nll(logits, target)), gamma)
+
+
+def focal_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    gamma: float = 2.0,
+    detach_weight: bool = False,
+    sample_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Compute the focal loss, ``-(1 - p_y)^gamma log p_y``.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K)
+        Finite scores before the softmax.
+    target : Tensor of shape (n,) or (n, K)
+        Class indices, or class probabilities t. For the latter the loss is its mean over labels
+        drawn from t, ``-sum_k t_k (1 - p_k)^gamma log p_k`` (linear in t, as mixup needs it), and
+        not the inequivalent ``-(1 - sum_k t_k p_k)^gamma sum_k t_k log p_k``.
+    gamma : float in [0, inf), default=2.0
+        Exponent. 0 is the cross-entropy; larger holds confidence back more.
+    detach_weight : bool, default=False
+        If True, the weight ``(1 - p_y)^gamma`` is a constant for the gradient, which then is the
+        weight times that of the cross-entropy (the "-GRA" form of [2]_). The value is the same.
+    sample_weight : Tensor of shape (n,), default=None
+        Non-negative weights.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    Returns
+    -------
+    loss : Tensor of shape () or (n,)
+        Between 0 and the cross-entropy.
+
+    References
+    ----------
+    .. [1] Lin et al., Focal Loss for Dense Object Detection, ICCV 2017, Eq. 4; for calibration,
+       Mukhoti et al., Calibrating Deep Neural Networks using Focal Loss, NeurIPS 2020.
+    .. [2] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import focal_loss
+    >>> focal_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), gamma=1.0)
+    tensor(0.0151)
+    """
+    check_range("gamma", gamma, 0)
+    logits, target = check_inputs(logits, target)
+    nll = target_nll(logits, target)
+    if gamma:
+        weight = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
+        nll = weight * nll
+    return reduce_loss(expectation(nll, target), sample_weight, reduction)
+
+
+class FocalLoss(CalibrationLoss):
+    """Focal loss, ``-(1 - p_y)^gamma log p_y``: confident samples count less.
+
+    Not proper: its population optimum is less confident than the posterior.
+
+    Parameters
+    ----------
+    gamma : float in [0, inf), default=2.0
+        Exponent. 0 is the cross-entropy; larger holds confidence back more.
+    detach_weight : bool, default=False
+        If True, the weight is a constant for the gradient (the "-GRA" form).
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    See Also
+    --------
+    focal_loss : the function, with its sources and its extension to soft targets.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import FocalLoss
+    >>> FocalLoss(gamma=1.0)(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
+    tensor(0.0151)
+    """
+
+    _function = staticmethod(focal_loss)
+    gamma: float
+    detach_weight: bool
+
+    def __init__(
+        self, *, gamma: float = 2.0, detach_weight: bool = False, reduction: str = "mean"
+    ) -> None:
+        check_range("gamma", gamma, 0)
+        super().__init__(gamma=gamma, detach_weight=detach_weight, reduction=reduction)
