@@ -1,3 +1,6 @@
 """Neural networks as scikit-learn classifiers."""
 
-__all__: list[str] = []
+from ._mlp import MLP
+from ._net import CalibratedNetClassifier
+
+__all__ = ["CalibratedNetClassifier", "MLP"]  # noqa: RUF022  (plain order, as everywhere)

@@ -1,0 +1,63 @@
+"""A multi-layer perceptron."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+
+class MLP(nn.Module):
+    """Multi-layer perceptron with ReLU units, for tabular data.
+
+    In :class:`~skcalib.nets.CalibratedNetClassifier` the sizes of input and output are taken from
+    the data, so that ``CalibratedNetClassifier(MLP)`` fits any table.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of inputs a row; inputs of more dimensions are flattened.
+    n_classes : int
+        Number of classes.
+    hidden : sequence of int, default=(100,)
+        Number of units of every hidden layer; an empty sequence gives logistic regression.
+    dropout : float in [0, 1), default=0.0
+        Probability with which a hidden unit is left out in training.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.nets import MLP
+    >>> MLP(n_features=4, n_classes=3, hidden=(16, 8))(torch.zeros(5, 4)).shape
+    torch.Size([5, 3])
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        *,
+        hidden: Sequence[int] = (100,),
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        layers: list[nn.Module] = [nn.Flatten()]
+        for width in hidden:
+            layers += [nn.Linear(n_features, width), nn.ReLU()]
+            if dropout:
+                layers.append(nn.Dropout(dropout))
+            n_features = width
+        self.layers = nn.Sequential(*layers, nn.Linear(n_features, n_classes))
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the logits.
+
+        Parameters
+        ----------
+        X : Tensor of shape (n_samples, ...)
+            Features.
+
+        Returns
+        -------
+        logits : Tensor of shape (n_samples, n_classes)
+            Unnormalised log-probabilities.
+        """
+        return self.layers(X)

@@ -1,0 +1,358 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import torch
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from skorch.callbacks import EarlyStopping, EpochScoring
+from torch import nn
+
+from skcalib.nets import MLP, CalibratedNetClassifier
+
+X, Y = make_classification(
+    120, 6, n_informative=5, n_redundant=0, n_classes=3, class_sep=2.0, random_state=0
+)
+X = X.astype(np.float32)
+NAMES = np.array(["cat", "dog", "eel"])[Y]
+
+
+def make_net(**params):
+    params = {
+        "module__hidden": (16,),
+        "lr": 0.1,
+        "batch_size": 20,
+        "max_epochs": 3,
+        "random_state": 0,
+        **params,
+    }
+    return CalibratedNetClassifier(MLP, **params)
+
+
+class Recorder(nn.Module):
+    """Cross-entropy by hand that remembers what came with every batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def forward(self, logits, target, *, difficulty=None, sample_weight=None):
+        self.seen.append((self.training, target.clone(), difficulty, sample_weight))
+        return -torch.log_softmax(logits, 1)[torch.arange(len(target)), target].mean()
+
+
+@pytest.mark.parametrize("criterion", [nn.CrossEntropyLoss, nn.MultiMarginLoss])
+def test_predict_proba_is_the_softmax_of_logits_whatever_the_criterion(criterion):
+    net = make_net(criterion=criterion).fit(X, Y)
+    with torch.no_grad():
+        logits = net.module_(torch.from_numpy(X)).double().numpy()
+    expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(net.predict_proba(X), expected, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(net.decision_function(X), logits, rtol=1e-5, atol=1e-6)
+
+
+def test_binary_decision_function_is_the_log_odds_of_the_second_class():
+    net = make_net().fit(X, Y > 0)
+    scores, proba = net.decision_function(X), net.predict_proba(X)
+    assert scores.shape == (len(X),)
+    np.testing.assert_allclose(1 / (1 + np.exp(-scores)), proba[:, 1], atol=1e-6)
+    np.testing.assert_array_equal(net.predict(X), scores > 0)
+
+
+def test_learns_and_validates_on_string_labels():
+    net = make_net(max_epochs=15, callbacks=[EpochScoring("f1_macro", lower_is_better=False)])
+    net.fit(X, NAMES)
+    assert net.classes_.tolist() == ["cat", "dog", "eel"]
+    assert set(net.predict(X)) <= set(NAMES)
+    assert net.score(X, NAMES) > 0.8
+    assert net.history[-1, "valid_acc"] > 0.7
+    assert net.history[-1, "f1_macro"] > 0.7
+
+
+def test_scores_without_cache_see_the_labels_as_given():
+    scoring = EpochScoring("accuracy", use_caching=False, name="again", lower_is_better=False)
+    net = make_net(callbacks=[scoring]).fit(X, NAMES)
+    assert net.history[:, "again"] == net.history[:, "valid_acc"]
+
+
+def test_labels_of_any_kind_train_the_same_network():
+    expected = make_net().fit(X, Y).predict_proba(X)
+    for labels in (
+        NAMES,
+        NAMES.tolist(),
+        Y * 10 - 3,
+        Y.astype(float),
+        pd.Series(NAMES, dtype="category"),
+    ):
+        np.testing.assert_array_equal(make_net().fit(X, labels).predict_proba(X), expected)
+
+
+def test_classes_may_be_given_in_another_order():
+    order = [1, 2, 0]
+    net = make_net(classes=["dog", "eel", "cat"], max_epochs=15).fit(X, NAMES)
+    plain = make_net(max_epochs=15).fit(X, np.argsort(order)[Y])
+    assert net.classes_.tolist() == ["dog", "eel", "cat"]
+    np.testing.assert_array_equal(net.predict_proba(X), plain.predict_proba(X))
+
+
+def test_input_types_train_the_same_network():
+    names = [f"f{i}" for i in range(X.shape[1])]
+    frame = pd.DataFrame(X.astype(np.float64), columns=names)
+    expected = make_net().fit(X, Y).predict_proba(X)
+    for data in (X.astype(np.float64), frame, X.tolist(), torch.from_numpy(X)):
+        net = make_net().fit(data, Y)
+        np.testing.assert_array_equal(net.predict_proba(data), expected)
+    assert make_net().fit(frame, Y).feature_names_in_.tolist() == names
+
+
+def test_random_state_repeats_the_fit_and_spares_the_global_generator():
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = make_net(module__dropout=0.5).fit(X, Y)
+    assert torch.equal(before, torch.get_rng_state())
+    torch.manual_seed(2)
+    second = clone(first).fit(X, Y)
+    other = clone(first).set_params(random_state=1).fit(X, Y)
+    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+    assert np.abs(first.predict_proba(X) - other.predict_proba(X)).max() > 1e-3
+
+
+def test_without_random_state_the_global_generator_decides():
+    def run():
+        torch.manual_seed(3)
+        return make_net(random_state=None).fit(X, Y).predict_proba(X)
+
+    np.testing.assert_array_equal(run(), run())
+
+
+def test_weights_and_difficulty_follow_their_rows():
+    weight = np.arange(1.0, len(X) + 1)
+    difficulty = -weight
+    features = np.column_stack([weight, np.zeros_like(weight)]).astype(np.float32)
+
+    class Spy(MLP):
+        def forward(self, X):
+            self.rows = X[:, 0].clone()
+            return super().forward(X)
+
+    class SpyLoss(Recorder):
+        def forward(self, logits, target, **given):
+            np.testing.assert_array_equal(given["sample_weight"], net.module_.rows)
+            np.testing.assert_array_equal(given["difficulty"], -net.module_.rows)
+            return super().forward(logits, target, **given)
+
+    net = CalibratedNetClassifier(Spy, criterion=SpyLoss, max_epochs=2, batch_size=32, lr=1e-3)
+    net.fit(features, Y, sample_weight=weight, difficulty=difficulty)
+    trained = torch.cat([w for training, *_, w in net.criterion_.seen if training])
+    held_out = torch.cat([w for training, *_, w in net.criterion_.seen if not training])
+    assert len(trained) == 2 * 96
+    assert len(held_out) == 2 * 24
+    assert not set(trained.tolist()) & set(held_out.tolist())
+
+
+def test_grid_search_slices_weights_and_difficulty_per_fold():
+    class SpyLoss(Recorder):
+        def forward(self, logits, target, *, difficulty=None, sample_weight=None):
+            assert torch.equal(difficulty, sample_weight * 2)
+            return super().forward(logits, target)
+
+    net = CalibratedNetClassifier(MLP, criterion=SpyLoss, max_epochs=1)
+    weight = np.linspace(0.1, 1, len(X))
+    search = GridSearchCV(net, {"module__hidden": [(4,), (8,)]}, cv=2, error_score="raise")
+    search.fit(X, NAMES, sample_weight=weight, difficulty=2 * weight)
+    assert search.best_estimator_.criterion_.seen
+
+
+def test_weight_is_repetition_in_the_loss_of_a_full_batch():
+    count = np.random.RandomState(0).randint(0, 4, len(X))
+    options = {"train_split": None, "batch_size": -1, "max_epochs": 5}
+    for criterion in (
+        {},
+        {"criterion__weight": torch.tensor([1.0, 2.0, 5.0])},
+        {"criterion": nn.MultiMarginLoss},
+    ):
+        weighted = make_net(**options, **criterion).fit(X, Y, sample_weight=count)
+        repeated = make_net(**options, **criterion).fit(X.repeat(count, 0), Y.repeat(count))
+        np.testing.assert_allclose(
+            weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-4, atol=1e-6
+        )
+
+
+def test_parameters_stay_as_given():
+    module, criterion = MLP(6, 3), nn.CrossEntropyLoss()
+    before = [p.clone() for p in module.parameters()]
+    net = CalibratedNetClassifier(module, criterion=criterion, lr=0.5, max_epochs=2).fit(X, Y)
+    assert net.module is module
+    assert net.get_params()["device"] == "auto"
+    assert all(torch.equal(a, b) for a, b in zip(before, module.parameters()))
+    assert not torch.equal(before[0], next(net.module_.parameters()))
+
+
+def test_pickle_and_frozen_estimator():
+    net = make_net().fit(X, NAMES)
+    again = pickle.loads(pickle.dumps(net))
+    np.testing.assert_array_equal(again.predict_proba(X), net.predict_proba(X))
+    assert again.get_params()["device"] == "auto"
+    frozen = clone(FrozenEstimator(net)).fit(X, NAMES)
+    np.testing.assert_array_equal(frozen.predict(X), net.predict(X))
+
+
+def test_grid_search_in_two_processes_over_the_criterion():
+    search = GridSearchCV(
+        make_net(max_epochs=1), {"criterion__label_smoothing": [0.0, 0.5]}, cv=2, n_jobs=2
+    )
+    search.fit(X, NAMES, sample_weight=np.ones(len(X)))
+    assert search.best_estimator_.criterion_.label_smoothing in (0.0, 0.5)
+
+
+def test_metadata_routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        net = CalibratedNetClassifier(MLP, criterion=Recorder, max_epochs=1)
+        net.set_fit_request(sample_weight=True, difficulty=True)
+        net.set_score_request(sample_weight=False)
+        search = GridSearchCV(net, {"module__hidden": [(4,)]}, cv=2, error_score="raise")
+        search.fit(X, Y, sample_weight=np.ones(len(X)), difficulty=np.ones(len(X)))
+        assert all(w is not None for *_, w in search.best_estimator_.criterion_.seen)
+
+
+def test_partial_fit_goes_on():
+    net = make_net(max_epochs=1)
+    net.partial_fit(X[Y < 2], NAMES[Y < 2], classes=["cat", "dog", "eel"])
+    net.partial_fit(X, NAMES)
+    assert len(net.history) == 2
+    assert net.predict_proba(X).shape == (len(X), 3)
+    with pytest.raises(ValueError, match=r"y must hold labels from classes .* got \['fox'\]"):
+        net.partial_fit(X, np.where(Y == 0, "fox", NAMES))
+
+
+def test_warm_start_goes_on_and_draws_on():
+    net = make_net(warm_start=True, max_epochs=1).fit(X, Y)
+    net.fit(X, Y)
+    assert len(net.history) == 2
+    cold = make_net(max_epochs=1).fit(X, Y).fit(X, Y)
+    assert len(cold.history) == 1
+
+
+def test_early_stopping_and_other_callbacks_work():
+    net = make_net(max_epochs=50, callbacks=[EarlyStopping(patience=1, threshold=10.0)])
+    net.fit(X, Y)
+    assert len(net.history) < 10
+
+
+def test_torch_datasets_as_input():
+    data = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
+    expected = make_net().fit(X, Y).predict_proba(X)
+    weight = np.random.RandomState(0).rand(len(X))
+    for y in (None, Y):
+        net = make_net().fit(data, y)
+        np.testing.assert_allclose(net.predict_proba(data), expected, atol=1e-6)
+    weighted = make_net().fit(data, None, sample_weight=weight).predict_proba(X)
+    np.testing.assert_allclose(
+        weighted, make_net().fit(X, Y, sample_weight=weight).predict_proba(X), atol=1e-6
+    )
+    subset = torch.utils.data.Subset(data, np.arange(60))
+    half = make_net().fit(subset, None, sample_weight=weight[:60]).predict_proba(X)
+    direct = make_net().fit(X[:60], Y[:60], sample_weight=weight[:60]).predict_proba(X)
+    np.testing.assert_allclose(half, direct, atol=1e-6)
+
+
+def test_own_collate_function_and_iterator_options():
+    def reverse(items):
+        X, y = torch.utils.data.default_collate(items)
+        return X.flip(1), y
+
+    net = make_net(iterator_train__collate_fn=reverse, iterator_train__shuffle=True)
+    net.fit(X, Y, sample_weight=np.ones(len(X)))
+    assert net.history[-1, "train_batch_count"] == 5
+
+
+def test_dict_input():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(6, 3)
+
+        def forward(self, left, right):
+            return self.linear(torch.cat([left, right], 1))
+
+    data = {"left": X[:, :2], "right": X[:, 2:]}
+    net = CalibratedNetClassifier(Two, max_epochs=2, lr=0.1)
+    net.fit(data, NAMES, sample_weight=np.ones(len(X)))
+    assert net.predict(data).shape == (len(X),)
+
+
+def test_images_as_input():
+    images = X.reshape(-1, 1, 2, 3)
+    net = make_net().fit(images, Y)
+    np.testing.assert_array_equal(net.predict_proba(images), make_net().fit(X, Y).predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": np.where(np.arange(6) == 2, np.nan, X)}, "X contains NaN"),
+        ({"y": np.where(Y == 0, np.nan, Y)}, "y contains NaN"),
+        ({"y": Y + 0.25}, "Unknown label type: continuous"),
+        ({"y": np.zeros(len(X))}, r"at least two classes; got one class, \[0.0\]"),
+        ({"y": Y[:-1]}, "same number of rows; got inconsistent numbers of samples: 120 and 119"),
+        ({"y": None}, "requires y to be passed"),
+        ({"sample_weight": np.full(len(X), -1.0)}, "sample_weight must not be negative; got -1"),
+        ({"sample_weight": np.zeros(len(X))}, "sample_weight must be positive for at least one"),
+        (
+            {"sample_weight": np.ones((len(X), 1))},
+            r"one number for every row .* \(120,\)",
+        ),
+        ({"difficulty": np.full(len(X), np.inf)}, "difficulty contains infinity"),
+        ({"difficulty": np.ones(3)}, r"difficulty must hold one number .* got shape \(3,\)"),
+        ({"difficulty": np.ones(len(X))}, "got difficulty, but criterion CrossEntropyLoss has no"),
+    ],
+)
+def test_bad_data_is_told_in_one_sentence(change, message):
+    with pytest.raises(ValueError, match=message):
+        make_net().fit(**{"X": X, "y": Y} | change)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"module__n_classes": 4}, r"n_classes=3\); got shape \(20, 4\)"),
+        ({"criterion": nn.NLLLoss}, "must take the logits .* got NLLLoss"),
+        ({"random_state": "seed"}, "random_state"),
+        ({"modul": 1}, "unexpected argument"),
+    ],
+)
+def test_bad_parameters_are_told_in_one_sentence(params, message):
+    with pytest.raises(ValueError, match=message):
+        make_net(**params).fit(X, Y)
+
+
+def test_weights_are_never_dropped():
+    class BatchLoss(nn.Module):
+        def forward(self, logits, target):
+            return logits.logsumexp(1).mean() - logits[:, 0].mean()
+
+    net = CalibratedNetClassifier(MLP, criterion=BatchLoss)
+    with pytest.raises(ValueError, match="got sample_weight, but criterion BatchLoss has no use"):
+        net.fit(X, Y, sample_weight=np.ones(len(X)))
+
+
+def test_dataset_without_visible_labels_needs_y():
+    class Hidden(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(X)
+
+        def __getitem__(self, i):
+            return X[i], Y[i]
+
+    with pytest.raises(ValueError, match="X shows no labels"):
+        make_net().fit(Hidden(), None)
+    assert make_net().fit(Hidden(), Y).score(Hidden(), Y) > 0.3
+
+
+def test_wrong_number_of_features_at_predict():
+    with pytest.raises(ValueError, match="expecting 6 features"):
+        make_net().fit(X, Y).predict(X[:, :5])
