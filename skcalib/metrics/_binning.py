@@ -35,15 +35,15 @@ def quantile_edges(
     return np.concatenate([[0.0], inner[inner < 1], [1.0]])
 
 
-def _round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    # v > edge for a v of this dtype exactly if v > edge rounded down to the dtype.
+def round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return edges e' of `dtype` for which v > e' if and only if v > e, for all v of `dtype`."""
     rounded = edges.astype(dtype)
     return np.where(rounded > edges, np.nextafter(rounded, dtype.type(-1)), rounded)
 
 
 def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the bin of every value, as if compared in exact arithmetic, whatever its dtype."""
-    return np.searchsorted(_round_down(edges[1:-1], values.dtype), values)
+    return np.searchsorted(round_down(edges[1:-1], values.dtype), values)
 
 
 def bin_sums(

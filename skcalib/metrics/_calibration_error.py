@@ -17,7 +17,7 @@ BINNING_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-def _accumulate(
+def accumulate(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
@@ -123,12 +123,79 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 0], y_proba), 3)
     0.1
     """
-    return _accumulate(
+    return accumulate(
         y_true,
         y_proba,
         n_bins=n_bins,
         strategy=strategy,
         norm=norm,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    ).result()
+
+
+@validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
+def maximum_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Maximum calibration error: the largest gap between confidence and accuracy of a bin.
+
+    It is :func:`expected_calibration_error` with ``norm="max"``. The bin with the largest gap is
+    often one with few rows: read it beside :func:`reliability_curve`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    n_bins : int, default=15
+        Number of bins, at least 1.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows; a weight of k is worth k rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+    pos_label : int, bool or str, default=None
+        The positive class where `y_proba` has shape (n_samples,).
+
+    Returns
+    -------
+    error : float
+        In [0, 1], smaller is better.
+
+    Raises
+    ------
+    ValueError
+        As :func:`expected_calibration_error`.
+
+    References
+    ----------
+    .. [1] Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian
+       binning", AAAI 2015.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import maximum_calibration_error
+    >>> y_proba = [[0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.2, 0.8]]
+    >>> round(maximum_calibration_error([0, 0, 1, 0], y_proba), 3)
+    0.3
+    """
+    return accumulate(
+        y_true,
+        y_proba,
+        n_bins=n_bins,
+        strategy=strategy,
+        norm="max",
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
@@ -190,7 +257,7 @@ def reliability_curve(
     >>> curve.prob_true, curve.bin_weight
     (array([0., 1.]), array([1., 3.]))
     """
-    return _accumulate(
+    return accumulate(
         y_true,
         y_proba,
         n_bins=n_bins,

@@ -24,6 +24,7 @@ __all__ = [
     "check_predictions",
     "check_proba_matrix",
     "check_same_length",
+    "check_values",
     "check_weights",
     "encode_labels",
     "iter_blocks",

@@ -1,0 +1,163 @@
+"""Calibration error class by class, over all columns at once."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..utils._sklearn_private import StrOptions, validate_params
+from ..utils._validation import (
+    Predictions,
+    check_predictions,
+    check_values,
+    iter_proba_blocks,
+)
+from ._binning import bin_index, bin_sums, gap_norm, quantile_edges, round_down, uniform_edges
+from ._calibration_error import BINNING_CONSTRAINTS, accumulate
+
+# Columns that are copied and sorted at a time.
+_COLUMN_BLOCK = 16
+
+
+@validate_params(
+    {
+        **BINNING_CONSTRAINTS,
+        "norm": [StrOptions({"l1", "l2", "max"})],
+        "average": [StrOptions({"macro"}), None],
+    },
+    prefer_skip_nested_validation=True,
+)
+def classwise_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    norm: str = "l1",
+    average: str | None = "macro",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float | NDArray[np.float64]:
+    """Classwise calibration error: the mean over classes of the error of each probability.
+
+    The error of class k is the binary :func:`expected_calibration_error` of column k against
+    "the label is k". The top label alone may be calibrated while the other probabilities are
+    not; this sees them all.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    n_bins : int, default=15
+        Number of bins, at least 1.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
+    norm : {"l1", "l2", "max"}, default="l1"
+        How the gaps of the bins of one class are combined.
+    average : {"macro"} or None, default="macro"
+        Mean over classes, or None for the error of every class.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows; a weight of k is worth k rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+    pos_label : int, bool or str, default=None
+        The positive class where `y_proba` has shape (n_samples,).
+
+    Returns
+    -------
+    error : float or ndarray of shape (n_classes,)
+        In [0, 1], smaller is better. With `y_proba` of shape (n_samples,) there is one class,
+        the positive one.
+
+    Raises
+    ------
+    ValueError
+        As :func:`expected_calibration_error`.
+
+    References
+    ----------
+    .. [1] Kull et al., "Beyond temperature scaling: obtaining well-calibrated multiclass
+       probabilities with Dirichlet calibration", NeurIPS 2019, Def. 3.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import classwise_calibration_error
+    >>> y_proba = [[0.6, 0.3, 0.1], [0.6, 0.3, 0.1], [0.6, 0.1, 0.3], [0.6, 0.3, 0.1]]
+    >>> classwise_calibration_error([0, 0, 1, 2], y_proba, average=None).round(3)
+    array([0.1 , 0.45, 0.25])
+    """
+    options: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels}
+    predictions = check_predictions(
+        y_true, y_proba, pos_label=pos_label, defer_values=True, **options
+    )
+    sums: Iterable[NDArray[np.float64]]
+    if predictions.proba.ndim == 1:
+        sums = accumulate(
+            y_true, y_proba, n_bins=n_bins, strategy=strategy, pos_label=pos_label, **options
+        ).sums_[np.newaxis]
+    elif strategy == "uniform":
+        sums = _uniform_sums(predictions, n_bins)
+    else:
+        sums = _quantile_sums(predictions, n_bins)
+    errors = np.array([gap_norm(of_class, norm) for of_class in sums])
+    return errors if average is None else float(errors.mean())
+
+
+def _uniform_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
+    """Return the bin sums of all classes, shape (n_classes, 3, n_bins)."""
+    n_classes = predictions.proba.shape[1]
+    edges = uniform_edges(n_bins)
+    weights, values, hits = sums = np.zeros((3, n_classes, n_bins))
+    column_weight, column_value = 0.0, np.zeros(n_classes)
+    for rows, block in iter_proba_blocks(predictions.proba):
+        codes = predictions.codes[rows]
+        weight = None if predictions.weight is None else predictions.weight[rows]
+        column_weight += len(block) if weight is None else weight.sum()
+        column_value += _column_sums(block, weight)
+        true_bin = bin_index(block[np.arange(len(block)), codes], edges)
+        hits += _sum_cells(codes, true_bin, weight, hits.shape)
+        # A row holds at most n_bins values above the first bin: only they are looked up, and
+        # the first bin gets what is left of the column.
+        entry = np.flatnonzero(block > round_down(edges[1:2], block.dtype))
+        row, column = np.divmod(entry, n_classes)
+        value = block.ravel()[entry].astype(np.float64)
+        value_bin = bin_index(value, edges)
+        if weight is not None:
+            value *= weight[row]
+        entry_weight = None if weight is None else weight[row]
+        weights += _sum_cells(column, value_bin, entry_weight, weights.shape)
+        values += _sum_cells(column, value_bin, value, values.shape)
+    weights[:, 0] += column_weight - weights.sum(axis=1)
+    values[:, 0] += column_value - values.sum(axis=1)
+    return sums.transpose(1, 0, 2)
+
+
+def _column_sums(block: NDArray[Any], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    if weight is None:
+        return block.sum(axis=0, dtype=np.float64)
+    return weight @ block
+
+
+def _sum_cells(
+    column: NDArray[np.intp],
+    index: NDArray[np.intp],
+    weight: NDArray[Any] | None,
+    shape: tuple[int, ...],
+) -> NDArray[Any]:
+    return np.bincount(column * shape[1] + index, weight, shape[0] * shape[1]).reshape(shape)
+
+
+def _quantile_sums(predictions: Predictions, n_bins: int) -> list[NDArray[np.float64]]:
+    """Return the bin sums of every class, each with its own bins of equal weight."""
+    check_values(predictions.proba)
+    sums = []
+    for start in range(0, predictions.proba.shape[1], _COLUMN_BLOCK):
+        columns = np.ascontiguousarray(predictions.proba[:, start : start + _COLUMN_BLOCK].T)
+        for k, column in enumerate(columns, start):
+            edges = quantile_edges(column, n_bins, predictions.weight)
+            sums.append(bin_sums(column, predictions.codes == k, predictions.weight, edges))
+    return sums

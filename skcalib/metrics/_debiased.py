@@ -1,0 +1,102 @@
+"""The squared calibration error without the bias of finite bins."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..utils._sklearn_private import validate_params
+from ._calibration_error import BINNING_CONSTRAINTS, accumulate
+
+
+@validate_params(
+    {**BINNING_CONSTRAINTS, "squared": ["boolean"]}, prefer_skip_nested_validation=True
+)
+def debiased_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    squared: bool = False,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Debiased L2 calibration error.
+
+    In a bin of n_b rows, the squared gap (conf_b - acc_b)^2 exceeds that of an infinite sample
+    by the variance of acc_b: a perfectly calibrated model gets an error that is not 0. Here the
+    unbiased estimate acc_b (1 - acc_b) / (n_b - 1) of that variance is subtracted.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    n_bins : int, default=15
+        Number of bins, at least 1.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
+    squared : bool, default=False
+        Whether to return the squared error, which is unbiased and may be negative, instead of
+        its root, for which negative values are taken as 0.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Numbers of rows: the estimate depends on how many rows there are, so here, unlike in the
+        other metrics, the scale of the weights matters.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+    pos_label : int, bool or str, default=None
+        The positive class where `y_proba` has shape (n_samples,).
+
+    Returns
+    -------
+    error : float
+        In [0, 1], smaller is better; with `squared`, in [-0.5, 1].
+
+    Raises
+    ------
+    ValueError
+        As :func:`expected_calibration_error`.
+
+    See Also
+    --------
+    expected_calibration_error : With ``norm="l2"``, the same without the correction.
+
+    Notes
+    -----
+    A bin with one row, or less in weight, has no unbiased estimate and counts 0.
+
+    References
+    ----------
+    .. [1] Kumar, Liang, Ma, "Verified uncertainty calibration", NeurIPS 2019, Def. 5.1.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import debiased_calibration_error
+    >>> y_proba = [0.1, 0.1, 0.1, 0.1, 0.6, 0.6, 0.6, 0.6]
+    >>> round(debiased_calibration_error([0, 0, 0, 0, 1, 1, 1, 0], y_proba, n_bins=5), 4)
+    0.0
+    >>> round(
+    ...     debiased_calibration_error(
+    ...         [0, 0, 0, 0, 1, 1, 1, 0], y_proba, n_bins=5, squared=True
+    ...     ),
+    ...     4,
+    ... )
+    -0.015
+    """
+    sums = accumulate(
+        y_true,
+        y_proba,
+        n_bins=n_bins,
+        strategy=strategy,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    ).sums_
+    count, value, hit = sums[:, sums[0] > 1]
+    accuracy = hit / count
+    unbiased = (value / count - accuracy) ** 2 - accuracy * (1 - accuracy) / (count - 1)
+    error = float(count @ unbiased / sums[0].sum())
+    return error if squared else float(np.sqrt(max(error, 0.0)))

@@ -1,0 +1,77 @@
+"""Calibration error of Kolmogorov and Smirnov: no bins, no bandwidth."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..utils._validation import check_predictions
+from ._outcomes import outcomes
+
+
+def ks_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Kolmogorov-Smirnov calibration error: the largest cumulated gap.
+
+    With the rows in order of confidence, it is the largest distance between the cumulated
+    confidence and the cumulated accuracy, as shares of all rows. Equal confidences enter
+    together, so the order of the rows does not matter.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows; a weight of k is worth k rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+    pos_label : int, bool or str, default=None
+        The positive class where `y_proba` has shape (n_samples,).
+
+    Returns
+    -------
+    error : float
+        In [0, 1], smaller is better. At least half the gap between mean confidence and accuracy
+        of any interval of confidences.
+
+    Raises
+    ------
+    ValueError
+        As :func:`expected_calibration_error`.
+
+    References
+    ----------
+    .. [1] Gupta et al., "Calibration of neural networks using splines", ICLR 2021, Eq. 6.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import ks_calibration_error
+    >>> round(ks_calibration_error([0, 1, 1, 1], [0.2, 0.6, 0.6, 0.8]), 3)
+    0.2
+    """
+    predictions = check_predictions(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        defer_values=True,
+    )
+    confidence, hit = outcomes(predictions)
+    order = np.argsort(confidence)
+    confidence = confidence[order].astype(np.float64)
+    excess = confidence - hit[order]
+    total = float(len(excess))
+    if predictions.weight is not None:
+        excess *= predictions.weight[order]
+        total = predictions.weight.sum()
+    last_of_ties = np.append(confidence[1:] > confidence[:-1], True)
+    return float(np.abs(np.cumsum(excess)[last_of_ties]).max() / total)

@@ -1,0 +1,141 @@
+"""Smooth calibration error, through a binned cosine series."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.fft import dct
+from scipy.optimize import brentq
+
+from ..utils._sklearn_private import Interval, validate_params
+from ..utils._validation import Predictions, check_predictions
+from ._outcomes import iter_outcomes
+
+# Steps of the grid on [0, 1]. The binned series is off by about (step / bandwidth)^2 / 12 of a
+# value that is about the bandwidth: below 1e-6 for bandwidths from 1e-4 on.
+_N_STEPS = 2**14
+
+
+@validate_params(
+    {"bandwidth": [None, Interval(Real, 0, 1, closed="right")]},
+    prefer_skip_nested_validation=True,
+)
+def smooth_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    bandwidth: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Smooth expected calibration error (smECE): a kernel instead of bins.
+
+    The gaps between confidence and outcome are smoothed along the confidence with a Gaussian
+    kernel, reflected at 0 and 1 so that all mass stays on [0, 1]; the error is the integral of
+    the absolute value of the result. Unlike the binned error it is continuous in the
+    predictions, and it has no parameter to choose: the bandwidth is the one that equals the
+    error it gives.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    bandwidth : float, default=None
+        Standard deviation of the kernel, in (0, 1]. None solves for the bandwidth that equals
+        the error.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows; a weight of k is worth k rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+    pos_label : int, bool or str, default=None
+        The positive class where `y_proba` has shape (n_samples,).
+
+    Returns
+    -------
+    error : float
+        In [0, 1], smaller is better.
+
+    Raises
+    ------
+    ValueError
+        As :func:`expected_calibration_error`.
+
+    See Also
+    --------
+    expected_calibration_error : With bins.
+
+    Notes
+    -----
+    The gaps are spread linearly over a grid of 16384 steps, whose cosine series is damped by the
+    factors exp(-(k pi bandwidth)^2 / 2): the exact reflected kernel. One pass over the rows and
+    a few cosine transforms, exact to about 1e-6.
+
+    References
+    ----------
+    .. [1] Blasiok, Nakkiran, "Smooth ECE: principled reliability diagrams via kernel smoothing",
+       ICLR 2024, Def. 1 and Sec. 3.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import smooth_calibration_error
+    >>> round(smooth_calibration_error([0, 1, 1, 1], [0.2, 0.6, 0.6, 0.8]), 3)
+    0.23
+    """
+    predictions = check_predictions(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        defer_values=True,
+    )
+    coefficients = _cosine_coefficients(_grid_excess(predictions))
+    if bandwidth is not None:
+        return _smoothed_mass(coefficients, bandwidth)
+    if np.abs(coefficients).max() < np.finfo(np.float64).eps:
+        return 0.0
+    # The error falls as the bandwidth grows, so error - bandwidth has one zero.
+    return float(brentq(lambda s: _smoothed_mass(coefficients, s) - s, 0.0, 1.0, xtol=1e-9))
+
+
+def _grid_excess(predictions: Predictions) -> NDArray[np.float64]:
+    """Return confidence minus hit, as shares of all weight, spread linearly over the grid."""
+    excess = np.zeros(_N_STEPS + 1)
+    total = 0.0
+    for rows, confidence, hit in iter_outcomes(predictions):
+        value = confidence.astype(np.float64)
+        gap = value - hit
+        if predictions.weight is None:
+            total += len(gap)
+        else:
+            weight = predictions.weight[rows]
+            gap *= weight
+            total += weight.sum()
+        place = np.clip(value, 0, 1) * _N_STEPS
+        left = np.minimum(place.astype(np.intp), _N_STEPS - 1)
+        right_share = gap * (place - left)
+        excess[:-1] += np.bincount(left, gap - right_share, _N_STEPS)
+        excess[1:] += np.bincount(left, right_share, _N_STEPS)
+    return excess / total
+
+
+def _cosine_coefficients(mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sum_j mass_j cos(k pi j / n) for all k."""
+    # The transform gives inner points twice the weight of the two ends; mass counts in full.
+    doubled = mass / 2
+    doubled[[0, -1]] *= 2
+    return dct(doubled, type=1)
+
+
+def _smoothed_mass(coefficients: NDArray[np.float64], bandwidth: float) -> float:
+    """Return the integral of the absolute smoothed gap."""
+    k = np.arange(len(coefficients))
+    damped = coefficients * np.exp(-((k * np.pi * bandwidth) ** 2) / 2)
+    # density(t) = damped_0 + 2 sum_k damped_k cos(k pi t), as the transform sums it.
+    damped[-1] *= 2
+    density = np.abs(dct(damped, type=1))
+    return float((density.sum() - (density[0] + density[-1]) / 2) / (len(density) - 1))
