@@ -16,6 +16,9 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
     array = as_array(values, name=name)
     if array.ndim != 1 or array.shape[0] == 0:
         raise ValueError(f"{name} must have shape (n,) with n >= 1, got shape {array.shape}.")
+    if array.dtype.kind == "U" and isinstance(values, list | tuple):
+        # numpy has made text of whatever stood beside a string.
+        array = np.array(values, dtype=object)
     if array.dtype.kind == "O":
         array = _from_objects(array, name)
     if array.dtype.kind == "f":

@@ -1,0 +1,346 @@
+"""Laws that every metric obeys, over a registry of all functions of (y_true, y_proba)."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import skcalib.metrics
+from skcalib.metrics import (
+    classwise_calibration_error,
+    debiased_calibration_error,
+    expected_calibration_error,
+    ks_calibration_error,
+    maximum_calibration_error,
+    reliability_curve,
+    smooth_calibration_error,
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A metric with options, and where it is excused from a law."""
+
+    function: Callable
+    options: dict = field(default_factory=dict)
+    weighted: bool = True  # takes sample_weight
+    scale_free: bool = True  # the scale of the weights does not matter
+    per_sample: bool = False  # returns one value a row
+    atol: float = 1e-9
+    dtype_atol: float = 1e-9  # float32 input against the same numbers in float64
+
+    def __call__(self, y_true, y_proba, **kwargs):
+        result = self.function(y_true, y_proba, **self.options, **kwargs)
+        parts = result if isinstance(result, tuple) else (result,)
+        return [np.asarray(part, dtype=np.float64) for part in parts]
+
+    def __str__(self):
+        options = ",".join(f"{k}={v}" for k, v in self.options.items())
+        return f"{self.function.__name__}({options})"
+
+
+CASES = [
+    Case(expected_calibration_error),
+    Case(expected_calibration_error, {"strategy": "quantile", "n_bins": 4}),
+    Case(expected_calibration_error, {"norm": "l2", "n_bins": 7}),
+    Case(maximum_calibration_error),
+    Case(maximum_calibration_error, {"strategy": "quantile", "n_bins": 3}),
+    Case(classwise_calibration_error),
+    Case(classwise_calibration_error, {"strategy": "quantile", "n_bins": 4}),
+    Case(debiased_calibration_error, {"squared": True, "n_bins": 4}, scale_free=False),
+    Case(ks_calibration_error),
+    Case(smooth_calibration_error, atol=1e-7, dtype_atol=1e-7),
+    Case(smooth_calibration_error, {"bandwidth": 0.05}),
+    Case(reliability_curve, {"n_bins": 4}, scale_free=False),
+]
+# Functions of (y_true, y_proba) that the laws do not fit; their own tests say why.
+ELSEWHERE: set[str] = set()
+
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+weighted_case = pytest.mark.parametrize("case", [c for c in CASES if c.weighted], ids=str)
+shapes = pytest.mark.parametrize("binary", [False, True], ids=["matrix", "vector"])
+
+
+def assert_same(left, right, atol):
+    assert len(left) == len(right)
+    for a, b in zip(left, right):
+        np.testing.assert_allclose(a, b, rtol=0, atol=atol, equal_nan=True)
+
+
+def make(seed, *, n=60, n_classes=4, binary=False, grid=None):
+    """Labels and probabilities; with `grid`, multiples of 1 / grid, so that many are tied."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(2 if binary else n_classes, 0.7), size=n)
+    if grid is not None:
+        shares = np.stack([rng.multinomial(grid, row) for row in shares]) / grid
+    labels = np.array([rng.choice(len(row), p=row / row.sum()) for row in shares])
+    return labels, shares[:, 1] if binary else shares
+
+
+def test_registry_is_complete():
+    takes_predictions = {
+        name
+        for name in skcalib.metrics.__all__
+        if inspect.isfunction(function := getattr(skcalib.metrics, name))
+        and list(inspect.signature(function).parameters)[:2] == ["y_true", "y_proba"]
+    }
+    assert takes_predictions - ELSEWHERE == {case.function.__name__ for case in CASES}
+
+
+@shapes
+@weighted_case
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32), grid=st.sampled_from([None, 4, 64]))
+def test_weight_is_repetition(case, binary, seed, grid):
+    y, proba = make(seed, n=30, binary=binary, grid=grid)
+    count = np.random.default_rng(seed).integers(0, 4, size=len(y))
+    count[0] = 1
+    weighted = case(y, proba, sample_weight=count, **known(binary))
+    repeated = case(np.repeat(y, count), np.repeat(proba, count, axis=0), **known(binary))
+    if case.per_sample:
+        weighted = [np.repeat(part, count) for part in weighted]
+    assert_same(weighted, repeated, case.atol)
+
+
+@shapes
+@weighted_case
+@pytest.mark.parametrize("seed", range(4))
+def test_zero_weight_is_removal(case, binary, seed):
+    y, proba = make(seed, binary=binary, grid=16 if seed % 2 else None)
+    weight = np.random.default_rng(seed).uniform(0.5, 2, size=len(y))
+    kept = np.arange(len(y)) % 3 != 0
+    weight[~kept] = 0
+    weighted = case(y, proba, sample_weight=weight, **known(binary))
+    removed = case(y[kept], proba[kept], sample_weight=weight[kept], **known(binary))
+    if case.per_sample:
+        weighted = [part[kept] for part in weighted]
+    assert_same(weighted, removed, case.atol)
+
+
+@shapes
+@pytest.mark.parametrize("case", [c for c in CASES if c.weighted and c.scale_free], ids=str)
+@pytest.mark.parametrize("scale", [0.1, 3.0, 1e6])
+def test_scale_of_weights_does_not_matter(case, binary, scale):
+    y, proba = make(0, binary=binary)
+    weight = np.random.default_rng(0).uniform(0, 2, size=len(y))
+    assert_same(
+        case(y, proba, sample_weight=weight, **known(binary)),
+        case(y, proba, sample_weight=scale * weight, **known(binary)),
+        case.atol,
+    )
+
+
+@shapes
+@every_case
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32), grid=st.sampled_from([None, 4, 64]))
+def test_order_of_rows_does_not_matter(case, binary, seed, grid):
+    y, proba = make(seed, n=40, binary=binary, grid=grid)
+    order = np.random.default_rng(seed).permutation(len(y))
+    straight = case(y, proba, **known(binary))
+    shuffled = case(y[order], proba[order], **known(binary))
+    if case.per_sample:
+        straight = [part[order] for part in straight]
+    assert_same(straight, shuffled, case.atol)
+
+
+@every_case
+@pytest.mark.parametrize("seed", range(3))
+def test_order_of_classes_does_not_matter(case, seed):
+    y, proba = make(seed)
+    order = np.random.default_rng(seed).permutation(proba.shape[1])
+    assert_same(case(y, proba, labels=range(4)), case(y, proba[:, order], labels=order), case.atol)
+
+
+@every_case
+def test_string_labels_are_integers(case):
+    y, proba = make(1)
+    names = np.array(["ant", "bee", "cat", "dog"])
+    integers = case(y, proba)
+    assert_same(integers, case(names[y], proba), 0)
+    assert_same(integers, case(names[y].tolist(), proba, labels=names), 0)
+    assert_same(integers, case(names[y].astype(object), proba, labels=names.tolist()), 0)
+    order = [2, 0, 3, 1]
+    assert_same(integers, case(names[y], proba[:, order], labels=names[order]), case.atol)
+
+
+@every_case
+def test_string_labels_of_two_classes(case):
+    y, proba = make(1, binary=True)
+    names = np.array(["no", "yes"])
+    integers = case(y, proba)
+    assert_same(integers, case(names[y], proba, pos_label="yes"), 0)
+    assert_same(integers, case(names[y], proba, labels=names), 0)
+    assert_same(integers, case(2 * y - 1, proba), 0)
+    assert_same(integers, case(y.astype(bool), proba), 0)
+    assert_same(case(1 - y, proba), case(names[y], proba, pos_label="no"), 0)
+
+
+@every_case
+def test_labels_with_a_class_that_never_occurs(case):
+    y, proba = make(2)
+    y = np.where(y == 3, 0, y)
+    names = np.array(["ant", "bee", "cat", "dog"])
+    assert_same(case(y, proba), case(names[y], proba, labels=names), 0)
+
+
+@shapes
+@every_case
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 50), n_classes=st.integers(2, 90))
+def test_dtype_changes_nothing(case, binary, dtype, seed, n, n_classes):
+    # Multiples of 1 / 1024 are exact in float16, and so are the sums of the rows.
+    y, proba = make(seed, n=n, n_classes=n_classes, binary=binary, grid=1024)
+    narrow, wide = proba.astype(dtype), proba.astype(dtype).astype(np.float64)
+    np.testing.assert_array_equal(wide, proba)
+    assert_same(
+        case(y, narrow, **known(binary, n_classes)),
+        case(y, wide, **known(binary, n_classes)),
+        case.dtype_atol,
+    )
+
+
+@shapes
+@every_case
+def test_input_is_left_alone(case, binary):
+    y, proba = make(3, binary=binary)
+    weight = np.ones(len(y))
+    arrays = [y, proba, weight] if case.weighted else [y, proba]
+    copies = [array.copy() for array in arrays]
+    for array in arrays:
+        array.setflags(write=False)
+    case(*arrays[:2], **({"sample_weight": weight} if case.weighted else {}))
+    for array, copy in zip(arrays, copies):
+        np.testing.assert_array_equal(array, copy)
+
+
+@shapes
+@every_case
+def test_data_frames_and_tensors(case, binary):
+    pd = pytest.importorskip("pandas")
+    torch = pytest.importorskip("torch")
+    y, proba = make(4, binary=binary)
+    weight = {"sample_weight": np.linspace(0, 1, len(y))} if case.weighted else {}
+    expected = case(y, proba, **weight)
+    frame = pd.Series if binary else pd.DataFrame
+    series = {name: pd.Series(value) for name, value in weight.items()}
+    assert_same(expected, case(pd.Series(y, dtype="Int64"), frame(proba), **series), case.atol)
+    tensors = {name: torch.tensor(value) for name, value in weight.items()}
+    assert_same(expected, case(torch.tensor(y), torch.tensor(proba), **tensors), case.atol)
+    assert_same(expected, case(y.tolist(), proba.tolist(), **weight), case.atol)
+    assert_same(expected, case(y, np.asfortranarray(proba), **weight), case.atol)
+
+
+def known(binary, n_classes=4):
+    """Labels spelled out, so that a class may be missing from a small sample."""
+    return {"labels": [0, 1] if binary else list(range(n_classes))}
+
+
+def broken(**changes):
+    """Arguments of a valid call, with some replaced; a callable is given the valid value."""
+    y, proba = make(5, n=12)
+    arguments = {"y_true": y, "y_proba": proba}
+    for name, change in changes.items():
+        arguments[name] = change(arguments[name].copy()) if callable(change) else change
+    return arguments
+
+
+def put(value, place):
+    def change(array):
+        array = np.asarray(array, dtype=np.float64)
+        array[place] = value
+        return array
+
+    return change
+
+
+BAD = {
+    "NaN": (broken(y_proba=put(np.nan, (3, 1))), "y_proba must not contain NaN.*row 3"),
+    "negative": (
+        broken(y_proba=put(-0.1, (2, 0))),
+        r"must lie in \[0, 1\], got -0.1 in row 2",
+    ),
+    "above one": (broken(y_proba=put(1.2, (2, 0))), r"must lie in \[0, 1\], got 1.2 in row 2"),
+    "infinite": (broken(y_proba=put(np.inf, (2, 0))), r"y_proba must lie in \[0, 1\], got inf"),
+    "row sum": (broken(y_proba=lambda p: p * 0.99), "rows of y_proba must sum to 1, got .*0.99"),
+    "logits": (broken(y_proba=lambda p: 5 * p - 2), r"y_proba must lie in \[0, 1\]"),
+    "no rows": (broken(y_true=[], y_proba=np.empty((0, 4))), "at least one row"),
+    "no columns": (broken(y_proba=np.empty((12, 0))), "a column for every class"),
+    "one column": (broken(y_proba=np.ones((12, 1))), "a column for every class"),
+    "three axes": (broken(y_proba=np.ones((12, 2, 2))), "y_proba must have shape"),
+    "text": (broken(y_proba=[["a", "b"]] * 12), "y_proba must hold real numbers"),
+    "ragged": (broken(y_proba=[[0.5, 0.5], [1.0]]), "y_proba cannot be read"),
+    "length": (broken(y_true=lambda y: y[1:]), "same number of rows, got 11 and 12"),
+    "column of labels": (broken(y_true=lambda y: y[:, None]), r"y_true must have shape \(n,\)"),
+    "fraction": (broken(y_true=put(0.5, 4)), "y_true must hold class labels.*0.5 in row 4"),
+    "NaN label": (broken(y_true=put(np.nan, 4)), "y_true must hold class labels.*nan in row 4"),
+    "mixed labels": (broken(y_true=[0, "a"] * 6), "of one type.*int, str"),
+    "too many": (broken(y_true=np.arange(12)), "labels must name the columns"),
+    "unknown": (broken(y_true=[9] * 12, labels=[0, 1, 2, 3]), "y_true holds 9 in row 0"),
+    "unknown type": (broken(labels=list("abcd")), "which is not among labels"),
+    "few labels": (broken(labels=[0, 1, 2]), "labels must hold 4 distinct classes"),
+    "equal labels": (broken(labels=[0, 1, 2, 2]), "labels must hold 4 distinct classes"),
+    "pos_label": (broken(pos_label=1), "pos_label is for y_proba of shape"),
+    "vector of strings": (
+        broken(y_true=["a", "b"] * 6, y_proba=[0.5] * 12),
+        "pos_label must be given",
+    ),
+    "vector of three": (broken(y_true=[0, 1, 2] * 4, y_proba=[0.5] * 12), "must hold two classes"),
+    "vector, unknown": (
+        broken(y_true=["a", "b"] * 6, y_proba=[0.5] * 12, pos_label="c"),
+        "pos_label must be one of",
+    ),
+    "vector above one": (
+        broken(y_true=[0, 1] * 6, y_proba=[0.5, 1.5] * 6),
+        r"y_proba must lie in \[0, 1\], got 1.5 in row 1",
+    ),
+}
+BAD_WEIGHTS = {
+    "negative weight": (put(-1, 2), "sample_weight must be finite and not negative.*row 2"),
+    "NaN weight": (put(np.nan, 2), "sample_weight must be finite and not negative.*row 2"),
+    "infinite weight": (put(np.inf, 2), "sample_weight must be finite and not negative.*row 2"),
+    "zero weights": (np.zeros_like, "sample_weight must not be zero everywhere"),
+    "short weights": (lambda w: w[1:], r"sample_weight must have shape \(12,\)"),
+    "scalar weight": (lambda w: 2.0, r"sample_weight must have shape \(12,\)"),
+}
+
+
+@every_case
+@pytest.mark.parametrize("fault", BAD)
+def test_bad_input(case, fault):
+    arguments, message = BAD[fault]
+    with pytest.raises((ValueError, TypeError), match=message):
+        case(**arguments)
+
+
+@weighted_case
+@pytest.mark.parametrize("fault", BAD_WEIGHTS)
+def test_bad_weights(case, fault):
+    change, message = BAD_WEIGHTS[fault]
+    with pytest.raises(ValueError, match=message):
+        case(**broken(), sample_weight=change(np.ones(12)))
+
+
+BINNED = {c.function for c in CASES if "n_bins" in inspect.signature(c.function).parameters}
+
+
+@pytest.mark.parametrize("function", sorted(BINNED, key=lambda f: f.__name__))
+@pytest.mark.parametrize("n_bins", [0, -1, 2.5, "15", None])
+def test_bad_number_of_bins(function, n_bins):
+    with pytest.raises(ValueError, match="'n_bins' parameter"):
+        function(**broken(), n_bins=n_bins)
+
+
+@every_case
+@pytest.mark.parametrize("value", [1.00001, -0.00001])
+def test_rounding_is_tolerated(case, value):
+    y, proba = make(6, n=12)
+    proba[0] = [value, 1 - value, 0, 0] if value < 0 else [value, 0, 0, 0]
+    for dtype in (np.float32, np.float64):
+        for part in case(y, proba.astype(dtype)):
+            assert not np.isinf(part).any()
