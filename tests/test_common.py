@@ -6,13 +6,19 @@ from pathlib import Path
 
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skcalib
+from skcalib.difficulty import DifficultyAwareClassifier
 from skcalib.selection import MaxEntropySelector, SubsetClassifier
 
 PACKAGES = sorted(path.parent.name for path in Path(skcalib.__file__).parent.glob("*/__init__.py"))
+
+
+def _difficulty_aware():
+    return [DifficultyAwareClassifier(LogisticRegression(), fit_param="sample_weight")]
 
 
 def _layer_embedders():
@@ -40,8 +46,14 @@ def _nets():
 # Estimators that cannot be built without arguments: class name -> () -> list of instances.
 # The instances should be small: every check fits them several times.
 INSTANCES = {
+    # Their rows are images: tests/embeddings runs those of the checks that need no numbers.
+    "OpenClipEmbedder": list,
+    "TimmEmbedder": list,
     "CalibratedNetClassifier": _nets,
+    "DifficultyAwareClassifier": _difficulty_aware,
     "LayerEmbedder": _layer_embedders,
+    "MaxEntropySelector": lambda: [MaxEntropySelector(GaussianNB())],
+    "SubsetClassifier": lambda: [SubsetClassifier(GaussianNB(), MaxEntropySelector(GaussianNB()))],
 }
 
 # Post-hoc calibrators read one column a class; these checks give 2 columns and 3 classes.

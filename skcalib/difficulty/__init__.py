@@ -1,5 +1,7 @@
 """How hard is each sample?"""
 
+from ._aware import DifficultyAwareClassifier
+from ._base import DifficultyMixin
 from ._dynamics import (
     area_under_margin,
     confidence_variability,
@@ -14,11 +16,17 @@ from ._ensemble import (
     consistency_score,
     prediction_entropy,
 )
+from ._mahalanobis import RelativeMahalanobisScorer, RMDScorer
 from ._margins import output_margin
 from ._prediction_depth import prediction_depth
 from ._quadrant import difficulty_quadrant
+from ._weights import difficulty_weights
 
 __all__ = [
+    "DifficultyAwareClassifier",
+    "DifficultyMixin",
+    "RMDScorer",
+    "RelativeMahalanobisScorer",
     "area_under_margin",
     "confidence_variability",
     "consensus_class",
@@ -26,6 +34,7 @@ __all__ = [
     "consistency_score",
     "correctness",
     "difficulty_quadrant",
+    "difficulty_weights",
     "el2n",
     "forgetting_events",
     "iteration_learned",

@@ -2,6 +2,8 @@
 
 from sklearn.base import _fit_context
 from sklearn.metrics._scorer import _Scorer
+from sklearn.utils._indexing import _safe_indexing
+from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils._param_validation import (
     HasMethods,
     Hidden,
@@ -27,5 +29,7 @@ __all__ = [
     "_check_sample_weight",
     "_estimator_has",
     "_fit_context",
+    "_routing_enabled",
+    "_safe_indexing",
     "validate_params",
 ]

@@ -1,0 +1,322 @@
+"""A classifier trained with a weight per sample that follows its difficulty."""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import assert_all_finite, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from skcalib.utils._sklearn_private import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    _check_method_params,
+    _estimator_has,
+    _fit_context,
+    _routing_enabled,
+    _safe_indexing,
+)
+from skcalib.utils._validation import check_weights
+
+from ._mahalanobis import RelativeMahalanobisScorer
+from ._pipeline import fit_difficulty
+from ._weights import difficulty_weights
+
+
+class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Classifier trained with a weight per sample that follows its difficulty.
+
+    `fit` fits a difficulty scorer on the training rows of this very call, turns their
+    difficulty into weights with :func:`difficulty_weights`, and hands them to the `fit` of the
+    classifier. Under cross-validation nothing leaks from the validation fold.
+
+    What the weight does is up to the classifier. With a net whose loss is
+    :class:`skcalib.losses.DifficultyAwareLoss` it sets the strength of the entropy
+    regularisation, which keeps the net from being confident on hard samples [1]_. With
+    ``fit_param="sample_weight"``, any scikit-learn classifier takes hard samples more
+    seriously, which does not help where they are hard because their label is wrong.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The classifier. A clone is fitted.
+    scorer : difficulty scorer or Pipeline ending in one, default=None
+        What scores the difficulty. None means :class:`RelativeMahalanobisScorer`. In a
+        Pipeline, the rows are embedded first; give it `memory` to embed them once for all
+        values of `temperature` in a grid search.
+    temperature, c, scale : float, float and {'minmax', 'std'} or None
+        See :func:`difficulty_weights`.
+    fit_param : str, default='difficulty'
+        Parameter of ``estimator.fit`` that takes the weights. For a Pipeline it carries the
+        name of the step, as in ``'logisticregression__sample_weight'``.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier.
+    scorer_ : difficulty scorer or Pipeline
+        The fitted scorer.
+    difficulty_ : ndarray of shape (n_samples,)
+        Difficulty of the training rows, larger = harder. NaN for rows of sample weight 0.
+    weights_ : ndarray of shape (n_samples,)
+        What `difficulty_weights` made of it; 0 for rows of sample weight 0.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Of `estimator_`, where it has them.
+
+    References
+    ----------
+    .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from
+       Pre-trained Models for Reliable Prediction", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skcalib.difficulty import DifficultyAwareClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = DifficultyAwareClassifier(LogisticRegression(), fit_param="sample_weight")
+    >>> clf.fit(X, y).predict(X[:2])
+    array([0, 0])
+    >>> int(clf.weights_.argmax())
+    118
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [HasMethods(["fit", "predict"])],
+        "scorer": [HasMethods("fit_difficulty"), Pipeline, None],
+        "temperature": [Interval(Real, 0, None, closed="neither")],
+        "c": [Interval(Real, 0, None, closed="neither")],
+        "scale": [StrOptions({"minmax", "std"}), None],
+        "fit_param": [str],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        scorer: Any = None,
+        *,
+        temperature: float = 0.7,
+        c: float = 1e-3,
+        scale: str | None = "minmax",
+        fit_param: str = "difficulty",
+    ) -> None:
+        self.estimator = estimator
+        self.scorer = scorer
+        self.temperature = temperature
+        self.c = c
+        self.scale = scale
+        self.fit_param = fit_param
+
+    # The parameters of the estimator and the scorer are theirs to validate.
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+    ) -> DifficultyAwareClassifier:
+        """Score the rows, then fit the classifier with the weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a list of n_samples objects
+            Whatever the scorer and the classifier take.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Goes to the scorer and to the classifier. Where `fit_param` is itself a
+            ``sample_weight``, the classifier gets the product of both.
+        **fit_params : dict
+            Further parameters of ``estimator.fit``.
+
+        Returns
+        -------
+        self : DifficultyAwareClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If ``estimator.fit`` has no parameter `fit_param`.
+        """
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        X, labels = indexable(X, y)
+        weight = check_weights(sample_weight, len(labels))
+        scorer, estimator = self._clones()
+        _check_takes(estimator, self.fit_param)
+        if self.fit_param in fit_params:
+            raise ValueError(
+                f"{self.fit_param} must not be passed to fit: it is computed from the difficulty."
+            )
+        scorer_params, estimator_params = self._routed(scorer, weight, fit_params)
+        kept = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
+        self._score(scorer, X, labels, kept, scorer_params)
+        self.weights_ = np.zeros(len(labels))
+        self.weights_[kept] = difficulty_weights(
+            self.difficulty_[kept],
+            temperature=self.temperature,
+            c=self.c,
+            scale=self.scale,
+            sample_weight=None if weight is None else weight[kept],
+        )
+        # Where the estimator has one parameter for both weights, it gets their product.
+        given = estimator_params.get(self.fit_param, 1.0)
+        estimator_params[self.fit_param] = self.weights_ * given
+        self.estimator_ = estimator.fit(X, labels, **estimator_params)
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def _clones(self) -> tuple[Any, Any]:
+        return clone(self._scorer()), clone(self.estimator)
+
+    def _scorer(self) -> Any:
+        if self.scorer is not None:
+            return self.scorer
+        scorer = RelativeMahalanobisScorer()
+        return scorer.set_fit_request(sample_weight=True) if _routing_enabled() else scorer
+
+    def _routed(
+        self, scorer: Any, weight: NDArray | None, fit_params: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the parameters for the `fit` of the scorer and of the estimator."""
+        if _routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=weight, **fit_params)
+            return dict(routed["scorer"]["fit"]), dict(routed["estimator"]["fit"])
+        if weight is None:
+            return {}, fit_params
+        final = scorer
+        while isinstance(final, Pipeline):
+            final = final[-1]
+        _check_takes(final, "sample_weight")
+        # In a Pipeline, the weights of the samples go to the step that gets the difficulty.
+        step, _, _ = self.fit_param.rpartition("__")
+        name = f"{step}__sample_weight" if step else "sample_weight"
+        _check_takes(self.estimator, name)
+        return {"sample_weight": weight}, {**fit_params, name: weight}
+
+    def _score(
+        self, scorer: Any, X: Any, y: Any, kept: NDArray[np.intp], params: dict[str, Any]
+    ) -> None:
+        self.difficulty_ = np.full(len(y), np.nan)
+        if len(kept) < len(y):
+            params = _check_method_params(X, params, indices=kept)
+            X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
+        self.scorer_, self.difficulty_[kept] = fit_difficulty(scorer, X, y, **params)
+
+    @available_if(_estimator_has("predict"))
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict with the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Class probabilities of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    @available_if(_estimator_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
+        """Logarithms of the class probabilities of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_log_proba(X)
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Decision function of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As the classifier defines them.
+        """
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Get the metadata routing of this object.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            `sample_weight` and further metadata of `fit` go to the scorer and the estimator,
+            as these request.
+        """
+        fit_to_fit = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(scorer=self._scorer(), method_mapping=fit_to_fit)
+            .add(estimator=self.estimator, method_mapping=fit_to_fit)
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        own, scorer = get_tags(self.estimator), get_tags(self._scorer())
+        tags.input_tags = own.input_tags
+        tags.input_tags.sparse = own.input_tags.sparse and scorer.input_tags.sparse
+        tags.input_tags.allow_nan = own.input_tags.allow_nan and scorer.input_tags.allow_nan
+        tags.classifier_tags = own.classifier_tags
+        return tags
+
+
+def _check_takes(estimator: Any, parameter: str) -> None:
+    """Raise unless ``estimator.fit`` accepts `parameter`."""
+    parameters = signature(estimator.fit).parameters.values()
+    if any(p.kind is Parameter.VAR_KEYWORD or p.name == parameter for p in parameters):
+        return
+    raise ValueError(
+        f"The fit of {type(estimator).__name__} has no parameter {parameter!r}; "
+        "fit_param names the one that takes the weights, for instance "
+        "fit_param='sample_weight'."
+    )

@@ -1,0 +1,92 @@
+"""What a difficulty scorer is, and which direction its values have."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class DifficultyMixin:
+    """Mixin for estimators that score how hard samples are.
+
+    The contract, stated once for every scorer of the package:
+
+    - ``difficulty(X, y)`` is the difficulty of the pairs (x, y), ``difficulty(X)`` the
+      label-free version. **Larger means harder.**
+    - The value of a row never depends on the other rows of the call.
+    - ``score_samples(X)`` is ``-difficulty(X)``: larger means more normal, as everywhere in
+      scikit-learn, so it serves as an out-of-distribution score.
+
+    A subclass defines ``fit`` and `difficulty`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.base import BaseEstimator
+    >>> from skcalib.difficulty import DifficultyMixin
+    >>> class NormScorer(DifficultyMixin, BaseEstimator):
+    ...     def fit(self, X, y=None):
+    ...         return self
+    ...     def difficulty(self, X, y=None):
+    ...         return np.linalg.norm(X, axis=1)
+    >>> NormScorer().fit([[0.0, 1.0]]).score_samples([[3.0, 4.0]])
+    array([-5.])
+    """
+
+    @abstractmethod
+    def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.floating]:
+        """Difficulty of every row; larger means harder.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Labels. None asks for the label-free difficulty.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Larger means harder.
+        """
+
+    def fit_difficulty(
+        self, X: Any, y: ArrayLike | None = None, **fit_params: Any
+    ) -> NDArray[np.floating]:
+        """Fit to the samples and return their difficulty.
+
+        For most scorers this is ``fit(X, y).difficulty(X, y)``. A scorer that scores its
+        training rows differently, by cross-fitting for instance, overrides it, as
+        ``TargetEncoder`` in scikit-learn overrides ``fit_transform``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Labels.
+        **fit_params : dict
+            Passed to ``fit``.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Larger means harder.
+        """
+        return self.fit(X, y, **fit_params).difficulty(X, y)  # type: ignore[attr-defined]
+
+    def score_samples(self, X: Any) -> NDArray[np.floating]:
+        """Normality of every row: minus its label-free difficulty.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Larger means more normal, that is, more in-distribution.
+        """
+        return -self.difficulty(X)

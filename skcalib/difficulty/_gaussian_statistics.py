@@ -1,0 +1,157 @@
+"""Sufficient statistics of Gaussians that share one covariance, in one pass."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+from sklearn.utils import gen_batches
+
+_CHUNK_ELEMENTS = 2**20
+_MIN_CHUNK_ROWS = 512
+
+
+def working_dtype(dtype: np.dtype) -> type[np.floating]:
+    """Return the dtype of products over data of `dtype`: float32 for float16 and float32."""
+    return np.float64 if dtype.itemsize > 4 or dtype.kind != "f" else np.float32
+
+
+class GaussianStatistics:
+    """Weights, means and within-class scatter of labelled rows.
+
+    Every class has a reference point, the mean of its rows in the first chunk that contains
+    it. Sums and scatter are about the references, so that neither the distance of the data
+    from the origin nor that of the classes from each other costs digits. Products run in the
+    dtype of the data, one chunk at a time, and are added up in float64.
+
+    Parameters
+    ----------
+    n_classes, n_features : int
+        Shape of the statistics.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_classes,)
+        Sum of the weights of each class.
+    reference, sums : ndarray of shape (n_classes, n_features)
+        Reference points, and weighted sums of the rows about them.
+    scatter : ndarray of shape (n_features, n_features)
+        Sum of the weighted outer products of the rows about the references.
+    input_eps, work_eps : float
+        Coarsest machine epsilon of the rows seen, and of the products over them.
+    """
+
+    def __init__(self, n_classes: int, n_features: int) -> None:
+        self.weight = np.zeros(n_classes)
+        self.reference = np.zeros((n_classes, n_features))
+        self.sums = np.zeros((n_classes, n_features))
+        self.scatter = np.zeros((n_features, n_features))
+        self.input_eps = 0.0
+        self.work_eps = 0.0
+
+    def update(
+        self, X: NDArray, codes: NDArray[np.intp], sample_weight: NDArray | None = None
+    ) -> None:
+        """Add rows; those of weight 0 leave no trace."""
+        work = working_dtype(X.dtype)
+        self.work_eps = max(self.work_eps, float(np.finfo(work).eps))
+        input_dtype = X.dtype if X.dtype.kind == "f" else work
+        self.input_eps = max(self.input_eps, float(np.finfo(input_dtype).eps))
+        n_rows = max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // X.shape[1])
+        product = np.empty((X.shape[1], X.shape[1]), dtype=work)
+        for rows in gen_batches(len(X), n_rows):
+            block, label = X[rows], codes[rows]
+            weight = None
+            if sample_weight is not None:
+                kept = sample_weight[rows] > 0
+                block, label, weight = block[kept], label[kept], sample_weight[rows][kept]
+            self._add(np.asarray(block, dtype=work), label, weight, product)
+
+    def _add(
+        self, block: NDArray, label: NDArray[np.intp], weight: NDArray | None, product: NDArray
+    ) -> None:
+        self._place_references(block, label)
+        reference = self.reference.astype(block.dtype)
+        if not np.array_equal(reference, self.reference):
+            # The references came from wider data: subtract before rounding, not after.
+            reference = self.reference
+        rows = np.asarray(block - reference[label], dtype=block.dtype)
+        member = np.ones(len(label), dtype=block.dtype)
+        if weight is not None:
+            member = np.sqrt(weight).astype(block.dtype)
+            rows *= member[:, None]
+        self.sums += _indicator(label, len(self.weight), member) @ rows
+        self.weight += np.bincount(label, weights=weight, minlength=len(self.weight))
+        self.scatter += np.matmul(rows.T, rows, out=product)
+
+    def _place_references(self, block: NDArray, label: NDArray[np.intp]) -> None:
+        new = self.weight[label] == 0
+        if not new.any():
+            return
+        label = label[new]
+        rows = block[new].astype(np.float64)
+        sums = _indicator(label, len(self.weight), np.ones(len(label))) @ rows
+        count = np.bincount(label, minlength=len(self.weight))[:, None]
+        placed = count[:, 0] > 0
+        self.reference[placed] = (sums[placed] / count[placed]).astype(block.dtype)
+
+    def merge(self, other: GaussianStatistics) -> None:
+        """Add the rows that `other` has seen; its classes are in the same order."""
+        unseen = self.weight == 0
+        self.reference[unseen] = other.reference[unseen]
+        shift = other.reference - self.reference
+        shift[other.weight == 0] = 0.0
+        cross = other.sums.T @ shift
+        self.scatter += other.scatter + cross + cross.T
+        self.scatter += shift.T @ (shift * other.weight[:, None])
+        self.sums += other.sums + shift * other.weight[:, None]
+        self.weight += other.weight
+        self.input_eps = max(self.input_eps, other.input_eps)
+        self.work_eps = max(self.work_eps, other.work_eps)
+
+    def with_classes(self, positions: NDArray[np.intp], n_classes: int) -> GaussianStatistics:
+        """Copy with class i moved to ``positions[i]`` among `n_classes`."""
+        moved = GaussianStatistics(n_classes, self.sums.shape[1])
+        moved.weight[positions] = self.weight
+        moved.reference[positions] = self.reference
+        moved.sums[positions] = self.sums
+        moved.scatter = self.scatter.copy()
+        moved.input_eps, moved.work_eps = self.input_eps, self.work_eps
+        return moved
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of all weights."""
+        return float(self.weight.sum())
+
+    def means(self) -> NDArray[np.float64]:
+        """Class means; NaN where a class has no row."""
+        with np.errstate(invalid="ignore"):
+            return self.reference + self.sums / self.weight[:, None]
+
+    def mean(self) -> NDArray[np.float64]:
+        """Mean of all rows."""
+        seen = self.weight > 0
+        share = self.weight[seen] / self.total_weight
+        means = self.means()[seen]
+        # About the first mean: far from the origin the weighted sum would round.
+        return means[0] + share @ (means - means[0])
+
+    def within_covariance(self) -> NDArray[np.float64]:
+        """Covariance about the class means, normalised by the total weight."""
+        root = np.sqrt(np.where(self.weight > 0, self.weight, 1.0))[:, None]
+        drift = self.sums / root
+        return (self.scatter - drift.T @ drift) / self.total_weight
+
+    def between_covariance(self) -> NDArray[np.float64]:
+        """Weighted covariance of the class means about the global mean."""
+        seen = self.weight > 0
+        share = self.weight[seen] / self.total_weight
+        spread = (self.means()[seen] - self.mean()) * np.sqrt(share)[:, None]
+        return spread.T @ spread
+
+
+def _indicator(label: NDArray[np.intp], n_classes: int, values: NDArray) -> csc_array:
+    """Return the (n_classes, n_rows) matrix with ``values[i]`` at row ``label[i]``."""
+    indptr = np.arange(len(label) + 1)
+    return csc_array((values, label, indptr), shape=(n_classes, len(label)))

@@ -1,0 +1,140 @@
+"""Class distance and background distance, diagonalised together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, qr, solve_triangular
+
+
+@dataclass(frozen=True)
+class JointForm:
+    """Coordinates in which both squared distances are weighted sums of squares.
+
+    With ``z(v) = v @ projection``, the class distance of v is the sum of squares of the first
+    ``class_rank`` coordinates, the background distance the sum of squares weighted by
+    `background`. One product therefore yields both.
+    """
+
+    projection: NDArray[np.float64]
+    class_rank: int
+    background: NDArray[np.float64]
+
+    @property
+    def class_weights(self) -> NDArray[np.float64]:
+        """One for the coordinates of the class distance, zero for the others."""
+        return (np.arange(len(self.background)) < self.class_rank).astype(np.float64)
+
+
+def pseudo_inverse_factor(
+    matrix: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    noise: NDArray[np.float64],
+    tol: float,
+) -> NDArray[np.float64]:
+    """Return F with ``F @ F.T`` the pseudo-inverse of a positive semi-definite matrix.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_features, n_features)
+        The matrix.
+    scale : ndarray of shape (n_features,)
+        Standard deviation of each feature. Rank is decided on the matrix divided by it, so
+        that the units of a feature do not matter.
+    noise : ndarray of shape (n_features,)
+        Variance in each feature that is rounding of the input.
+    tol : float
+        Eigenvalues of the scaled matrix up to `tol`, plus the share of the noise, count as
+        zero.
+
+    Returns
+    -------
+    factor : ndarray of shape (n_features, rank)
+        The factor.
+    """
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale**2 > noise)
+    values, vectors = eigh(
+        matrix * inverse * inverse[:, None], overwrite_a=True, check_finite=False, driver="evd"
+    )
+    kept = values > tol + (noise * inverse**2) @ vectors**2
+    if kept.all():
+        return inverse[:, None] * vectors / np.sqrt(values)
+    # In units of the features the eigenvectors span the support but are not orthonormal:
+    # with F = scale * vectors, the pseudo-inverse of F diag(values) F^T needs that of F.
+    span, triangle = qr(scale[:, None] * vectors[:, kept], mode="economic")
+    return span @ solve_triangular(triangle, np.diag(values[kept] ** -0.5), trans="T")
+
+
+def plain_form(
+    covariance: NDArray[np.float64], noise: NDArray[np.float64], tol: float
+) -> JointForm:
+    """Return the form of the class distance alone."""
+    factor = pseudo_inverse_factor(covariance, np.sqrt(np.diag(covariance)), noise, tol)
+    return JointForm(factor, factor.shape[1], np.zeros(factor.shape[1]))
+
+
+def joint_form(
+    covariance: NDArray[np.float64],
+    excess: NDArray[np.float64],
+    noise: NDArray[np.float64],
+    tol: float,
+    excess_rank: int | None = None,
+) -> JointForm:
+    """Diagonalise the pseudo-inverses of ``covariance`` and ``covariance + excess``.
+
+    Parameters
+    ----------
+    covariance, excess : ndarray of shape (n_features, n_features)
+        Positive semi-definite matrices.
+    noise, tol : ndarray of shape (n_features,) and float
+        As in `pseudo_inverse_factor`.
+    excess_rank : int, default=None
+        Upper bound of the rank of `excess`. Coordinates beyond it are common to both
+        distances and are left out.
+
+    Returns
+    -------
+    form : JointForm
+        The coordinates.
+    """
+    inner = pseudo_inverse_factor(covariance, np.sqrt(np.diag(covariance)), noise, tol)
+    rank = inner.shape[1]
+    if rank < len(covariance):
+        outer = _outer_factor(covariance, excess, inner, noise, tol)
+        if outer.shape[1]:
+            return _form_on_two_supports(inner, outer, excess)
+    ratio, rotation = eigh(inner.T @ excess @ inner, check_finite=False, driver="evd")
+    if excess_rank is not None and excess_rank < rank:
+        ratio, rotation = ratio[rank - excess_rank :], rotation[:, rank - excess_rank :]
+    return JointForm(inner @ rotation, len(ratio), 1.0 / (1.0 + ratio))
+
+
+def _outer_factor(
+    covariance: NDArray, excess: NDArray, inner: NDArray, noise: NDArray, tol: float
+) -> NDArray:
+    """Return the factor of the part of `excess` outside the support of `covariance`."""
+    basis = qr(inner, mode="economic")[0] if inner.shape[1] else inner
+    outside = np.eye(len(excess)) - basis @ basis.T
+    scale = np.sqrt(np.diag(covariance) + np.diag(excess))
+    return pseudo_inverse_factor(outside @ excess @ outside, scale, noise, tol)
+
+
+def _form_on_two_supports(inner: NDArray, outer: NDArray, excess: NDArray) -> JointForm:
+    """Diagonalise when the background spans more directions than the classes do."""
+    factor = np.hstack([inner, outer])
+    rank = inner.shape[1]
+    own = (np.arange(factor.shape[1]) < rank).astype(np.float64)
+    # Here the class form is diag(own), and the background form the inverse of `joint`.
+    joint = np.diag(own) + factor.T @ excess @ factor
+    values, vectors = eigh(joint, check_finite=False, driver="evd")
+    root = np.sqrt(values)
+    half = vectors[:rank] * root
+    weights, rotation = eigh(half.T @ half, check_finite=False, driver="evd")
+    # Descending: coordinates that the class distance sees first, scaled to weight one there.
+    rotation, weights = rotation[:, ::-1], weights[::-1]
+    stretch = np.ones_like(weights)
+    stretch[:rank] = np.sqrt(weights[:rank])
+    projection = factor @ (vectors / root) @ (rotation * stretch)
+    return JointForm(projection, rank, stretch**-2)

@@ -1,0 +1,57 @@
+"""Difficulty from a scorer, or from a Pipeline that ends in one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+
+class _FinalStep(BaseEstimator):
+    """Last step of a Pipeline whose `fit_predict` returns the difficulty of the fitted rows."""
+
+    def __init__(self, scorer: Any, fit_params: dict[str, Any] | None = None) -> None:
+        self.scorer = scorer
+        self.fit_params = fit_params
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> _FinalStep:
+        self.fit_predict(X, y)
+        return self
+
+    def fit_predict(self, X: Any, y: ArrayLike | None = None) -> NDArray:
+        self.scorer_, difficulty = fit_difficulty(self.scorer, X, y, **(self.fit_params or {}))
+        return difficulty
+
+
+def fit_difficulty(
+    scorer: Any, X: Any, y: ArrayLike | None = None, **fit_params: Any
+) -> tuple[Any, NDArray]:
+    """Fit a scorer, or a Pipeline ending in one, and score the fitted rows.
+
+    The rows pass through the transformers of a Pipeline once, by `fit_transform`, so that
+    ``memory=`` spares them a second time. `fit_params` go to the scorer itself.
+
+    Returns
+    -------
+    scorer : estimator
+        The fitted scorer or Pipeline.
+    difficulty : ndarray of shape (n_samples,)
+        Difficulty of the rows.
+    """
+    if not isinstance(scorer, Pipeline):
+        return scorer, scorer.fit_difficulty(X, y, **fit_params)
+    name, final = scorer.steps[-1]
+    recorder = _FinalStep(final, fit_params)
+    recording = Pipeline([*scorer.steps[:-1], (name, recorder)], memory=scorer.memory)
+    difficulty = recording.fit_predict(X, y)
+    fitted = Pipeline([*recording.steps[:-1], (name, recorder.scorer_)], memory=scorer.memory)
+    return fitted, difficulty
+
+
+def score_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray:
+    """Difficulty by a fitted scorer, or by a fitted Pipeline that ends in one."""
+    if isinstance(scorer, Pipeline):
+        return score_difficulty(scorer[-1], scorer[:-1].transform(X), y)
+    return scorer.difficulty(X, y)

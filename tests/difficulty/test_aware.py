@@ -1,0 +1,174 @@
+"""DifficultyAwareClassifier: what reaches the classifier, and where it comes from."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from skcalib.difficulty import (
+    DifficultyAwareClassifier,
+    RelativeMahalanobisScorer,
+    difficulty_weights,
+)
+
+
+class RecordingScorer(RelativeMahalanobisScorer):
+    """Remembers the rows it was fitted on."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.rows_ = np.array(X)
+        return super().fit(X, y, sample_weight)
+
+
+class RecordingClassifier(ClassifierMixin, BaseEstimator):
+    """Remembers what its fit was given."""
+
+    def fit(self, X, y, difficulty=None, sample_weight=None):
+        self.classes_ = np.unique(y)
+        self.n_features_in_ = X.shape[1]
+        self.seen_ = {"X": X, "difficulty": difficulty, "sample_weight": sample_weight}
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_classification(120, 6, n_informative=4, n_classes=3, random_state=0)
+    return X, np.array(["ant", "bee", "cat"])[y]
+
+
+def test_weights_reach_the_estimator(data):
+    X, y = data
+    clf = DifficultyAwareClassifier(RecordingClassifier(), temperature=0.5).fit(X, y)
+    difficulty = RelativeMahalanobisScorer().fit(X, y).difficulty(X, y)
+    np.testing.assert_array_equal(clf.difficulty_, difficulty)
+    np.testing.assert_array_equal(clf.weights_, difficulty_weights(difficulty, temperature=0.5))
+    np.testing.assert_array_equal(clf.estimator_.seen_["difficulty"], clf.weights_)
+    assert clf.estimator_.seen_["sample_weight"] is None
+    assert clf.n_features_in_ == 6
+    assert clf.score(X, y) == pytest.approx(np.mean(y == "ant"))
+
+
+def test_plain_estimator_equals_a_fit_by_hand(data):
+    X, y = data
+    clf = DifficultyAwareClassifier(LogisticRegression(), fit_param="sample_weight").fit(X, y)
+    by_hand = LogisticRegression().fit(X, y, sample_weight=clf.weights_)
+    np.testing.assert_array_equal(clf.predict_proba(X), by_hand.predict_proba(X))
+    np.testing.assert_array_equal(clf.predict_log_proba(X), by_hand.predict_log_proba(X))
+    np.testing.assert_array_equal(clf.decision_function(X), by_hand.decision_function(X))
+    np.testing.assert_array_equal(clf.predict(X), by_hand.predict(X))
+
+
+def test_grid_search_sees_training_folds_alone(data):
+    X, y = data
+    pipeline = Pipeline(
+        [
+            ("scale", StandardScaler()),
+            (
+                "clf",
+                DifficultyAwareClassifier(
+                    LogisticRegression(), RecordingScorer(), fit_param="sample_weight"
+                ),
+            ),
+        ]
+    )
+    scored = []
+
+    def training_rows(estimator, X, y):
+        scaled = estimator[0].transform(X)
+        rows = estimator[1].scorer_.rows_
+        shared = (rows[:, None, :] == scaled[None, :, :]).all(axis=2).any()
+        assert len(rows) == len(estimator[1].weights_)
+        return float(len(rows)) if not shared else np.nan
+
+    grid = GridSearchCV(
+        pipeline,
+        {"clf__temperature": [0.3, 0.7], "clf__estimator__C": [0.1, 1.0]},
+        scoring=training_rows,
+        cv=3,
+        n_jobs=2,
+        error_score="raise",
+    ).fit(X, y)
+    scored = [grid.cv_results_[f"split{i}_test_score"] for i in range(3)]
+    np.testing.assert_array_equal(scored, np.full((3, 4), 80.0))
+
+
+def test_pipeline_as_scorer(data):
+    X, y = data
+    scorer = make_pipeline(StandardScaler(), RelativeMahalanobisScorer())
+    clf = DifficultyAwareClassifier(RecordingClassifier(), scorer).fit(X, y)
+    alone = RelativeMahalanobisScorer().fit(X, y).difficulty(X, y)
+    np.testing.assert_allclose(clf.difficulty_, alone, atol=1e-8)
+    # The classifier gets the rows as they came.
+    np.testing.assert_array_equal(clf.estimator_.seen_["X"], X)
+    assert isinstance(clf.scorer_[-1], RelativeMahalanobisScorer)
+    np.testing.assert_allclose(clf.scorer_.transform(X).shape, (120, 3))
+
+
+class CountingEmbedder(FunctionTransformer):
+    """Writes one line a call to the file given."""
+
+    def __init__(self, log=None):
+        super().__init__()
+        self.log = log
+
+    def transform(self, X):
+        with open(self.log, "a") as stream:
+            stream.write("called\n")
+        return np.asarray(X) * 2.0
+
+
+def test_embedding_is_cached_across_a_grid_over_temperature(data, tmp_path):
+    X, y = data
+    log = tmp_path / "calls"
+    scorer = Pipeline(
+        [("embed", CountingEmbedder(str(log))), ("score", RelativeMahalanobisScorer())],
+        memory=str(tmp_path / "cache"),
+    )
+    clf = DifficultyAwareClassifier(LogisticRegression(), scorer, fit_param="sample_weight")
+    GridSearchCV(clf, {"temperature": [0.1, 0.5, 1.0, 2.0]}, cv=3, refit=False).fit(X, y)
+    assert len(log.read_text().splitlines()) == 3
+
+
+def test_sample_weight_reaches_both(data):
+    X, y = data
+    weight = np.arange(len(X)) % 3
+    clf = DifficultyAwareClassifier(RecordingClassifier()).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(clf.estimator_.seen_["sample_weight"], weight)
+    kept = weight > 0
+    scorer = RelativeMahalanobisScorer().fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(clf.difficulty_[kept], scorer.difficulty(X, y)[kept])
+    assert np.isnan(clf.difficulty_[~kept]).all()
+    assert not clf.weights_[~kept].any()
+
+    clf = DifficultyAwareClassifier(RecordingClassifier(), fit_param="sample_weight")
+    clf.fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(clf.estimator_.seen_["sample_weight"], clf.weights_ * weight)
+    assert clf.estimator_.seen_["difficulty"] is None
+
+
+def test_methods_follow_the_estimator(data):
+    clf = DifficultyAwareClassifier(RecordingClassifier())
+    assert not hasattr(clf, "predict_proba")
+    assert not hasattr(clf.fit(*data), "decision_function")
+    assert hasattr(DifficultyAwareClassifier(LogisticRegression()), "predict_proba")
+
+
+def test_bad_input(data):
+    X, y = data
+    with pytest.raises(
+        ValueError, match=r"LogisticRegression has no parameter 'difficulty'.*fit_"
+    ):
+        DifficultyAwareClassifier(LogisticRegression()).fit(X, y)
+    with pytest.raises(ValueError, match="difficulty must not be passed to fit"):
+        DifficultyAwareClassifier(RecordingClassifier()).fit(X, y, difficulty=np.ones(len(X)))
+    with pytest.raises(ValueError, match="'scorer' parameter"):
+        DifficultyAwareClassifier(RecordingClassifier(), StandardScaler()).fit(X, y)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        DifficultyAwareClassifier(RecordingClassifier()).fit(X, X[:, 0])

@@ -1,0 +1,93 @@
+"""difficulty_weights against Eq. 10 in arbitrary precision."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from skcalib.difficulty import difficulty_weights
+from skcalib.utils import SkcalibWarning
+
+
+def _exact(difficulty, temperature, c):
+    with mpmath.workdps(60):
+        powers = [mpmath.exp(mpmath.mpf(float(d)) / mpmath.mpf(temperature)) for d in difficulty]
+        largest = max(powers)
+        return np.array([float(p / (largest + mpmath.mpf(c))) for p in powers])
+
+
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+@pytest.mark.parametrize("temperature", [0.05, 0.7, 3.0])
+@pytest.mark.parametrize(
+    "difficulty",
+    [
+        [0.0, 0.25, 0.5, 1.0],
+        [-124.0, 3.0, 11.0, 488.0],
+        [-700.0, -650.0, -649.9],
+        [-3.0, -2.0],
+        [7e4, 7e4 - 1e-3, 7e4 - 2.0],
+        [1e5 * 0.7, 0.0, -1e5],
+        [0.3],
+    ],
+)
+def test_equation_10(difficulty, temperature):
+    weights = difficulty_weights(difficulty, temperature=temperature, scale=None)
+    np.testing.assert_allclose(weights, _exact(difficulty, temperature, 1e-3), rtol=1e-11)
+
+
+def test_scales():
+    difficulty = np.array([-120.0, 0.0, 30.0, 60.0])
+    minmax = (difficulty + 120) / 180
+    weights = difficulty_weights(difficulty)
+    np.testing.assert_allclose(weights, _exact(minmax, 0.7, 1e-3), rtol=1e-12)
+    assert 0.239 < weights.min() < weights.max() < 1
+    std = (difficulty - difficulty.mean()) / difficulty.std()
+    np.testing.assert_allclose(
+        difficulty_weights(difficulty, scale="std"), _exact(std, 0.7, 1e-3), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("scale", ["minmax", "std"])
+def test_constant_difficulty_gives_equal_weights(scale):
+    weights = difficulty_weights([5.0, 5.0, 5.0], scale=scale, c=0.25)
+    np.testing.assert_allclose(weights, 1 / 1.25)
+
+
+def test_collapse_warns():
+    message = r"3 of 4 difficulty weights are below 1e-06.*scale='minmax' or a larger temperature"
+    with pytest.warns(SkcalibWarning, match=message) as record:
+        difficulty_weights([-124.0, 3.0, 11.0, 488.0], scale=None)
+    assert record[0].filename == __file__
+
+
+def test_order_is_kept():
+    difficulty = np.random.default_rng(0).normal(size=50)
+    for scale in ["minmax", "std", None]:
+        weights = difficulty_weights(difficulty, scale=scale)
+        np.testing.assert_array_equal(np.argsort(weights), np.argsort(difficulty))
+
+
+@pytest.mark.parametrize("scale", ["minmax", "std"])
+def test_sample_weight_is_repetition(scale):
+    difficulty = np.array([-4.0, 0.0, 1.0, 2.0, 90.0])
+    count = np.array([2, 1, 3, 1, 0])
+    repeated = difficulty_weights(np.repeat(difficulty, count), scale=scale)
+    weighted = difficulty_weights(difficulty, scale=scale, sample_weight=count)
+    np.testing.assert_allclose(np.repeat(weighted, count), repeated, rtol=1e-12)
+    assert weighted[-1] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"difficulty": [1.0, np.nan]}, "difficulty must be finite"),
+        ({"difficulty": []}, "difficulty must have 1 dimensions"),
+        ({"difficulty": [[1.0]]}, "difficulty must have 1 dimensions"),
+        ({"difficulty": [1.0], "temperature": 0}, "'temperature' parameter"),
+        ({"difficulty": [1.0], "c": 0}, "'c' parameter"),
+        ({"difficulty": [1.0], "scale": "log"}, "'scale' parameter"),
+        ({"difficulty": [1.0], "sample_weight": [-1.0]}, "sample_weight must be finite and not"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        difficulty_weights(**arguments)
