@@ -25,10 +25,10 @@ class ReliabilityDisplay:
         Accuracy, or share of the positive class, of every bin; NaN where a bin is empty.
     prob_pred : ndarray of shape (n_bins,)
         Mean confidence of every bin; NaN where a bin is empty.
-    bin_weight : ndarray of shape (n_bins,)
-        Number of rows, or sum of their weights, in every bin.
-    edges : ndarray of shape (n_bins + 1,)
-        Edges of the bins.
+    count : ndarray of shape (n_cells,)
+        Number of rows, or sum of their weights, in cells of equal width: the histogram.
+    edges : ndarray of shape (n_cells + 1,)
+        Edges of the cells.
     calibration_error : float, default=None
         Expected calibration error, shown in the legend.
     band : tuple of two ndarrays of shape (n_bins,), default=None
@@ -69,7 +69,7 @@ class ReliabilityDisplay:
         self,
         prob_true: NDArray[np.float64],
         prob_pred: NDArray[np.float64],
-        bin_weight: NDArray[np.float64],
+        count: NDArray[np.float64],
         edges: NDArray[np.float64],
         *,
         calibration_error: float | None = None,
@@ -79,7 +79,7 @@ class ReliabilityDisplay:
     ) -> None:
         self.prob_true = prob_true
         self.prob_pred = prob_pred
-        self.bin_weight = bin_weight
+        self.count = count
         self.edges = edges
         self.calibration_error = calibration_error
         self.band = band
@@ -159,7 +159,7 @@ class ReliabilityDisplay:
         n_bins : int, default=15
             Number of bins.
         strategy : {"uniform", "quantile"}, default="uniform"
-            Bins of equal width or of equal weight.
+            Bins of equal width or of equal weight; the histogram has equal widths.
         confidence_level : float, default=None
             Level in (0, 1) of a Wilson interval of the accuracy of every bin, drawn as a band.
             Weights count as numbers of rows. None draws no band.
@@ -192,8 +192,15 @@ class ReliabilityDisplay:
         band = None
         if confidence_level is not None:
             band = wilson_interval(curve.prob_true, curve.bin_weight, confidence_level)
+        cells = curve
+        if strategy == "quantile":
+            # Equal counts tell nothing: the histogram keeps bins of equal width.
+            cells = reliability_curve(y_true, y_proba, **{**options, "strategy": "uniform"})
         display = cls(
-            *curve,
+            curve.prob_true,
+            curve.prob_pred,
+            cells.bin_weight,
+            cells.edges,
             calibration_error=expected_calibration_error(y_true, y_proba, **options),
             band=band,
             name=name,
@@ -243,7 +250,7 @@ class ReliabilityDisplay:
         return self
 
     def _plot_curve(self, name: str | None, kwargs: dict[str, Any]) -> None:
-        filled = self.bin_weight > 0
+        filled = ~np.isnan(self.prob_true)
         label = name or "Classifier"
         if self.calibration_error is not None:
             label += f" (ECE = {self.calibration_error:.3f})"
@@ -272,7 +279,7 @@ class ReliabilityDisplay:
         below = axes_grid.make_axes_locatable(self.ax_).append_axes(
             "bottom", size="25%", pad=0.1, sharex=self.ax_
         )
-        below.stairs(self.bin_weight, self.edges, fill=True, color=self.line_.get_color())
+        below.stairs(self.count, self.edges, fill=True, color=self.line_.get_color())
         below.set(xlabel=self.ax_.get_xlabel(), ylabel="Count")
         self.ax_.set_xlabel("")
         self.ax_.tick_params(labelbottom=False)
