@@ -1,6 +1,7 @@
 """Calibration, selective-prediction and out-of-distribution metrics."""
 
 from ._accumulator import CalibrationAccumulator
+from ._brier import generalized_brier_score
 from ._calibration_error import (
     expected_calibration_error,
     maximum_calibration_error,
@@ -8,23 +9,50 @@ from ._calibration_error import (
 )
 from ._classwise import classwise_calibration_error
 from ._debiased import debiased_calibration_error
+from ._decomposition import score_decomposition
+from ._detection import fpr_at_tpr
+from ._interval import calibration_error_interval
 from ._ks import ks_calibration_error
+from ._logit_scores import energy_score, max_logit_score
+from ._reports import misclassification_report, ood_report
 from ._scorer import get_scorer, get_scorer_names
+from ._selective import (
+    area_under_generalized_risk_coverage,
+    area_under_risk_coverage,
+    excess_area_under_risk_coverage,
+)
+from ._selective_curves import accuracy_rejection_curve, risk_coverage_curve
+from ._selective_points import accuracy_at_coverage, coverage_at_risk
 from ._smooth import smooth_calibration_error
 from ._uncertainty import confidence_score, predictive_entropy, probability_margin
 
 __all__ = [
     "CalibrationAccumulator",
+    "accuracy_at_coverage",
+    "accuracy_rejection_curve",
+    "area_under_generalized_risk_coverage",
+    "area_under_risk_coverage",
+    "calibration_error_interval",
     "classwise_calibration_error",
     "confidence_score",
+    "coverage_at_risk",
     "debiased_calibration_error",
+    "energy_score",
+    "excess_area_under_risk_coverage",
     "expected_calibration_error",
+    "fpr_at_tpr",
+    "generalized_brier_score",
     "get_scorer",
     "get_scorer_names",
     "ks_calibration_error",
+    "max_logit_score",
     "maximum_calibration_error",
+    "misclassification_report",
+    "ood_report",
     "predictive_entropy",
     "probability_margin",
     "reliability_curve",
+    "risk_coverage_curve",
+    "score_decomposition",
     "smooth_calibration_error",
 ]

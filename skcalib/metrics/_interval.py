@@ -1,19 +1,223 @@
-"""Intervals: of the accuracy of a bin, and of a calibration error."""
+"""Bootstrap interval of a calibration error."""
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtri
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from ..utils._sklearn_private import Interval, StrOptions, validate_params
+from ..utils._validation import check_predictions
+from ._binning import bin_index, gap_norm, uniform_edges
+from ._calibration_error import expected_calibration_error, maximum_calibration_error
+from ._debiased import debiased_calibration_error
+from ._ks import ks_calibration_error
+from ._outcomes import outcomes
+from ._smooth import smooth_calibration_error
+
+# They see a row as (confidence, hit), so that is all that has to be resampled.
+_TOP_LABEL_METRICS = (
+    expected_calibration_error,
+    maximum_calibration_error,
+    debiased_calibration_error,
+    ks_calibration_error,
+    smooth_calibration_error,
+)
 
 
-def wilson_interval(
-    share: NDArray[np.float64], count: NDArray[np.float64], confidence_level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of Wilson's score interval of a share of `count` trials; NaN without any."""
-    if not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
-    z = ndtri((1 + confidence_level) / 2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scale = 1 / (1 + z**2 / count)
-        centre = scale * (share + z**2 / (2 * count))
-        half = scale * z * np.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
-    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+@validate_params(
+    {
+        "metric": [callable],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "method": [StrOptions({"basic", "percentile"})],
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def calibration_error_interval(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    metric: Callable[..., float] = expected_calibration_error,
+    confidence_level: float = 0.95,
+    method: str = "basic",
+    n_resamples: int = 1000,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    **options: Any,
+) -> tuple[float, float]:
+    """Bootstrap confidence interval of a calibration error.
+
+    The estimate is biased upwards, by more the smaller the sample, and a resample is biased
+    once more. ``"percentile"``, the plain bootstrap, adds the bias where it should take it
+    away: for a perfectly calibrated model its interval never contains 0. ``"basic"`` reflects
+    the resamples about the estimate, and its lower end is 0 unless the estimate exceeds what
+    chance gives a perfectly calibrated model (consistency resampling [2]_: labels drawn from
+    the probabilities, at the level 1 - `confidence_level`).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    metric : callable, default=expected_calibration_error
+        A calibration error of this package, or a function of the same signature.
+    confidence_level : float, default=0.95
+        Level in (0, 1).
+    method : {"basic", "percentile"}, default="basic"
+        How resamples become an interval, see above.
+    n_resamples : int, default=1000
+        Number of resamples.
+    n_jobs : int, default=None
+        Number of jobs, as in joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the resamples.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+    pos_label : int, bool or str, default=None
+        The positive class where `y_proba` has shape (n_samples,).
+    **options : dict
+        Options of the metric, such as ``n_bins``.
+
+    Returns
+    -------
+    low, high : float
+        Ends of the interval, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        As :func:`expected_calibration_error`.
+
+    Notes
+    -----
+    Errors over bins of equal width depend on the rows through sums over bins alone: rows are
+    put into bins once, and only the sums are resampled. Other metrics are evaluated anew with
+    the counts of the rows as weights.
+
+    References
+    ----------
+    .. [1] Davison, Hinkley, "Bootstrap methods and their application", Cambridge University
+       Press 1997, Sec. 5.2.
+    .. [2] Brocker, Smith, "Increasing the reliability of reliability diagrams", Weather and
+       Forecasting 22, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.metrics import calibration_error_interval
+    >>> rng = np.random.default_rng(0)
+    >>> y_proba = rng.uniform(size=500)
+    >>> y_true = rng.uniform(size=500) < y_proba**2
+    >>> low, high = calibration_error_interval(y_true, y_proba, n_resamples=200, random_state=0)
+    >>> round(low, 2), round(high, 2)
+    (0.13, 0.19)
+    """
+    predictions = check_predictions(
+        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+    )
+    codes, proba, weight, _ = predictions
+    if metric in _TOP_LABEL_METRICS:
+        proba, hits = outcomes(predictions)
+        codes = hits.astype(np.intp)
+    if weight is not None:
+        kept = weight > 0
+        codes, proba, weight = codes[kept], proba[kept], weight[kept]
+    statistic = _statistic(metric, codes, proba, weight, options)
+    chunks = _seed_chunks(random_state, n_resamples, n_jobs)
+    estimate = statistic(codes, None)
+    tail = (1 - confidence_level) / 2
+    values = _run(partial(_bootstrap, statistic, codes), chunks, n_jobs)
+    low, high = np.quantile(values, [tail, 1 - tail])
+    if method == "basic":
+        low, high = 2 * estimate - high, 2 * estimate - low
+        chance = _run(partial(_consistent, statistic, proba), chunks, n_jobs)
+        if estimate <= np.quantile(chance, confidence_level):
+            low = 0.0
+    return float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
+
+
+Statistic = Callable[[NDArray[np.intp], NDArray[np.intp] | None], float]
+
+
+def _statistic(
+    metric: Callable[..., float],
+    codes: NDArray[np.intp],
+    proba: NDArray[Any],
+    weight: NDArray[np.float64] | None,
+    options: dict[str, Any],
+) -> Statistic:
+    """Return the metric as a function of (codes, count of every row)."""
+    classes = np.arange(2 if proba.ndim == 1 else proba.shape[1])
+    whole = partial(metric, labels=classes, **options)
+    whole(codes, proba, sample_weight=weight)  # an error in the options shows up here
+    norm = "max" if metric is maximum_calibration_error else options.get("norm", "l1")
+    additive = (expected_calibration_error, maximum_calibration_error)
+    if metric in additive and options.get("strategy", "uniform") == "uniform":
+        edges = uniform_edges(options.get("n_bins", 15))
+        index, values = bin_index(proba, edges), proba.astype(np.float64)
+
+        def from_sums(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
+            mass = _mass(weight, count, len(codes))
+            rows = (mass, mass * values, mass * codes)
+            return gap_norm(np.stack([np.bincount(index, row) for row in rows]), norm)
+
+        return from_sums
+
+    def anew(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
+        return float(whole(codes, proba, sample_weight=_mass(weight, count, len(codes))))
+
+    return anew
+
+
+def _mass(
+    weight: NDArray[np.float64] | None, count: NDArray[np.intp] | None, n_samples: int
+) -> NDArray[np.float64]:
+    mass = np.ones(n_samples) if weight is None else weight
+    return mass if count is None else mass * count
+
+
+def _seed_chunks(random_state: Any, n: int, n_jobs: int | None) -> list[NDArray[np.int64]]:
+    # A seed for every resample, so that the number of jobs changes nothing.
+    seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)
+    return np.array_split(seeds, min(n, 4 * effective_n_jobs(n_jobs)))
+
+
+def _run(
+    draw: Callable[..., list[float]], chunks: list[NDArray[np.int64]], n_jobs: int | None
+) -> NDArray[np.float64]:
+    return np.concatenate(Parallel(n_jobs=n_jobs)(delayed(draw)(seeds) for seeds in chunks))
+
+
+def _bootstrap(
+    statistic: Statistic, codes: NDArray[np.intp], seeds: NDArray[np.int64]
+) -> list[float]:
+    """Return the statistic of rows drawn with replacement."""
+    n_samples = len(codes)
+    draws = (np.random.default_rng(seed).integers(n_samples, size=n_samples) for seed in seeds)
+    return [statistic(codes, np.bincount(draw, minlength=n_samples)) for draw in draws]
+
+
+def _consistent(
+    statistic: Statistic, proba: NDArray[Any], seeds: NDArray[np.int64]
+) -> list[float]:
+    """Return the statistic of labels drawn from the probabilities."""
+    below = np.cumsum(proba, axis=1, dtype=np.float64)[:, :-1] if proba.ndim == 2 else None
+    values = []
+    for seed in seeds:
+        uniform = np.random.default_rng(seed).uniform(size=len(proba))
+        codes = uniform < proba if below is None else (uniform[:, np.newaxis] >= below).sum(axis=1)
+        values.append(statistic(codes.astype(np.intp), None))
+    return values

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import expected_calibration_error, reliability_curve
-from ..metrics._interval import wilson_interval
+from ..metrics._wilson import wilson_interval
 from ..utils import import_optional
 
 if TYPE_CHECKING:
