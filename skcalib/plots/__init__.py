@@ -1,5 +1,9 @@
 """Displays of calibration, risk and difficulty."""
 
+from ._hardest_samples import HardestSamplesDisplay
 from ._reliability import ReliabilityDisplay
 
-__all__ = ["ReliabilityDisplay"]
+__all__ = [
+    "HardestSamplesDisplay",
+    "ReliabilityDisplay",
+]
