@@ -8,13 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 _FEW_COLUMNS = 48
+_FEW_TO_SUM = 24
+
+
+def two_columns(block: NDArray) -> NDArray:
+    """Return (n, K) as it is, and the probability of the positive class as (1 - p, p)."""
+    return block if block.ndim == 2 else np.column_stack([1 - block, block])
 
 
 def row_sum(block: NDArray) -> NDArray:
-    """Return the sum of every row, in the precision of the block."""
-    if block.shape[1] > _FEW_COLUMNS:
+    """Return the sum of every row, in the precision of the block.
+
+    Equal rows have equal sums wherever they stand in the block, which a product with a vector of
+    ones does not promise: scores that rank the rows must not split ties.
+    """
+    if block.shape[1] > _FEW_TO_SUM:
         return block.sum(axis=1)
-    return block @ np.ones(block.shape[1], dtype=block.dtype)
+    total = block[:, 0].copy()
+    for column in block.T[1:]:
+        total += column
+    return total
 
 
 def row_max(block: NDArray) -> NDArray:
@@ -45,6 +58,12 @@ def _top_two_of_many(block: NDArray) -> tuple[NDArray, NDArray]:
     first = rest[top]
     rest[top] = -np.inf
     return first, rest.max(axis=1)
+
+
+def row_margin(block: NDArray) -> NDArray:
+    """Return the largest value of every row less the second-largest."""
+    first, second = row_top_two(block)
+    return first - second
 
 
 def row_entropy(block: NDArray) -> NDArray:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._validation import as_proba, iter_proba_blocks
-from ._rows import row_entropy, row_max, row_top_two
+from ..utils._proba import as_proba, iter_proba_blocks
+from ._rows import row_entropy, row_margin, row_max, two_columns
 
 
 def predictive_entropy(y_proba: ArrayLike) -> NDArray:
@@ -105,17 +105,12 @@ def probability_margin(y_proba: ArrayLike) -> NDArray:
     >>> probability_margin([[0.5, 0.25, 0.25], [0.4, 0.4, 0.2]])
     array([0.25, 0.  ])
     """
-    return _score_rows(y_proba, _row_margin)
-
-
-def _row_margin(block: NDArray) -> NDArray:
-    first, second = row_top_two(block)
-    return first - second
+    return _score_rows(y_proba, row_margin)
 
 
 def _score_rows(y_proba: ArrayLike, score: Callable[[NDArray], NDArray]) -> NDArray:
     proba = as_proba(y_proba)
     out = np.empty(len(proba), np.float64 if proba.dtype == np.float64 else np.float32)
     for rows, block in iter_proba_blocks(proba):
-        out[rows] = score(block if block.ndim == 2 else np.column_stack([1 - block, block]))
+        out[rows] = score(two_columns(block))
     return out

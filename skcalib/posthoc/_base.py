@@ -10,8 +10,9 @@ from sklearn.utils import Tags, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..utils._proba import check_values
 from ..utils._sklearn_private import StrOptions, _fit_context
-from ..utils._validation import check_weights, iter_proba_blocks
+from ..utils._validation import check_weights
 
 # Where a probability is 0 its logit is unknown, not infinite: a model that counts votes or
 # rounds would otherwise let a single such row decide the whole fit.
@@ -144,8 +145,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         scores = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
         if self.input == "proba":
             proba = scores[:, 0] if scores.shape[1] == 1 else scores
-            for _ in iter_proba_blocks(proba, name="X"):
-                pass
+            check_values(proba, name="X")
         return scores
 
     def _read_labels(self, y: ArrayLike, n_classes: int) -> tuple[NDArray, NDArray]:

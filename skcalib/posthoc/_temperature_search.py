@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics._rows import row_max, row_sum
-from ..utils._validation import iter_blocks
+from ..utils._proba import iter_blocks
 
 _SAMPLE_ROWS = 4096
 _MAX_ITERATIONS = 200

@@ -137,3 +137,12 @@ def test_frames_and_tensors(score):
     p = proba()
     np.testing.assert_array_equal(score(pandas.DataFrame(p)), score(p))
     np.testing.assert_array_equal(score(torch.from_numpy(p)), score(p))
+
+
+@pytest.mark.parametrize("k", [3, 10, 47, 48, 49, 200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("score", SCORES)
+def test_equal_rows_have_equal_scores_wherever_they_stand(score, dtype, k):
+    p = np.repeat(proba(7, k).astype(dtype), 31, axis=0)
+    values = score(p).reshape(7, 31)
+    np.testing.assert_array_equal(values, values[:, :1].repeat(31, axis=1))

@@ -1,0 +1,99 @@
+"""The generalized Brier score of every row."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..utils._proba import iter_proba_blocks
+from ..utils._sklearn_private import Interval, validate_params
+from ..utils._validation import check_predictions
+from ._rows import row_sum, two_columns
+
+
+@validate_params(
+    {
+        "order": [Interval(Real, 1, None, closed="left")],
+        "exponent": [Interval(Real, 0, None, closed="neither")],
+    },
+    prefer_skip_nested_validation=True,
+)
+def generalized_brier_score(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    order: float = 2,
+    exponent: float = 2,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> NDArray:
+    """Distance of every predicted distribution from the truth: larger = worse.
+
+    With p the probabilities of a row and e the one-hot vector of its label, the score is
+    ``norm(p - e, ord=order) ** exponent``. The defaults give the Brier score of the row.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Predicted probabilities; of shape (n_samples,), those of the positive class, which stand
+        for the two columns (1 - p, p).
+    order : float, default=2
+        Order of the norm, at least 1; ``inf`` is the largest deviation, 1 - p[label].
+    exponent : float, default=2
+        Power of the norm, positive.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
+        labels, the sorted values of `y_true`.
+    pos_label : int or str, default=None
+        The positive class, where `y_proba` has shape (n_samples,).
+
+    Returns
+    -------
+    score : ndarray of shape (n_samples,)
+        Scores in [0, 2 ** (exponent / order)]: 0 where the label has probability 1. float64 for
+        float64 `y_proba`, float32 for float32 and float16.
+
+    Raises
+    ------
+    ValueError
+        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1, or if a label
+        has no column.
+
+    See Also
+    --------
+    score_decomposition : What the mean Brier score consists of.
+    sklearn.metrics.brier_score_loss : The mean for ``order=exponent=2``.
+
+    References
+    ----------
+    .. [1] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import generalized_brier_score
+    >>> y_proba = [[0.8, 0.1, 0.1], [0.5, 0.5, 0.0]]
+    >>> generalized_brier_score([0, 2], y_proba).round(2)
+    array([0.06, 1.5 ])
+    >>> generalized_brier_score([0, 2], y_proba, order=1, exponent=1).round(2)
+    array([0.4, 2. ])
+    """
+    codes, proba, _, _ = check_predictions(
+        y_true, y_proba, labels=labels, pos_label=pos_label, defer_values=True
+    )
+    out = np.empty(len(proba), np.float64 if proba.dtype == np.float64 else np.float32)
+    for rows, block in iter_proba_blocks(proba):
+        columns = two_columns(block)
+        label = np.arange(len(columns)), codes[rows]
+        deviation = np.abs(columns)
+        deviation[label] = np.abs(1 - columns[label])
+        out[rows] = _power_of_norm(deviation, order, exponent)
+    return out
+
+
+def _power_of_norm(deviation: NDArray, order: float, exponent: float) -> NDArray:
+    if np.isinf(order):
+        return deviation.max(axis=1) ** exponent
+    return row_sum(deviation**order) ** (exponent / order)

@@ -1,0 +1,96 @@
+"""Predictions ranked by confidence: what selective prediction and error detection start from."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..utils._proba import as_array, check_values, iter_blocks
+from ..utils._validation import check_predictions, check_same_length
+from ._outcomes import outcomes
+from ._rows import row_entropy, row_margin, two_columns
+from ._ties import TieGroups, tie_groups
+
+CONFIDENCES = ("msp", "entropy", "margin")
+
+
+class JudgedPredictions(NamedTuple):
+    """Checked probabilities (n, K), their maximum, whether the predicted class is right."""
+
+    proba: NDArray[Any]
+    top: NDArray[Any]
+    correct: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None
+
+
+def judge_predictions(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None,
+    labels: ArrayLike | None,
+    pos_label: Any,
+) -> JudgedPredictions:
+    """Validate one call, and judge every row on the class of its largest probability."""
+    predictions = check_predictions(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        defer_values=True,
+    )
+    if predictions.proba.ndim == 1:
+        check_values(predictions.proba)
+        predictions = predictions._replace(proba=two_columns(predictions.proba))
+    top, correct = outcomes(predictions)
+    return JudgedPredictions(predictions.proba, top, correct, predictions.weight)
+
+
+def confidence_of(confidence: str | ArrayLike, judged: JudgedPredictions) -> NDArray[Any]:
+    """Return the confidence of every row, larger = surer: a named one, or the array given."""
+    if not isinstance(confidence, str):
+        values = check_scores(confidence, name="confidence")
+        check_same_length(y_true=judged.correct, confidence=values)
+        return values
+    if confidence == "msp":
+        return judged.top
+    if confidence not in CONFIDENCES:
+        raise ValueError(
+            f"confidence must be one of {', '.join(map(repr, CONFIDENCES))} or an array of shape "
+            f"(n_samples,), got {confidence!r}."
+        )
+    # Rows whose probabilities are the same up to their order must tie, whatever the rounding.
+    score = row_margin if confidence == "margin" else lambda block: -row_entropy(block)
+    return np.concatenate(
+        [score(block.astype(np.float64)).round(12) for _, block in iter_blocks(judged.proba)]
+    )
+
+
+def rank_predictions(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    confidence: str | ArrayLike,
+    sample_weight: ArrayLike | None,
+    labels: ArrayLike | None,
+    pos_label: Any,
+) -> TieGroups:
+    """Return the rows grouped by confidence, surest first; the hits are the correct rows."""
+    judged = judge_predictions(
+        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+    )
+    return tie_groups(confidence_of(confidence, judged), judged.correct, judged.weight)
+
+
+def check_scores(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return real scores of shape (n,) without NaN; infinite scores have a rank like any other."""
+    scores = as_array(values, name=name)
+    if scores.ndim != 1 or len(scores) == 0:
+        raise ValueError(f"{name} must have shape (n,) with n >= 1, got shape {scores.shape}.")
+    if scores.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got dtype {scores.dtype}.")
+    if scores.dtype.kind == "f" and np.isnan(scores).any():
+        row = int(np.argmax(np.isnan(scores)))
+        raise ValueError(f"{name} must not contain NaN, got NaN in row {row}.")
+    return scores

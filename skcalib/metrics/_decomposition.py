@@ -1,0 +1,146 @@
+"""What a Brier score or log-loss consists of: miscalibration, discrimination, uncertainty."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import isotonic_regression
+from scipy.special import xlog1py, xlogy
+
+from ..utils._sklearn_private import StrOptions, validate_params
+from ..utils._validation import check_predictions
+from ._ties import tie_groups
+
+
+class ScoreDecomposition(NamedTuple):
+    """Components of a mean score, in its unit; each a float, or an array over the classes.
+
+    ``score`` is ``miscalibration - discrimination + uncertainty``.
+    """
+
+    miscalibration: Any
+    discrimination: Any
+    uncertainty: Any
+    score: Any
+
+
+@validate_params(
+    {
+        "scoring_rule": [StrOptions({"brier", "log_loss"})],
+        "average": [StrOptions({"sum"}), None],
+    },
+    prefer_skip_nested_validation=True,
+)
+def score_decomposition(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    scoring_rule: str = "brier",
+    average: str | None = "sum",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> ScoreDecomposition:
+    """Decompose a mean score into miscalibration, discrimination and uncertainty.
+
+    The isotonic (CORP) decomposition: with S(p) the mean score of the predictions, S(c) that of
+    the predictions recalibrated by isotonic regression on the same rows and S(r) that of the base
+    rate, ``miscalibration = S(p) - S(c)``, ``discrimination = S(r) - S(c)`` and
+    ``uncertainty = S(r)``. No bins are chosen, and all three are >= 0.
+
+    Several classes are decomposed one against the rest. For the Brier score the sums over the
+    classes are the decomposition of the multi-class Brier score. The log-loss has no such
+    identity: its ``score`` is the sum of the one-against-rest log-losses, which is larger than the
+    multi-class log-loss.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Predicted probabilities; of shape (n_samples,), those of the positive class.
+    scoring_rule : {"brier", "log_loss"}, default="brier"
+        The score: squared error of the probability, or its negative logarithm in nats.
+    average : {"sum"} or None, default="sum"
+        For `y_proba` of shape (n_samples, n_classes): "sum" adds the classes up, None returns
+        arrays of shape (n_classes,).
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
+        labels, the sorted values of `y_true`.
+    pos_label : int or str, default=None
+        The positive class, where `y_proba` has shape (n_samples,).
+
+    Returns
+    -------
+    decomposition : ScoreDecomposition
+        Named tuple of ``miscalibration`` (larger = worse), ``discrimination`` (larger = better),
+        ``uncertainty`` (of the data, whatever the model) and ``score`` (larger = worse). The
+        log-loss, and with it the miscalibration, is infinite where a probability of exactly 0 or
+        1 is wrong.
+
+    Raises
+    ------
+    ValueError
+        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1, or if a label
+        has no column.
+
+    See Also
+    --------
+    expected_calibration_error : Miscalibration in bins of the confidence.
+
+    References
+    ----------
+    .. [1] Dimitriadis, Gneiting and Jordan, Stable Reliability Diagrams for Probabilistic
+       Classifiers, PNAS 118 (8), 2021, Eq. 2.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import score_decomposition
+    >>> parts = score_decomposition([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])
+    >>> [round(part, 3) for part in parts]
+    [0.085, 0.25, 0.25, 0.085]
+    >>> parts = score_decomposition([0, 1, 0, 1], [0.3, 0.3, 0.8, 0.8])
+    >>> [round(part, 3) for part in parts]
+    [0.065, 0.0, 0.25, 0.315]
+    """
+    codes, proba, weight, _ = check_predictions(
+        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+    )
+    if proba.ndim == 1:
+        parts = _decompose(proba, codes == 1, weight, scoring_rule)
+        return ScoreDecomposition(*map(float, parts))
+    of_classes = np.stack(
+        [_decompose(proba[:, k], codes == k, weight, scoring_rule) for k in range(proba.shape[1])],
+        axis=1,
+    )
+    if average is None:
+        return ScoreDecomposition(*of_classes)
+    return ScoreDecomposition(*map(float, of_classes.sum(axis=1)))
+
+
+def _decompose(
+    proba: NDArray, hit: NDArray[np.bool_], weight: NDArray[np.float64] | None, rule: str
+) -> NDArray[np.float64]:
+    """Return miscalibration, discrimination, uncertainty and score of one class, shape (4,)."""
+    # Equal predictions are recalibrated alike, so they are one row to isotonic regression.
+    value, total, hits = tie_groups(proba, hit, weight)
+    forecast = np.clip(value.astype(np.float64), 0, 1)
+    share = hits / total
+    recalibrated = isotonic_regression(share, weights=total, increasing=False).x
+    base_rate = hits.sum() / total.sum()
+    mean_score = _mean_brier if rule == "brier" else _mean_log_loss
+    score, best, constant = (
+        mean_score(np.clip(p, 0, 1), hits, total - hits)
+        for p in (forecast, recalibrated, base_rate)
+    )
+    return np.array([max(score - best, 0), max(constant - best, 0), constant, score])
+
+
+def _mean_brier(p: NDArray, hits: NDArray, misses: NDArray) -> float:
+    return float(np.sum(hits * (1 - p) ** 2 + misses * p**2) / np.sum(hits + misses))
+
+
+def _mean_log_loss(p: NDArray, hits: NDArray, misses: NDArray) -> float:
+    return float(-np.sum(xlogy(hits, p) + xlog1py(misses, -p)) / np.sum(hits + misses))

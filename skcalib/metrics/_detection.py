@@ -1,0 +1,127 @@
+"""Detection of positives by a score: the false-positive rate at a true-positive rate."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..utils._labels import as_labels, encode_binary
+from ..utils._sklearn_private import Interval, validate_params
+from ..utils._validation import check_same_length, check_weights
+from ._confidence import check_scores
+from ._ties import TieGroups, tie_groups
+
+# A true-positive rate of exactly the limit must not miss it by rounding.
+_RATE_SLACK = 1e-12
+
+
+@validate_params(
+    {"tpr": [Interval(Real, 0, 1, closed="right")]}, prefer_skip_nested_validation=True
+)
+def fpr_at_tpr(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    tpr: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Smallest false-positive rate at a true-positive rate, FPR@95TPR: smaller = better.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels of two classes, both present.
+    y_score : array-like of shape (n_samples,)
+        Scores, larger = more likely positive. Only their order counts.
+    tpr : float, default=0.95
+        Share of the positives that must be found, in (0, 1].
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+    labels : array-like of shape (2,), default=None
+        The negative and the positive label.
+    pos_label : int or str, default=None
+        The positive label. None means 1 where the labels are in {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    fpr : float
+        Smallest share of the negatives, in [0, 1], that score at or above a threshold which at
+        least the share `tpr` of the positives reaches. Rows of equal score are on the same side
+        of every threshold.
+
+    Raises
+    ------
+    ValueError
+        If `y_true` lacks one of the two classes, or if `y_score` holds NaN.
+
+    See Also
+    --------
+    ood_report : This and other measures of detection for several scores.
+    sklearn.metrics.roc_curve : The whole curve.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import fpr_at_tpr
+    >>> fpr_at_tpr([0, 0, 0, 1, 1], [0.1, 0.4, 0.8, 0.6, 0.9])
+    0.3333333333333333
+    >>> fpr_at_tpr([0, 0, 0, 1, 1], [0.1, 0.4, 0.8, 0.6, 0.9], tpr=0.5)
+    0.0
+    """
+    positive, weight = read_detection(y_true, sample_weight, labels, pos_label)
+    scores = check_scores(y_score, name="y_score")
+    check_same_length(y_true=positive, y_score=scores)
+    return fpr_of_groups(tie_groups(scores, positive, weight), tpr)
+
+
+def read_detection(
+    y_true: ArrayLike,
+    sample_weight: ArrayLike | None,
+    labels: ArrayLike | None,
+    pos_label: Any,
+) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
+    """Return which rows are positive, and the weights; both classes must have weight."""
+    y = as_labels(y_true, name="y_true")
+    known = None if labels is None else as_labels(labels, name="labels")
+    codes, _ = encode_binary(y, labels=known, pos_label=pos_label)
+    weight = check_weights(sample_weight, len(y))
+    positive = codes == 1
+    check_both_kinds(positive, weight, "y_true must hold both classes")
+    return positive, weight
+
+
+def check_both_kinds(
+    positive: NDArray[np.bool_], weight: NDArray[np.float64] | None, what: str
+) -> None:
+    """Raise unless there are rows of both kinds, counting those of positive weight."""
+    used = positive if weight is None else positive[weight > 0]
+    if used.all() or not used.any():
+        raise ValueError(f"{what}, got {'only positive' if used.all() else 'no positive'} rows.")
+
+
+def fpr_of_groups(groups: TieGroups, tpr: float) -> float:
+    """Return the false-positive rate at the first threshold that reaches `tpr`."""
+    found = np.cumsum(groups.hit)
+    false = np.cumsum(groups.weight - groups.hit)
+    reached = int(np.argmax(found >= (tpr - _RATE_SLACK) * found[-1]))
+    return float(false[reached] / false[-1])
+
+
+def detection_measures(groups: TieGroups, tpr: float) -> tuple[float, float, float, float]:
+    """Return FPR at `tpr`, AUROC, and the average precision of positives and of negatives."""
+    positive, negative = groups.hit, groups.weight - groups.hit
+    before = np.cumsum(positive) - positive
+    auroc = negative @ (before + positive / 2) / (positive.sum() * negative.sum())
+    return (
+        fpr_of_groups(groups, tpr),
+        float(auroc),
+        _average_precision(positive, groups.weight),
+        _average_precision(negative[::-1], groups.weight[::-1]),
+    )
+
+
+def _average_precision(positive: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    precision = np.cumsum(positive) / np.cumsum(weight)
+    return float(positive @ precision / positive.sum())

@@ -1,0 +1,215 @@
+"""Detection of errors and of foreign data by several scores at once."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..utils._sklearn_private import Interval, validate_params
+from ..utils._validation import check_same_length
+from ._confidence import CONFIDENCES, check_scores, confidence_of, judge_predictions
+from ._detection import check_both_kinds, detection_measures, read_detection
+from ._ties import tie_groups
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CONSTRAINTS: dict[str, list[Any]] = {
+    "tpr": [Interval(Real, 0, 1, closed="right")],
+    "as_frame": ["boolean"],
+}
+
+Report = dict[str, dict[str, float]]
+
+
+@validate_params(_CONSTRAINTS, prefer_skip_nested_validation=True)
+def misclassification_report(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    confidence: Sequence[str] | Mapping[str, ArrayLike] = CONFIDENCES,
+    tpr: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    as_frame: bool = False,
+) -> "Report | pd.DataFrame":
+    """How well confidence tells right predictions from wrong ones.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
+        the largest probability is the prediction, which is right or wrong.
+    confidence : sequence of str or dict of str -> array-like, default=("msp", "entropy", "margin")
+        The scores to report on: names of those that `y_proba` gives, or a dict of scores of shape
+        (n_samples,), larger = surer.
+    tpr : float, default=0.95
+        True-positive rate at which the false-positive rate is taken, in (0, 1].
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
+        labels, the sorted values of `y_true`.
+    pos_label : int or str, default=None
+        The positive class, where `y_proba` has shape (n_samples,).
+    as_frame : bool, default=False
+        Whether to return a DataFrame with one row a score.
+
+    Returns
+    -------
+    report : dict of str -> dict of str -> float, or DataFrame
+        For every score, all in [0, 1]: ``fpr_at_tpr``, the share of the wrong rows that is kept
+        where the share `tpr` of the right ones is (smaller = better); ``auroc``; ``aupr_success``
+        and ``aupr_error``, the average precision of finding right rows by high and wrong rows by
+        low confidence (larger = better).
+
+    Raises
+    ------
+    ValueError
+        If all predictions are right or all are wrong, if a score holds NaN or is unknown, or if
+        `y_proba` is not valid.
+
+    See Also
+    --------
+    area_under_risk_coverage : The cost of the errors that are not found.
+    ood_report : The same measures for foreign data.
+
+    References
+    ----------
+    .. [1] Hendrycks and Gimpel, A Baseline for Detecting Misclassified and Out-of-Distribution
+       Examples in Neural Networks, ICLR 2017.
+    .. [2] Corbière et al., Addressing Failure Prediction by Learning Model Confidence,
+       NeurIPS 2019.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import misclassification_report
+    >>> y_proba = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]]
+    >>> report = misclassification_report([0, 1, 1, 0], y_proba, confidence=["msp"])
+    >>> report["msp"]["auroc"], report["msp"]["fpr_at_tpr"]
+    (0.75, 0.5)
+    """
+    judged = judge_predictions(
+        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+    )
+    check_both_kinds(
+        judged.correct, judged.weight, "y_true and y_proba must give right and wrong predictions"
+    )
+    scores = {name: confidence_of(value, judged) for name, value in _named(confidence).items()}
+    return _report(
+        scores, judged.correct, judged.weight, tpr, ("aupr_success", "aupr_error"), as_frame
+    )
+
+
+@validate_params(_CONSTRAINTS, prefer_skip_nested_validation=True)
+def ood_report(
+    y_true: ArrayLike,
+    scores: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    tpr: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    as_frame: bool = False,
+) -> "Report | pd.DataFrame":
+    """How well scores tell the model's own data from foreign (out-of-distribution) data.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        1 for rows of the model's own data, 0 or -1 for foreign ones, or two labels of which
+        `pos_label` is the model's own.
+    scores : dict of str -> array-like of shape (n_samples,), or array-like of shape (n_samples,)
+        Scores, larger = more like the model's own data, as `score_samples` of scikit-learn's
+        outlier detectors, :func:`max_logit_score` and :func:`energy_score`. A single array is
+        reported under the name "score".
+    tpr : float, default=0.95
+        True-positive rate at which the false-positive rate is taken, in (0, 1].
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+    labels : array-like of shape (2,), default=None
+        The label of foreign rows and that of the model's own.
+    pos_label : int or str, default=None
+        The label of the model's own data. None means 1 where the labels are in {0, 1} or {-1, 1}.
+    as_frame : bool, default=False
+        Whether to return a DataFrame with one row a score.
+
+    Returns
+    -------
+    report : dict of str -> dict of str -> float, or DataFrame
+        For every score, all in [0, 1]: ``fpr_at_tpr``, the share of the foreign rows that passes
+        where the share `tpr` of the model's own does (smaller = better); ``auroc``; ``aupr_in``
+        and ``aupr_out``, the average precision of finding the model's own rows by high and the
+        foreign ones by low scores (larger = better).
+
+    Raises
+    ------
+    ValueError
+        If `y_true` lacks one of the two kinds, or if a score holds NaN.
+
+    See Also
+    --------
+    fpr_at_tpr : The first measure alone.
+    misclassification_report : The same measures for errors.
+
+    References
+    ----------
+    .. [1] Hendrycks and Gimpel, A Baseline for Detecting Misclassified and Out-of-Distribution
+       Examples in Neural Networks, ICLR 2017.
+    .. [2] Liang, Li and Srikant, Enhancing the Reliability of Out-of-Distribution Image Detection
+       in Neural Networks, ICLR 2018 (FPR at 95 % TPR).
+
+    Examples
+    --------
+    >>> from skcalib.metrics import ood_report
+    >>> report = ood_report([1, 1, 0, 0], {"energy": [9.0, 4.0, 5.0, 1.0]})
+    >>> report["energy"]["auroc"], report["energy"]["fpr_at_tpr"]
+    (0.75, 0.5)
+    """
+    own, weight = read_detection(y_true, sample_weight, labels, pos_label)
+    named = scores if isinstance(scores, Mapping) else {"score": scores}
+    checked = {}
+    for name, values in named.items():
+        checked[name] = check_scores(values, name=f"scores[{name!r}]")
+        check_same_length(y_true=own, **{f"scores[{name!r}]": checked[name]})
+    return _report(checked, own, weight, tpr, ("aupr_in", "aupr_out"), as_frame)
+
+
+def _named(confidence: Sequence[str] | Mapping[str, ArrayLike]) -> Mapping[str, Any]:
+    if isinstance(confidence, Mapping):
+        return confidence
+    if isinstance(confidence, str):
+        return {confidence: confidence}
+    if not all(isinstance(name, str) for name in confidence):
+        raise TypeError(
+            "confidence must be a sequence of names or a dict of arrays; give a single array as "
+            "{'name': array}."
+        )
+    return {name: name for name in confidence}
+
+
+def _report(
+    scores: Mapping[str, NDArray[Any]],
+    positive: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    tpr: float,
+    aupr_names: tuple[str, str],
+    as_frame: bool,
+) -> "Report | pd.DataFrame":
+    if not scores:
+        raise ValueError("There must be at least one score to report on, got none.")
+    columns = ("fpr_at_tpr", "auroc", *aupr_names)
+    report = {
+        name: dict(zip(columns, detection_measures(tie_groups(values, positive, weight), tpr)))
+        for name, values in scores.items()
+    }
+    if not as_frame:
+        return report
+    import pandas as pd
+
+    return pd.DataFrame.from_dict(report, orient="index")

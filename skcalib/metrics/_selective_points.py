@@ -1,0 +1,160 @@
+"""Single points of the risk-coverage curve."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..utils._sklearn_private import Interval, validate_params
+from ._confidence import rank_predictions
+from ._selective_curves import risk_coverage_curve
+
+# A risk of exactly the limit must not fail it by rounding.
+_RISK_SLACK = 1e-12
+
+
+@validate_params(
+    {"coverage": [Interval(Real, 0, 1, closed="right")]}, prefer_skip_nested_validation=True
+)
+def accuracy_at_coverage(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    coverage: float = 0.8,
+    confidence: str | ArrayLike = "msp",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Accuracy of the most confident share of the rows: larger = better.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
+        the largest probability is the prediction, which is right or wrong.
+    coverage : float, default=0.8
+        Share of the rows (of their weight) that is accepted, in (0, 1].
+    confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
+        What orders the rows: the largest probability, the entropy, the difference of the two
+        largest probabilities, or any score of which larger = surer.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
+        labels, the sorted values of `y_true`.
+    pos_label : int or str, default=None
+        The positive class, where `y_proba` has shape (n_samples,).
+
+    Returns
+    -------
+    accuracy : float
+        In [0, 1]. Where the share ends among rows of equal confidence, or within a row, that group
+        counts by the part of it that is accepted: the expectation over the orders of its rows.
+
+    Raises
+    ------
+    ValueError
+        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1, if a label has
+        no column, or if `confidence` is unknown.
+
+    See Also
+    --------
+    coverage_at_risk : The share that can be accepted at a given error rate.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import accuracy_at_coverage
+    >>> y_proba = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]]
+    >>> accuracy_at_coverage([0, 0, 1, 0], y_proba, coverage=0.75)
+    1.0
+    >>> accuracy_at_coverage([0, 0, 1, 0], y_proba, coverage=1)
+    0.75
+    """
+    groups = rank_predictions(
+        y_true,
+        y_proba,
+        confidence=confidence,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    )
+    before = np.cumsum(groups.weight) - groups.weight
+    accepted = coverage * groups.weight.sum()
+    part = np.clip((accepted - before) / groups.weight, 0, 1)
+    return float(part @ groups.hit / accepted)
+
+
+@validate_params(
+    {"risk": [Interval(Real, 0, 1, closed="both")]}, prefer_skip_nested_validation=True
+)
+def coverage_at_risk(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    risk: float = 0.05,
+    confidence: str | ArrayLike = "msp",
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Largest share of the rows that a threshold accepts at a given error rate: larger = better.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
+        the largest probability is the prediction, which is right or wrong.
+    risk : float, default=0.05
+        Largest error rate of the accepted rows, in [0, 1].
+    confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
+        What orders the rows: the largest probability, the entropy, the difference of the two
+        largest probabilities, or any score of which larger = surer.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
+        labels, the sorted values of `y_true`.
+    pos_label : int or str, default=None
+        The positive class, where `y_proba` has shape (n_samples,).
+
+    Returns
+    -------
+    coverage : float
+        In [0, 1]: the largest coverage of :func:`risk_coverage_curve` of a risk of at most `risk`,
+        and 0 where there is none. Rows of equal confidence are accepted together.
+
+    Raises
+    ------
+    ValueError
+        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1, if a label has
+        no column, or if `confidence` is unknown.
+
+    See Also
+    --------
+    accuracy_at_coverage : The accuracy at a given coverage.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import coverage_at_risk
+    >>> y_proba = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]]
+    >>> coverage_at_risk([0, 0, 1, 0], y_proba)
+    0.75
+    >>> coverage_at_risk([0, 0, 1, 0], y_proba, risk=0.25)
+    1.0
+    """
+    curve = risk_coverage_curve(
+        y_true,
+        y_proba,
+        confidence=confidence,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    )
+    within = curve.coverage[curve.risk <= risk + _RISK_SLACK]
+    return float(within[-1]) if len(within) else 0.0
