@@ -1,6 +1,17 @@
 """Neural networks as scikit-learn classifiers."""
 
-from ._mlp import MLP
+from ._dynamics import TrainingDynamics
+from ._monitor import CalibrationMonitor
 from ._net import CalibratedNetClassifier
+from .modules import MLP, CifarResNet, CifarResNet18, CifarVGG16, ConvNet
 
-__all__ = ["CalibratedNetClassifier", "MLP"]  # noqa: RUF022  (plain order, as everywhere)
+__all__ = [  # noqa: RUF022  (plain order, as everywhere)
+    "CalibratedNetClassifier",
+    "CalibrationMonitor",
+    "CifarResNet",
+    "CifarResNet18",
+    "CifarVGG16",
+    "ConvNet",
+    "MLP",
+    "TrainingDynamics",
+]

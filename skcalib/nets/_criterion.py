@@ -6,14 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_ROW_VALUES = frozenset({"sample_weight", "difficulty"})
+_ROW_VALUES = frozenset({"sample_weight", "difficulty", "history"})
 
 # These read the module's output as something else than logits of every class.
 _NOT_ON_LOGITS = (nn.NLLLoss, nn.BCELoss, nn.BCEWithLogitsLoss)
 
 
 def check_criterion(criterion: Any) -> frozenset[str]:
-    """Return which of ``sample_weight`` and ``difficulty`` the criterion's forward takes."""
+    """Return which values of a row, such as ``sample_weight``, the criterion's forward takes."""
     if isinstance(criterion, _NOT_ON_LOGITS):
         raise ValueError(
             "criterion must take the logits of all classes, as torch.nn.CrossEntropyLoss does; "
@@ -26,6 +26,13 @@ def check_criterion(criterion: Any) -> frozenset[str]:
     return _ROW_VALUES & set(parameters)
 
 
+def needed_row_values(criterion: Any) -> list[str]:
+    """Return which values of a row a loss of :mod:`skcalib.losses` cannot do without."""
+    return [
+        name for name in ("difficulty", "history") if getattr(criterion, f"uses_{name}", False)
+    ]
+
+
 def criterion_loss(
     criterion: Any,
     logits: Tensor,
@@ -33,7 +40,7 @@ def criterion_loss(
     given: dict[str, Tensor],
     accepted: frozenset[str],
 ) -> Tensor:
-    """Return the loss of a batch, with the weights and the difficulty that were `given`."""
+    """Return the loss of a batch, with the values of its rows that were `given`."""
     refused = set(given) - accepted
     if not refused:
         return criterion(logits, target, **given)

@@ -39,17 +39,28 @@ class FitRows:
     n_rows: int
     sample_weight: Tensor | None = None
     difficulty: Tensor | None = None
+    prioritizer: Any = None
     dataset: Any = None
     train_rows: NDArray[np.intp] | None = None
+    history: Any = None
     batch_rows: Tensor | None = None
+    mixup: Any = None
 
-    def batch_values(self, device: torch.device) -> dict[str, Tensor]:
-        """Return weights and difficulty of the current batch, those that were given."""
-        given = {"sample_weight": self.sample_weight, "difficulty": self.difficulty}
+    @property
+    def needed(self) -> bool:
+        """Whether a batch of unknown rows cannot be trained on."""
+        return any(v is not None for v in (self.sample_weight, self.difficulty, self.history))
+
+    def batch_values(self, logits: Tensor) -> dict[str, Tensor]:
+        """Return what was given for the rows of the current batch, on the device of `logits`."""
         if self.batch_rows is None:
             return {}
         rows = self.batch_rows.to("cpu")
-        return {k: v[rows].to(device) for k, v in given.items() if v is not None}
+        given = {"sample_weight": self.sample_weight, "difficulty": self.difficulty}
+        values = {name: v[rows] for name, v in given.items() if v is not None}
+        if self.history is not None:
+            values["history"] = self.history.share(rows)
+        return {name: value.to(logits.device) for name, value in values.items()}
 
     def positions(self, dataset: Any) -> NDArray[np.intp] | None:
         """Return the rows of the fit that `dataset` holds, None if it holds other data."""

@@ -1,0 +1,190 @@
+"""Record what a network says about every row while it trains."""
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import skorch.dataset
+import torch
+from numpy.typing import NDArray
+from skorch.callbacks import Callback
+from torch import Tensor
+
+from ._data import encode_labels
+from ._row_net import first_output
+
+_FIELDS = ("prediction", "confidence", "margin", "entropy")
+
+
+class TrainingDynamics(Callback):
+    """Record prediction, confidence, margin and entropy of every row after every epoch.
+
+    The record feeds the functions of :mod:`skcalib.difficulty` that judge rows by the course of a
+    training (:func:`~skcalib.difficulty.iteration_learned`,
+    :func:`~skcalib.difficulty.forgetting_events`, ...), and ``entropy_`` guides the choice of
+    rows of another training as its ``target``. It takes 7 bytes a row and epoch for up to 127
+    classes. All rows given to `fit` are recorded, those held out for validation included: column
+    i is row i.
+
+    Parameters
+    ----------
+    source : {"forward", "batches"}, default="forward"
+        "forward" evaluates all rows before the first epoch and after every epoch, by one forward
+        pass in evaluation mode. "batches" costs nothing: it takes the outputs of the training and
+        validation steps themselves, each before the step of its batch; there is no row for the
+        untrained network, and rows that an epoch left out hold -1 and NaN.
+    path : str, Path or None, default=None
+        Directory for the record as memory-mapped ``.npy`` files, made if need be; None keeps it
+        in memory.
+
+    Attributes
+    ----------
+    prediction_ : ndarray of shape (n_steps, n_samples), int8, int16 or int32
+        Predicted classes, as positions in the net's ``classes_``. With source "forward" row 0 is
+        the untrained network and n_steps is n_epochs + 1.
+    confidence_ : ndarray of shape (n_steps, n_samples), float16
+        Probability of the label, in [0, 1].
+    margin_ : ndarray of shape (n_steps, n_samples), float16
+        Logit of the label minus the largest other logit; positive = right. Its mean over the
+        steps is the area under the margin. Clipped to +-65504.
+    entropy_ : ndarray of shape (n_steps, n_samples), float16
+        Predictive entropy in nats, larger = less sure.
+    label_ : ndarray of shape (n_samples,)
+        Labels, as positions in the net's ``classes_``.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if the labels of the rows are not known, if source is "batches" with mixup, for
+        then no output belongs to one row, or if the batches do not know their rows.
+
+    Notes
+    -----
+    A second `fit` with ``warm_start=True``, or a further `partial_fit`, on the same rows goes on
+    where the record ended; on another number of rows the record starts anew.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcalib.difficulty import iteration_learned
+    >>> from skcalib.nets import MLP, CalibratedNetClassifier, TrainingDynamics
+    >>> X, y = load_iris(return_X_y=True)
+    >>> dynamics = TrainingDynamics()
+    >>> net = CalibratedNetClassifier(MLP, max_epochs=4, callbacks=[dynamics], random_state=0)
+    >>> dynamics.prediction_.shape if net.fit(X, y) else None
+    (5, 150)
+    >>> iteration_learned(dynamics.prediction_).shape
+    (150,)
+    """
+
+    def __init__(self, source: str = "forward", path: str | Path | None = None) -> None:
+        self.source = source
+        self.path = path
+
+    def initialize(self) -> Self:
+        """Forget the record, as the net forgets its weights."""
+        self._blocks_: list[dict[str, NDArray[Any]]] = []
+        self._n_steps_ = 0
+        return self
+
+    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+        """Make room for the epochs to come, and record the untrained network."""
+        self._check(net, y)
+        n_rows = skorch.dataset.get_len(X)
+        if self._blocks_ and self._blocks_[-1]["margin"].shape[1] != n_rows:
+            self.initialize()
+        self._crop()
+        self.label_ = encode_labels(y, net.classes_)
+        first = self.source == "forward" and not self._blocks_
+        n_classes, n_epochs = len(net.classes_), net.max_epochs + first
+        whole = next(t for t in (np.int8, np.int16, np.int32) if n_classes <= np.iinfo(t).max)
+        dtypes = {"prediction": whole, "confidence": "f2", "margin": "f2", "entropy": "f2"}
+        self._blocks_.append(
+            {
+                name: self._allocate(name, (n_epochs, n_rows), np.dtype(dtypes[name]))
+                for name in _FIELDS
+            }
+        )
+        self._n_steps_ = 0
+        if first:
+            self._record_all(net, net.get_dataset(X, y))
+            self._n_steps_ = 1
+
+    def on_batch_end(
+        self, net: Any, batch: Any = None, training: Any = None, **kwargs: Any
+    ) -> None:
+        """Record the rows of a batch, with source "batches"."""
+        if self.source == "batches":
+            rows = net._rows_.batch_rows
+            if rows is None:
+                if training:
+                    raise ValueError(
+                        "source='batches' needs batches that know their rows: iterator_train must "
+                        "be a DataLoader, and train_split must return torch Subsets."
+                    )
+                return
+            self._record(rows.cpu().numpy(), first_output(kwargs["y_pred"]))
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Record all rows, with source "forward"."""
+        if self.source == "forward":
+            self._record_all(net, net._rows_.dataset)
+        self._n_steps_ += 1
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        field = name.removesuffix("_")
+        if not name.endswith("_") or field not in _FIELDS or not self.__dict__.get("_blocks_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        *full, last = [block[field] for block in self._blocks_]
+        last = last[: self._n_steps_]
+        return np.concatenate([*full, last]) if full else last
+
+    def _check(self, net: Any, y: Any) -> None:
+        if self.source not in ("forward", "batches"):
+            raise ValueError(f"source must be 'forward' or 'batches'; got {self.source!r}.")
+        if y is None:
+            raise ValueError("TrainingDynamics needs the labels of all rows: pass y to fit.")
+        if self.source == "batches" and net.mixup_alpha:
+            raise ValueError(
+                "source='batches' cannot tell rows that mixup combined; use 'forward'."
+            )
+
+    def _allocate(self, name: str, shape: tuple[int, int], dtype: np.dtype) -> NDArray[Any]:
+        missing = -1 if dtype.kind == "i" else np.nan
+        if self.path is None:
+            return np.full(shape, missing, dtype)
+        folder = Path(self.path)
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{name}_{len(self._blocks_)}.npy"
+        block = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=shape)
+        block[:] = missing
+        return block
+
+    def _crop(self) -> None:
+        """Drop the rows of epochs that did not come, after early stopping."""
+        if self._blocks_:
+            last = self._blocks_[-1]
+            self._blocks_[-1] = {name: block[: self._n_steps_] for name, block in last.items()}
+
+    def _record_all(self, net: Any, dataset: Any) -> None:
+        n_done = 0
+        for batch in net.get_iterator(dataset, ranking=True):
+            logits = first_output(net.evaluation_step(batch))
+            self._record(np.arange(n_done, n_done + len(logits)), logits)
+            n_done += len(logits)
+
+    def _record(self, rows: NDArray[np.intp], logits: Tensor) -> None:
+        logits = logits.detach().float()
+        label = torch.from_numpy(self.label_[rows])[:, None].to(logits.device)
+        log_proba = torch.log_softmax(logits, dim=1)
+        of_label = logits.gather(1, label)[:, 0]
+        others = logits.scatter(1, label, -torch.inf)
+        limit = float(np.finfo(np.float16).max)
+        values = {
+            "prediction": logits.argmax(1),
+            "confidence": log_proba.gather(1, label)[:, 0].exp(),
+            "margin": (of_label - others.amax(1)).clamp(-limit, limit),
+            "entropy": -torch.special.xlogy(log_proba.exp(), log_proba.exp()).sum(1),
+        }
+        for name, value in values.items():
+            self._blocks_[-1][name][self._n_steps_, rows] = value.cpu().numpy()

@@ -1,0 +1,99 @@
+"""Calibration error after every epoch."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from skorch.callbacks import EpochScoring
+from skorch.utils import to_numpy
+
+from ..metrics import expected_calibration_error
+from ._data import encode_labels
+
+
+class CalibrationMonitor(EpochScoring):
+    """Record the expected calibration error after every epoch.
+
+    Like every :class:`skorch.callbacks.EpochScoring` it writes its value and whether it is the
+    best so far into the history, so that early stopping and checkpoints can go by it; it uses the
+    predictions that validation has made already.
+
+    Parameters
+    ----------
+    n_bins : int, default=15
+        Number of bins of the confidence.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width or of equal mass.
+    norm : {"l1", "l2", "max"}, default="l1"
+        Norm over the bins.
+    on_train : bool, default=False
+        Whether to judge the training rows instead of the validation rows.
+    name : str or None, default=None
+        Name in the history; None means "valid_ece", or "train_ece" with `on_train`.
+    use_caching : bool, default=True
+        Whether to use the outputs of the epoch's own steps rather than predict anew.
+
+    See Also
+    --------
+    skcalib.metrics.expected_calibration_error : the metric.
+
+    Examples
+    --------
+    >>> from skorch.callbacks import EarlyStopping
+    >>> from sklearn.datasets import load_iris
+    >>> from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationMonitor
+    >>> X, y = load_iris(return_X_y=True)
+    >>> callbacks = [CalibrationMonitor(), EarlyStopping(monitor="valid_ece", patience=3)]
+    >>> net = CalibratedNetClassifier(MLP, callbacks=callbacks, random_state=0).fit(X, y)
+    >>> len(net.history_[:, "valid_ece"]) == len(net.history_)
+    True
+    """
+
+    # Parameters of EpochScoring that are settled here.
+    lower_is_better: ClassVar[bool] = True
+    target_extractor = staticmethod(to_numpy)
+
+    def __init__(
+        self,
+        *,
+        n_bins: int = 15,
+        strategy: str = "uniform",
+        norm: str = "l1",
+        on_train: bool = False,
+        name: str | None = None,
+        use_caching: bool = True,
+    ) -> None:
+        self.n_bins = n_bins
+        self.strategy = strategy
+        self.norm = norm
+        self.on_train = on_train
+        self.name = name
+        self.use_caching = use_caching
+
+    def scoring(self, net: Any, X: Any, y: Any) -> float:
+        """Return the calibration error of the net on X and y.
+
+        Parameters
+        ----------
+        net : CalibratedNetClassifier
+            The net.
+        X : object
+            Rows, as the net takes them.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        error : float
+            In [0, 1], smaller = better.
+        """
+        return expected_calibration_error(
+            encode_labels(y, net.classes_),
+            net.predict_proba(X),
+            n_bins=self.n_bins,
+            strategy=self.strategy,
+            norm=self.norm,
+            labels=np.arange(len(net.classes_)),
+        )
+
+    def _get_name(self) -> str:
+        return self.name or ("train_ece" if self.on_train else "valid_ece")
