@@ -14,7 +14,7 @@ from ._rows import row_sum, two_columns
 
 @validate_params(
     {
-        "order": [Interval(Real, 1, None, closed="left")],
+        "order": [Interval(Real, 1, None, closed="both")],
         "exponent": [Interval(Real, 0, None, closed="neither")],
     },
     prefer_skip_nested_validation=True,
