@@ -1,5 +1,8 @@
 """Features of pre-trained models as scikit-learn transformers."""
 
+from ._explain import explain_difficulty
 from ._layers import LayerEmbedder
+from ._open_clip import OpenClipEmbedder
+from ._timm import TimmEmbedder
 
-__all__ = ["LayerEmbedder"]
+__all__ = ["LayerEmbedder", "OpenClipEmbedder", "TimmEmbedder", "explain_difficulty"]

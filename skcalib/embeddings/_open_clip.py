@@ -1,0 +1,166 @@
+"""Features of the image and text towers of open_clip."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+from torch import nn
+
+from skcalib.utils import import_optional
+
+from ._base import BaseImageEmbedder
+from ._images import check_texts
+from ._weights import check_name, check_pretrained, loading, seeded
+
+
+def _encode_text(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+    return model.encode_text(tokens)  # type: ignore[operator]
+
+
+class OpenClipEmbedder(BaseImageEmbedder):
+    """Image features, and text features to compare them with, of a model of open_clip.
+
+    A transformer of images: file paths, PIL images, uint8 arrays or a DataFrame column of them.
+    It learns nothing, so that `transform` needs no `fit`. The model is loaded at first use;
+    constructing, cloning, printing and pickling cost nothing, because the object holds the name
+    of the model and not the model.
+
+    Parameters
+    ----------
+    model_name : str, default="ViT-B-32"
+        One of ``open_clip.list_models()``; or "hf-hub:<repository>" or "local-dir:<folder>",
+        which bring their own weights.
+    pretrained : str, path or None, default=None
+        One of ``open_clip.list_pretrained_tags_by_model(model_name)``, downloaded by open_clip
+        and kept in its cache; or a local file of weights; or None for random weights, drawn
+        with `random_state`. Where a tag was trained with QuickGELU ("openai"), the model
+        is built with it; for a local file of such weights name the "-quickgelu" model.
+    image_size : int, default=None
+        Side in pixels to which images are brought. None is the size of the model.
+    n_views : int, default=None
+        None embeds the image as it is. A number embeds that many random augmentations (a crop
+        of 60 to 100 % of the area, mirrored in half of the cases), of which `transform` returns
+        the mean and `transform_views` every one. They depend on the image and `random_state`,
+        not on the other rows.
+    batch_size : int, default=64
+        Images a pass (views count as images).
+    num_workers : int, default=0
+        Processes that read and pre-process images. 0 does it in this process.
+    device : str, default="auto"
+        "cpu", "cuda", "cuda:1", "mps"; "auto" takes the first of cuda, mps and cpu.
+    precision : {"float32", "float16", "bfloat16"}, default="float32"
+        Type in which the model computes (by :class:`torch.autocast`). Features are float32.
+    random_state : int, default=0
+        Seed of the views and of random weights. A number, not a generator: training rows and
+        test rows, and every copy of the embedder, must be embedded alike.
+    progress : bool, default=False
+        Whether to show a progress bar (tqdm).
+
+    See Also
+    --------
+    TimmEmbedder : Models of timm.
+    LayerEmbedder : Layers of a torch module.
+    explain_difficulty : Which descriptions go with the hard images.
+
+    Notes
+    -----
+    Averaging the views in feature space keeps one row a sample, as a Pipeline needs. Cui et al.
+    (NeurIPS 2023) instead fit the scorer on several runs and average its scores; with the views
+    of `transform_views` that is ``scorer.partial_fit(view, y)`` for every view, then the mean
+    of ``scorer.difficulty(view, y)``.
+
+    A cache, ``Pipeline(memory=)``, recognises a file by its path, not by its content.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skcalib.difficulty import RMDScorer
+    >>> from skcalib.embeddings import OpenClipEmbedder
+    >>> embedder = OpenClipEmbedder("ViT-B-32", pretrained="openai", num_workers=4)
+    >>> hardness = make_pipeline(embedder, RMDScorer())  # nothing is loaded yet
+    >>> hardness.fit(["cats/1.jpg", ...], ["cat", ...])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        model_name: str = "ViT-B-32",
+        pretrained: str | os.PathLike | None = None,
+        *,
+        image_size: int | None = None,
+        n_views: int | None = None,
+        batch_size: int = 64,
+        num_workers: int = 0,
+        device: str = "auto",
+        precision: str = "float32",
+        random_state: int = 0,
+        progress: bool = False,
+    ) -> None:
+        self.model_name = model_name
+        self.pretrained = pretrained
+        self.image_size = image_size
+        self.n_views = n_views
+        self.batch_size = batch_size
+        self.num_workers = num_workers
+        self.device = device
+        self.precision = precision
+        self.random_state = random_state
+        self.progress = progress
+
+    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the features of texts, in the space of the images' features.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            For instance "a blurry photo".
+
+        Returns
+        -------
+        features : ndarray of shape (n_texts, n_features), float32
+            As the model gives them: not normalised.
+        """
+        texts = check_texts(texts, "texts")
+        loaded = self._ready()
+        open_clip = import_optional("open_clip", extra="embeddings")
+        with loading(self.model_name, None):
+            tokenizer = open_clip.get_tokenizer(self.model_name)
+        return np.concatenate(
+            [
+                self._forward(loaded, _encode_text, tokenizer(texts[rows]))
+                for rows in gen_batches(len(texts), self.batch_size)
+            ]
+        )
+
+    def _encode(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+        return model.encode_image(batch)  # type: ignore[operator]
+
+    def _load(self) -> tuple[nn.Module, Callable[[Any], torch.Tensor]]:
+        open_clip = import_optional("open_clip", extra="embeddings")
+        name = self.model_name.replace("/", "-")
+        options: dict[str, Any] = {"force_image_size": self.image_size}
+        if ":" in self.model_name:
+            if self.pretrained is not None:
+                raise ValueError(
+                    f"pretrained must be None for {self.model_name!r}, which brings its own "
+                    f"weights, got {self.pretrained!r}"
+                )
+            with loading(self.model_name, None):
+                return open_clip.create_model_from_pretrained(self.model_name, **options)
+        check_name(name, open_clip.list_models(), "open_clip")
+        if self.pretrained is None:
+            with seeded(self.random_state):
+                model, _, preprocess = open_clip.create_model_and_transforms(
+                    name, pretrained_hf=False, **options
+                )
+            return model, preprocess
+        pretrained = os.fspath(self.pretrained)
+        check_pretrained(pretrained, open_clip.list_pretrained_tags_by_model(name), name)
+        options["force_quick_gelu"] = open_clip.get_pretrained_cfg(name, pretrained).get(
+            "quick_gelu", False
+        )
+        with loading(name, pretrained):
+            return open_clip.create_model_from_pretrained(name, pretrained, **options)

@@ -1,0 +1,148 @@
+"""Features of the image models of timm."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from skcalib.utils import import_optional
+
+from ._base import BaseImageEmbedder
+from ._weights import check_name, check_pretrained, loading, seeded
+
+
+class TimmEmbedder(BaseImageEmbedder):
+    """Image features of a model of timm: the pooled output in front of its classifier.
+
+    A transformer of images: file paths, PIL images, uint8 arrays or a DataFrame column of them.
+    It learns nothing, so that `transform` needs no `fit`. The model is loaded at first use;
+    constructing, cloning, printing and pickling cost nothing, because the object holds the name
+    of the model and not the model.
+
+    Parameters
+    ----------
+    model_name : str
+        One of ``timm.list_models()``, with or without a tag ("vit_base_patch16_224.mae"); or
+        "hf-hub:<repository>" or "local-dir:<folder>", which bring their own weights. A tag also
+        decides the pre-processing.
+    pretrained : str, path or None, default=None
+        A tag of the model, downloaded by timm and kept in its cache; or a local file of weights,
+        with or without a classifier; or None for the tag in `model_name` and, where there is
+        none, for random weights, drawn with `random_state`.
+    image_size : int, default=None
+        Side in pixels to which images are brought. None is the size of the model.
+    n_views : int, default=None
+        None embeds the image as it is. A number embeds that many random augmentations (a crop
+        of 60 to 100 % of the area, mirrored in half of the cases), of which `transform` returns
+        the mean and `transform_views` every one. They depend on the image and `random_state`,
+        not on the other rows.
+    batch_size : int, default=64
+        Images a pass (views count as images).
+    num_workers : int, default=0
+        Processes that read and pre-process images. 0 does it in this process.
+    device : str, default="auto"
+        "cpu", "cuda", "cuda:1", "mps"; "auto" takes the first of cuda, mps and cpu.
+    precision : {"float32", "float16", "bfloat16"}, default="float32"
+        Type in which the model computes (by :class:`torch.autocast`). Features are float32.
+    random_state : int, default=0
+        Seed of the views and of random weights. A number, not a generator: training rows and
+        test rows, and every copy of the embedder, must be embedded alike.
+    progress : bool, default=False
+        Whether to show a progress bar (tqdm).
+
+    See Also
+    --------
+    OpenClipEmbedder : Models of open_clip, which embed texts as well.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.embeddings import TimmEmbedder
+    >>> embedder = TimmEmbedder("resnet18", image_size=32, random_state=1)
+    >>> images = np.zeros((2, 32, 32, 3), dtype=np.uint8)
+    >>> embedder.transform(images).shape
+    (2, 512)
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        pretrained: str | os.PathLike | None = None,
+        *,
+        image_size: int | None = None,
+        n_views: int | None = None,
+        batch_size: int = 64,
+        num_workers: int = 0,
+        device: str = "auto",
+        precision: str = "float32",
+        random_state: int = 0,
+        progress: bool = False,
+    ) -> None:
+        self.model_name = model_name
+        self.pretrained = pretrained
+        self.image_size = image_size
+        self.n_views = n_views
+        self.batch_size = batch_size
+        self.num_workers = num_workers
+        self.device = device
+        self.precision = precision
+        self.random_state = random_state
+        self.progress = progress
+
+    def _encode(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+        return model(batch)
+
+    def _load(self) -> tuple[nn.Module, Callable[[Any], torch.Tensor]]:
+        timm = import_optional("timm", extra="embeddings")
+        model = self._create(timm)
+        args = {}
+        if self.image_size is not None:
+            args["input_size"] = (3, self.image_size, self.image_size)
+            if model.pretrained_cfg.get("fixed_input_size", False):
+                model.set_input_size(img_size=self.image_size)
+        config = timm.data.resolve_data_config(args, model=model)
+        return model, timm.data.create_transform(**config, is_training=False)
+
+    def _create(self, timm: Any) -> Any:
+        name, given = self.model_name, self.pretrained
+        arch, _, tag = name.partition(".")
+        if ":" in name:
+            if given is not None:
+                raise ValueError(
+                    f"pretrained must be None for {name!r}, which brings its own weights, "
+                    f"got {given!r}"
+                )
+            with loading(name, None):
+                return timm.create_model(name, pretrained=True, num_classes=0)
+        check_name(arch, timm.list_models(), "timm")
+        if given is None and not tag:
+            with seeded(self.random_state):
+                return timm.create_model(arch, num_classes=0)
+        tags = [known.partition(".")[2] for known in timm.list_pretrained(f"{arch}.*")]
+        pretrained = tag if given is None else os.fspath(given)
+        check_pretrained(pretrained, tags, arch)
+        if tag and tag != pretrained and not os.path.isfile(pretrained):
+            raise ValueError(
+                f"model_name has the tag {tag!r}, so pretrained must be None or a local file, "
+                f"got {given!r}"
+            )
+        with loading(arch, pretrained):
+            if os.path.isfile(pretrained):
+                return _from_file(timm, name, pretrained)
+            return timm.create_model(f"{arch}.{pretrained}", pretrained=True, num_classes=0)
+
+
+def _from_file(timm: Any, name: str, path: str) -> Any:
+    """Return the model with the weights of a file, all of them, except those of a classifier."""
+    weights = timm.models.load_state_dict(path)
+    classifier = getattr(timm.models.get_pretrained_cfg(name), "classifier", None) or ()
+    for layer in (classifier,) if isinstance(classifier, str) else classifier:
+        weights.pop(f"{layer}.weight", None)
+        weights.pop(f"{layer}.bias", None)
+    # Without the number of classes and the classifier, timm would load what fits and no more.
+    overlay = {"state_dict": weights, "num_classes": 0, "classifier": None, "custom_load": False}
+    model = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=overlay, num_classes=0)
+    model.pretrained_cfg["state_dict"] = None
+    return model

@@ -1,0 +1,59 @@
+"""What a user is told when a model or its weights cannot be had."""
+
+import difflib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+
+def check_name(name: str, known: Iterable[str], library: str) -> None:
+    """Raise an error that gives the nearest names if the library has no such model."""
+    names = list(known)
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=5, cutoff=0.5)
+        hint = f"near names: {', '.join(near)}" if near else f"see {library}.list_models()"
+        raise ValueError(f"{library} has no model {name!r}; {hint}")
+
+
+def check_pretrained(pretrained: str, tags: Iterable[str], model_name: str) -> None:
+    """Raise an error if `pretrained` is neither a file nor a tag of the model."""
+    if not os.path.isfile(pretrained) and pretrained not in (known := list(tags)):
+        raise ValueError(
+            f"pretrained must be a local file or one of the tags of {model_name} "
+            f"({', '.join(known) or 'it has none'}), got {pretrained!r}"
+        )
+
+
+@contextmanager
+def loading(model_name: str, pretrained: str | None) -> Iterator[None]:
+    """Say what to do where the weights of a model do not fit or cannot be downloaded."""
+    try:
+        yield
+    except ImportError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        if pretrained is not None and os.path.isfile(pretrained):
+            raise ValueError(
+                f"the weights in {pretrained!r} do not fit {model_name}: {reason[:400]}"
+            ) from error
+        local = (
+            "'local-dir:<folder>' as model_name" if ":" in model_name else "its path as pretrained"
+        )
+        raise OSError(
+            f"the pretrained weights {pretrained or model_name!r} could not be loaded "
+            f"({reason[:400]}); without a network, fetch them on another machine and pass {local}"
+        ) from error
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed the initialisation of weights on the CPU and leave torch's generator as it was."""
+    state = torch.get_rng_state()
+    torch.default_generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)

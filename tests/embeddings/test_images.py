@@ -1,0 +1,153 @@
+"""Images in every form are the same pixels; what is no image is named."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+from PIL import Image
+
+from skcalib.embeddings._images import (
+    ImageDataset,
+    as_items,
+    check_texts,
+    collate,
+    open_image,
+    random_view,
+)
+
+
+def _pixels(items):
+    return np.stack([np.asarray(open_image(item)) for item in items])
+
+
+def test_every_form_gives_the_same_pixels(images, files):
+    names = [str(path) for path in files]
+    forms = [
+        images,
+        list(images),
+        tuple(Image.fromarray(image) for image in images),
+        files,
+        names,
+        np.array(names),
+        np.array(names, dtype=object)[:, None],
+        pd.Series(names),
+        pd.Series(files),
+        pd.DataFrame({"file": names}),
+        pd.DataFrame({"image": [Image.fromarray(image) for image in images]}),
+    ]
+    for form in forms:
+        assert_array_equal(_pixels(as_items(form)), images)
+
+
+def test_grey_and_transparent_images():
+    grey = np.arange(12, dtype=np.uint8).reshape(1, 3, 4)
+    for form in (grey, grey[..., None]):
+        assert_array_equal(_pixels(as_items(form))[..., 1], grey)
+    clear = np.zeros((1, 3, 4, 4), dtype=np.uint8)
+    clear[..., 0] = 200
+    assert_array_equal(_pixels(as_items(clear))[0], np.full((3, 4, 3), [200, 0, 0]))
+
+
+def test_photos_are_turned_upright(tmp_path):
+    image = Image.fromarray(np.arange(6, dtype=np.uint8).reshape(2, 3) * 40)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # The camera was turned: show it rotated by 90 degrees clockwise.
+    image.save(tmp_path / "photo.png", exif=exif)
+    got = np.asarray(open_image(tmp_path / "photo.png"))[..., 0]
+    assert_array_equal(got, np.rot90(np.asarray(image), k=-1))
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ("a.png", TypeError, "X must be a list of image files.* got str"),
+        (5, TypeError, "got int"),
+        (np.zeros((2, 4, 4, 3)), TypeError, "dtype uint8 .* got dtype float64"),
+        (np.zeros((2, 4, 4, 2), np.uint8), ValueError, r"1, 3 or 4 channels.* got \(2, 4, 4, 2\)"),
+        (np.zeros((2, 4), np.uint8), ValueError, r"got \(2, 4\)"),
+        (np.array([["a", "b"]]), TypeError, "dtype uint8"),
+        ([], ValueError, "at least one image"),
+        (np.zeros((0, 4, 4, 3), np.uint8), ValueError, "at least one image"),
+        (pd.DataFrame({"a": ["x"], "b": ["y"]}), ValueError, "one column.* got 2 columns"),
+    ],
+)
+def test_what_is_no_set_of_images(X, error, message):
+    with pytest.raises(error, match=message):
+        as_items(X)
+
+
+def test_unreadable_images_are_named(tmp_path, files):
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(files[0].read_bytes()[:60])
+    text = tmp_path / "text.jpg"
+    text.write_text("no image")
+    for path in (broken, text, tmp_path / "missing.png", tmp_path):
+        with pytest.raises(OSError, match=f"cannot read the image '{path}'"):
+            open_image(path)
+
+
+@pytest.mark.parametrize("item", [None, 3, np.zeros((4, 4, 3)), np.zeros(4, np.uint8)])
+def test_what_is_no_image(item):
+    with pytest.raises((TypeError, ValueError)):
+        open_image(item)
+
+
+def test_the_dataset_hands_errors_over(images, files, tmp_path):
+    items = [files[0], tmp_path / "missing.png", 3]
+    data = ImageDataset(items, lambda image: torch.tensor(np.asarray(image)), None, 0)
+    assert len(data) == 3
+    assert_array_equal(data[0][0], images[0])
+    error = collate([data[0], data[1], data[2]])
+    assert isinstance(error, OSError)
+    assert str(error).startswith(f"X[1]: cannot read the image '{tmp_path / 'missing.png'}'")
+    assert str(data[2]).startswith("X[2]: an image must be a path")
+    assert collate([data[0], data[0]]).shape == (2, 1, 40, 48, 3)
+
+
+def test_random_views_are_crops_of_the_image(images):
+    image = Image.fromarray(images[0])
+    for view in range(20):
+        crop = random_view(image, 0, view)
+        assert 0.55 < crop.width * crop.height / (48 * 40) <= 1
+        assert abs(crop.width / crop.height - 48 / 40) < 0.05
+        pixels = np.asarray(crop)
+        candidates = [
+            images[0][top : top + crop.height, left : left + crop.width]
+            for top in range(40 - crop.height + 1)
+            for left in range(48 - crop.width + 1)
+        ]
+        assert any(
+            np.array_equal(pixels, c) or np.array_equal(pixels, c[:, ::-1]) for c in candidates
+        )
+
+
+def test_random_views_are_drawn_from_seed_view_and_pixels(images):
+    first, second = (Image.fromarray(image) for image in images[:2])
+    same = np.asarray(random_view(first, 0, 0))
+    assert_array_equal(np.asarray(random_view(first.copy(), 0, 0)), same)
+    others = [random_view(first, 1, 0), random_view(first, 0, 1), random_view(second, 0, 0)]
+    assert not any(np.array_equal(np.asarray(other), same) for other in others)
+    mirrored = [random_view(first, 0, view).size for view in range(200)]
+    assert len(set(mirrored)) > 3
+
+
+def test_half_of_the_views_are_mirrored():
+    ramp = np.tile(np.arange(200, dtype=np.uint8), (200, 1))
+    image = Image.fromarray(ramp).convert("RGB")
+    views = (np.asarray(random_view(image, 0, view)) for view in range(200))
+    mirrored = sum(int(view[0, 0, 0] > view[0, -1, 0]) for view in views)
+    assert 70 < mirrored < 130
+
+
+def test_smallest_image():
+    assert random_view(Image.new("RGB", (1, 1)), 0, 0).size == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("texts", "error"), [("a cat", TypeError), ([1], TypeError), ([], ValueError)]
+)
+def test_texts(texts, error):
+    with pytest.raises(error, match="prompts must"):
+        check_texts(texts, "prompts")
+    assert check_texts(("a", "b"), "prompts") == ["a", "b"]
