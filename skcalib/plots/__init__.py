@@ -2,8 +2,10 @@
 
 from ._hardest_samples import HardestSamplesDisplay
 from ._reliability import ReliabilityDisplay
+from ._risk_coverage import RiskCoverageDisplay
 
 __all__ = [
     "HardestSamplesDisplay",
     "ReliabilityDisplay",
+    "RiskCoverageDisplay",
 ]

@@ -1,0 +1,189 @@
+"""The risk-coverage curve."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..metrics import area_under_risk_coverage, risk_coverage_curve
+from ..utils import import_optional
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class RiskCoverageDisplay:
+    """Risk-coverage curve: the error rate of the surest rows against their share.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Good confidence keeps the
+    curve low up to a high coverage; confidence that says nothing keeps it at the error rate.
+
+    Parameters
+    ----------
+    coverage : ndarray of shape (n_thresholds,)
+        Accepted share of the rows, increasing to 1.
+    risk : ndarray of shape (n_thresholds,)
+        Error rate of the accepted rows.
+    area : float, default=None
+        Area under the curve (AURC), shown in the legend.
+    name : str, default=None
+        Name of the model in the legend.
+
+    Attributes
+    ----------
+    line_ : matplotlib Artist
+        The curve.
+    ax_ : matplotlib Axes
+        Axes with the curve.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    skcalib.metrics.risk_coverage_curve : The numbers behind the curve.
+    skcalib.metrics.area_under_risk_coverage : Its area.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skcalib.plots import RiskCoverageDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogisticRegression(max_iter=1000).fit(X[::2], y[::2])
+    >>> display = RiskCoverageDisplay.from_estimator(model, X[1::2], y[1::2])
+    >>> round(display.area, 3)
+    0.002
+    """
+
+    def __init__(
+        self,
+        coverage: NDArray[np.float64],
+        risk: NDArray[np.float64],
+        *,
+        area: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.coverage = coverage
+        self.risk = risk
+        self.area = area
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Plot the risk-coverage curve of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted classifier with `predict_proba`.
+        X : array-like of shape (n_samples, n_features)
+            Input.
+        y : array-like of shape (n_samples,)
+            True labels.
+        name : str, default=None
+            Name in the legend, by default that of the class of the estimator.
+        **kwargs : dict
+            Passed to :meth:`from_predictions`.
+
+        Returns
+        -------
+        display : RiskCoverageDisplay
+            The display, plotted.
+        """
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(
+            y, estimator.predict_proba(X), labels=estimator.classes_, name=name, **kwargs
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        confidence: str | ArrayLike = "msp",
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Plot the risk-coverage curve of given probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels, integers or strings.
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Probabilities of the classes or of the positive class.
+        confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), \
+default="msp"
+            What orders the rows, see :func:`~skcalib.metrics.risk_coverage_curve`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        labels : array-like of shape (n_classes,), default=None
+            Labels of the columns of `y_proba`.
+        pos_label : int, bool or str, default=None
+            The positive class where `y_proba` has shape (n_samples,).
+        name : str, default=None
+            Name in the legend.
+        **kwargs : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : RiskCoverageDisplay
+            The display, plotted.
+        """
+        options: dict[str, Any] = {
+            "confidence": confidence,
+            "sample_weight": sample_weight,
+            "labels": labels,
+            "pos_label": pos_label,
+        }
+        curve = risk_coverage_curve(y_true, y_proba, **options)
+        area = area_under_risk_coverage(y_true, y_proba, **options)
+        return cls(curve.coverage, curve.risk, area=area, name=name).plot(**kwargs)
+
+    def plot(
+        self,
+        *,
+        ax: "Axes | None" = None,
+        name: str | None = None,
+        ref_line: bool = True,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; a new figure by default.
+        name : str, default=None
+            Name in the legend, by default that of the display.
+        ref_line : bool, default=True
+            Whether to draw the error rate, at which confidence that says nothing stays.
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
+
+        Returns
+        -------
+        display : RiskCoverageDisplay
+            The display itself.
+        """
+        pyplot = import_optional("matplotlib.pyplot", extra="plots")
+        self.ax_ = pyplot.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        label = name or self.name or "Classifier"
+        if self.area is not None:
+            label += f" (AURC = {self.area:.3g})"
+        style = {"label": label, **kwargs}
+        self.line_ = self.ax_.plot(self.coverage, self.risk, **style)[0]
+        if ref_line:
+            self.ax_.axhline(self.risk[-1], color=self.line_.get_color(), linestyle=":")
+        self.ax_.set(xlabel="Coverage", ylabel="Risk (error rate)", xlim=(0, 1))
+        self.ax_.set_ylim(bottom=0)
+        self.ax_.legend()
+        return self

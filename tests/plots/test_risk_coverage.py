@@ -1,0 +1,75 @@
+"""The display draws what the metrics return."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from skcalib.metrics import area_under_risk_coverage, risk_coverage_curve
+from skcalib.plots import RiskCoverageDisplay
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def sample(k=3):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(k), 150)
+    return np.array([rng.choice(k, p=row) for row in proba]), proba, rng.uniform(0.1, 2, 150)
+
+
+@pytest.mark.parametrize("confidence", ["msp", "entropy", "array"])
+def test_the_line_is_the_curve(confidence):
+    y, proba, weight = sample()
+    given = weight if confidence == "array" else confidence
+    options = {"confidence": given, "sample_weight": weight}
+    display = RiskCoverageDisplay.from_predictions(y, proba, name="forest", **options)
+    curve = risk_coverage_curve(y, proba, **options)
+    np.testing.assert_array_equal(display.line_.get_xdata(), curve.coverage)
+    np.testing.assert_array_equal(display.line_.get_ydata(), curve.risk)
+    assert display.area == area_under_risk_coverage(y, proba, **options)
+    assert display.line_.get_label() == f"forest (AURC = {display.area:.3g})"
+    assert display.figure_ is display.ax_.figure
+    # The reference is the error rate of all rows.
+    assert display.ax_.lines[1].get_ydata()[0] == curve.risk[-1]
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], ["ant", "bee", "cat"]])
+def test_from_estimator_reads_its_classes(classes):
+    y, proba, _ = sample(len(classes))
+    names = np.array(classes)[y]
+    model = LogisticRegression().fit(proba, names)
+    # A fold that lacks a class.
+    kept = y != 0
+    display = RiskCoverageDisplay.from_estimator(model, proba[kept], names[kept])
+    curve = risk_coverage_curve(names[kept], model.predict_proba(proba[kept]), labels=classes)
+    np.testing.assert_array_equal(display.risk, curve.risk)
+    assert display.line_.get_label().startswith("LogisticRegression (AURC")
+
+
+def test_two_curves_on_given_axes():
+    y, proba, _ = sample()
+    _, ax = plt.subplots()
+    first = RiskCoverageDisplay.from_predictions(y, proba, ax=ax, name="a", ref_line=False)
+    second = RiskCoverageDisplay.from_predictions(
+        y, proba, ax=ax, name="b", confidence="margin", ref_line=False, color="red"
+    )
+    assert first.ax_ is second.ax_ is ax
+    assert len(ax.lines) == 2
+    assert second.line_.get_color() == "red"
+    assert len(ax.get_legend().get_texts()) == 2
+
+
+def test_plot_again_under_another_name():
+    y, proba, _ = sample()
+    display = RiskCoverageDisplay.from_predictions(y, proba)
+    assert display.line_.get_label().startswith("Classifier (AURC")
+    first = display.ax_
+    assert display.plot(name="again") is display
+    assert display.ax_ is not first
+    assert display.line_.get_label().startswith("again")
+    bare = RiskCoverageDisplay(display.coverage, display.risk).plot()
+    assert bare.line_.get_label() == "Classifier"
