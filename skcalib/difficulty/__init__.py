@@ -2,6 +2,7 @@
 
 from ._aware import DifficultyAwareClassifier
 from ._base import DifficultyMixin
+from ._depth import prediction_depth
 from ._dynamics import (
     area_under_margin,
     confidence_variability,
@@ -18,13 +19,14 @@ from ._ensemble import (
 )
 from ._mahalanobis import RelativeMahalanobisScorer, RMDScorer
 from ._margins import output_margin
-from ._prediction_depth import prediction_depth
+from ._prediction_depth import PredictionDepthScorer
 from ._quadrant import difficulty_quadrant
 from ._weights import difficulty_weights
 
 __all__ = [
     "DifficultyAwareClassifier",
     "DifficultyMixin",
+    "PredictionDepthScorer",
     "RMDScorer",
     "RelativeMahalanobisScorer",
     "area_under_margin",

@@ -1,0 +1,79 @@
+"""Networks that have layers to look at: which they are, and how one is trained."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+
+def unfrozen(estimator: Any) -> Any:
+    """Return the model inside of a FrozenEstimator, or the estimator itself."""
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def is_torch_module(model: Any) -> bool:
+    """Whether the model is a torch.nn.Module, without importing torch."""
+    return any(
+        cls.__name__ == "Module" and cls.__module__.startswith("torch.nn")
+        for cls in type(model).__mro__
+    )
+
+
+def is_skorch_net(model: Any) -> bool:
+    """Whether the model is a skorch net, without importing skorch."""
+    return any(
+        cls.__name__ == "NeuralNet" and cls.__module__.startswith("skorch")
+        for cls in type(model).__mro__
+    )
+
+
+def last_step(model: Any) -> Any:
+    """Return the network of a Pipeline, or the model itself."""
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def trained_network(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: Any,
+    random_state: np.random.RandomState,
+) -> Any:
+    """Return a fitted clone of the estimator, or what is frozen; None is a small default."""
+    if estimator is None:
+        seed = random_state.randint(np.iinfo(np.int32).max)
+        estimator = MLPClassifier(
+            (32, 32), learning_rate_init=0.01, tol=1e-3, max_iter=1000, random_state=seed
+        )
+    model = unfrozen(estimator)
+    network = last_step(model)
+    if is_torch_module(network):
+        return estimator
+    if not (isinstance(network, MLPClassifier) or is_skorch_net(network)):
+        raise TypeError(
+            "estimator must be an MLPClassifier, a skorch net, a torch.nn.Module, or a Pipeline "
+            f"that ends in one, got {type(network).__name__}."
+        )
+    if isinstance(estimator, FrozenEstimator):
+        check_is_fitted(model)
+        return estimator
+    return clone(estimator).fit(X, y, **weight_arguments(model, sample_weight))
+
+
+def weight_arguments(model: Any, sample_weight: Any) -> dict[str, Any]:
+    """Return the arguments of `fit` that carry the weights to the network."""
+    if sample_weight is None:
+        return {}
+    if not has_fit_parameter(last_step(model), "sample_weight"):
+        raise ValueError(
+            f"sample_weight must be None: {type(last_step(model)).__name__} has no use for it."
+        )
+    name = (
+        f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
+    )
+    return {name: sample_weight}
