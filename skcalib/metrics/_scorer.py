@@ -4,8 +4,21 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from ..utils._sklearn_private import _Scorer
-from ._calibration_error import expected_calibration_error
+from ._calibration_error import expected_calibration_error, maximum_calibration_error
+from ._classwise import classwise_calibration_error
+from ._debiased import debiased_calibration_error
+from ._decomposition import score_decomposition
+from ._ks import ks_calibration_error
+from ._selective import (
+    area_under_generalized_risk_coverage,
+    area_under_risk_coverage,
+    excess_area_under_risk_coverage,
+)
+from ._selective_points import accuracy_at_coverage, coverage_at_risk
+from ._smooth import smooth_calibration_error
 
 
 class _ProbaScorer(_Scorer):
@@ -21,13 +34,41 @@ class _ProbaScorer(_Scorer):
         return self._sign * self._score_func(y_true, y_proba, **options)
 
 
-def _register(metric: Callable[..., Any], *, greater_is_better: bool = False) -> dict[str, Any]:
-    name = metric.__name__ if greater_is_better else f"neg_{metric.__name__}"
-    return {name: _ProbaScorer(metric, 1 if greater_is_better else -1, {}, "predict_proba")}
+def _scorer(metric: Callable[..., Any], sign: int, **options: Any) -> _ProbaScorer:
+    return _ProbaScorer(metric, sign, options, "predict_proba")
+
+
+def _decomposition_part(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    part: str,
+    sample_weight: ArrayLike | None = None,
+    **options: Any,
+) -> float:
+    parts = score_decomposition(y_true, y_proba, sample_weight=sample_weight, **options)
+    return getattr(parts, part)
 
 
 _SCORERS: dict[str, _ProbaScorer] = {
-    **_register(expected_calibration_error),
+    "accuracy_at_coverage": _scorer(accuracy_at_coverage, 1),
+    "coverage_at_risk": _scorer(coverage_at_risk, 1),
+    "discrimination": _scorer(_decomposition_part, 1, part="discrimination"),
+    "neg_miscalibration": _scorer(_decomposition_part, -1, part="miscalibration"),
+    **{
+        f"neg_{metric.__name__}": _scorer(metric, -1)
+        for metric in (
+            area_under_generalized_risk_coverage,
+            area_under_risk_coverage,
+            classwise_calibration_error,
+            debiased_calibration_error,
+            excess_area_under_risk_coverage,
+            expected_calibration_error,
+            ks_calibration_error,
+            maximum_calibration_error,
+            smooth_calibration_error,
+        )
+    },
 }
 
 
@@ -42,7 +83,8 @@ def get_scorer(scoring: str, **options: Any) -> _ProbaScorer:
     Parameters
     ----------
     scoring : str
-        One of :func:`get_scorer_names`.
+        One of :func:`get_scorer_names`. ``"neg_miscalibration"`` and ``"discrimination"`` are
+        parts of :func:`score_decomposition`.
     **options : dict
         Options of the metric, such as ``n_bins``.
 

@@ -19,7 +19,7 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
     if array.dtype.kind == "U" and isinstance(values, list | tuple):
         # numpy has made text of whatever stood beside a string.
         array = np.array(values, dtype=object)
-    if array.dtype.kind == "O":
+    if array.dtype.kind in "OT":
         array = _from_objects(array, name)
     if array.dtype.kind == "f":
         fault = ~(np.isfinite(array) & (array == np.floor(array)))
@@ -30,8 +30,6 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
                 f"in row {row}."
             )
         return array.astype(np.int64)
-    if array.dtype.kind == "T":
-        return array.astype(str)
     if array.dtype.kind not in "biuU":
         raise TypeError(
             f"{name} must hold class labels, integers or strings, got dtype {array.dtype}."
@@ -41,9 +39,7 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
 def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
     kinds = {str if issubclass(kind, str) else kind for kind in set(map(type, array.tolist()))}
-    if kinds == {str}:
-        return array.astype(str)
-    if kinds <= {bool, int, float}:
+    if kinds == {str} or kinds <= {bool, int, float}:
         return np.array(array.tolist())
     raise TypeError(
         f"{name} must hold class labels of one type, integers or strings, "

@@ -15,6 +15,7 @@ from skcalib.metrics import (
     accuracy_rejection_curve,
     area_under_generalized_risk_coverage,
     area_under_risk_coverage,
+    calibration_error_interval,
     classwise_calibration_error,
     coverage_at_risk,
     debiased_calibration_error,
@@ -85,8 +86,10 @@ CASES = [
     Case(accuracy_at_coverage, {"coverage": 0.37}),
     Case(coverage_at_risk, {"risk": 0.3}),
 ]
+# Resamples depend on the number and the order of the rows: no laws, but the same errors.
+RANDOM = [Case(calibration_error_interval, {"n_resamples": 2, "random_state": 0})]
 # Functions of (y_true, y_proba) that the laws do not fit; their own tests say why.
-ELSEWHERE: set[str] = {"misclassification_report"}
+ELSEWHERE = {"misclassification_report", "calibration_error_interval"}
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 weighted_case = pytest.mark.parametrize("case", [c for c in CASES if c.weighted], ids=str)
@@ -338,7 +341,7 @@ BAD_WEIGHTS = {
 }
 
 
-@every_case
+@pytest.mark.parametrize("case", CASES + RANDOM, ids=str)
 @pytest.mark.parametrize("fault", BAD)
 def test_bad_input(case, fault):
     arguments, message = BAD[fault]
@@ -346,7 +349,7 @@ def test_bad_input(case, fault):
         case(**arguments)
 
 
-@weighted_case
+@pytest.mark.parametrize("case", [c for c in CASES + RANDOM if c.weighted], ids=str)
 @pytest.mark.parametrize("fault", BAD_WEIGHTS)
 def test_bad_weights(case, fault):
     change, message = BAD_WEIGHTS[fault]

@@ -1,0 +1,124 @@
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+import sklearn.metrics
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+
+import skcalib.metrics
+from skcalib.metrics import (
+    expected_calibration_error,
+    get_scorer,
+    get_scorer_names,
+    score_decomposition,
+    smooth_calibration_error,
+)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.fixture(scope="module")
+def model(iris):
+    return LogisticRegression(C=0.01, max_iter=1000).fit(*iris)
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_score_is_the_metric_times_its_sign(name, iris, model):
+    X, y = iris
+    value = get_scorer(name)(model, X, y)
+    if name in ("neg_miscalibration", "discrimination"):
+        parts = score_decomposition(y, model.predict_proba(X))
+        expected = getattr(parts, name.removeprefix("neg_"))
+    else:
+        expected = getattr(skcalib.metrics, name.removeprefix("neg_"))(y, model.predict_proba(X))
+    assert value == (-expected if name.startswith("neg_") else expected)
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_fold_may_lack_a_class_and_carry_weights(name, iris, model):
+    X, y = iris[0][:100], iris[1][:100]
+    weight = np.random.default_rng(0).uniform(size=100)
+    value = get_scorer(name)(model, X, y, sample_weight=weight)
+    assert np.isfinite(value)
+    assert value != get_scorer(name)(model, X, y)
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_scorers_pickle(name, iris, model):
+    scorer = pickle.loads(pickle.dumps(get_scorer(name)))
+    assert scorer(model, *iris) == get_scorer(name)(model, *iris)
+
+
+def test_two_classes_are_judged_on_the_positive_class():
+    X, y = load_breast_cancer(return_X_y=True)
+    names = np.array(["malignant", "benign"])[y]
+    model = LogisticRegression(max_iter=50, solver="newton-cholesky").fit(X, names)
+    first, second = model.predict_proba(X).T
+    assert list(model.classes_) == ["benign", "malignant"]
+    score = get_scorer("neg_expected_calibration_error")(model, X, names)
+    assert score == -expected_calibration_error(names, second, pos_label="malignant")
+    score = get_scorer("neg_expected_calibration_error", pos_label="benign")(model, X, names)
+    assert score == -expected_calibration_error(names, first, pos_label="benign")
+
+
+def test_options_reach_the_metric(iris, model):
+    X, y = iris
+    value = get_scorer("neg_expected_calibration_error", n_bins=3, norm="l2")(model, X, y)
+    assert value == -expected_calibration_error(y, model.predict_proba(X), n_bins=3, norm="l2")
+    # The registered scorer is not touched by the options of another.
+    value = get_scorer("neg_expected_calibration_error")(model, X, y)
+    assert value == -expected_calibration_error(y, model.predict_proba(X))
+
+
+def test_grid_search_and_several_metrics_at_once(iris):
+    scoring = {
+        "ece": get_scorer("neg_expected_calibration_error"),
+        "smooth": get_scorer("neg_smooth_calibration_error"),
+        "accuracy": "accuracy",
+    }
+    search = GridSearchCV(
+        LogisticRegression(max_iter=1000), {"C": [1e-4, 1.0]}, scoring=scoring, refit="ece", cv=3
+    ).fit(*iris)
+    assert search.best_params_ == {"C": 1.0}
+    assert (search.cv_results_["mean_test_smooth"] < 0).all()
+
+
+def test_metadata_routing(iris):
+    X, y = iris
+    weight = np.random.default_rng(0).uniform(size=len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        scorer = get_scorer("neg_smooth_calibration_error").set_score_request(sample_weight=True)
+        model = LogisticRegression(max_iter=1000).set_fit_request(sample_weight=False)
+        result = cross_validate(
+            model,
+            X,
+            y,
+            scoring=scorer,
+            params={"sample_weight": weight},
+            return_estimator=True,
+            return_indices=True,
+            cv=3,
+        )
+    for score, fitted, test in zip(
+        result["test_score"], result["estimator"], result["indices"]["test"]
+    ):
+        expected = smooth_calibration_error(
+            y[test], fitted.predict_proba(X[test]), sample_weight=weight[test]
+        )
+        assert score == -expected
+
+
+def test_unknown_name():
+    with pytest.raises(ValueError, match=r"scoring must be one of .*'accuracy'"):
+        get_scorer("accuracy")
+
+
+def test_the_registry_of_scikit_learn_is_left_alone():
+    assert not set(get_scorer_names()) & set(sklearn.metrics.get_scorer_names())

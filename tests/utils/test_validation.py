@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from skcalib.utils._validation import check_predictions, check_same_length, check_weights
+
+PROBA = np.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
+
+
+def test_predictions_are_encoded():
+    codes, proba, weight, classes = check_predictions(
+        ["no", "yes", "no"], PROBA, sample_weight=[1, 2, 0]
+    )
+    assert codes.tolist() == [0, 1, 0]
+    assert proba is PROBA
+    assert weight.dtype == np.float64
+    assert weight.tolist() == [1, 2, 0]
+    assert classes.tolist() == ["no", "yes"]
+
+
+def test_values_may_be_left_to_the_caller():
+    check_predictions([0, 1, 0], 2 * PROBA, defer_values=True)
+    with pytest.raises(ValueError, match="y_proba must lie in"):
+        check_predictions([0, 1, 0], 2 * PROBA)
+
+
+def test_no_weights():
+    assert check_weights(None, 3) is None
+
+
+def test_weights_are_not_copied():
+    weight = np.ones(3)
+    assert check_weights(weight, 3) is weight
+
+
+@pytest.mark.parametrize("weight", [["a"] * 3, [1j] * 3])
+def test_weights_are_numbers(weight):
+    with pytest.raises(TypeError, match="sample_weight must hold real numbers"):
+        check_weights(weight, 3)
+
+
+def test_lengths_are_told_with_the_names():
+    with pytest.raises(ValueError, match="a and b must have the same number of rows, got 1 and 2"):
+        check_same_length(a=np.zeros(1), b=np.zeros(2), c=None)
