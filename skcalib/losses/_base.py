@@ -91,7 +91,7 @@ def check_inputs(logits: Tensor, target: Tensor, *, soft: bool = True) -> tuple[
     return logits, target.long()
 
 
-def check_per_sample(name: str, value: Tensor, values: Tensor) -> Tensor:
+def check_per_sample(name: str, value: object, values: Tensor) -> Tensor:
     """Check that `value` has one number for each of `values`; return it in their type."""
     if not isinstance(value, Tensor) or value.is_complex() or value.shape != values.shape[:1]:
         what = (

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._softmax import cross_entropy_terms, miss_probability, power
+from ._softmax import cross_entropy_terms, miss_probability, power, row_dot
 
 
 def _check_parameters(order: float, exponent: float) -> None:
@@ -22,6 +22,8 @@ def _norm_power(
         norm = miss_probability(nll)
     elif order == 1:
         norm = 2 * miss_probability(nll) if hard else residual.abs().sum(1)
+    elif order == 2:
+        return power(row_dot(residual, residual), exponent / 2)
     else:
         norm = torch.linalg.vector_norm(residual, order, dim=1)
     return power(norm, exponent)

@@ -113,14 +113,7 @@ def label_smoothing_loss(
     """
     check_range("alpha", alpha, 0, 1)
     logits, target = check_inputs(logits, target)
-    values, _ = cross_entropy_terms(logits, target)
-    if alpha:
-        if target.is_floating_point():
-            expected = (target * logits).sum(1, keepdim=True)
-        else:
-            expected = logits.gather(1, target.unsqueeze(1))
-        # -mean_k log p_k = cross-entropy + mean_k (z_y - z_k)
-        values = values + alpha * (expected - logits).mean(1)
+    values, _ = cross_entropy_terms(logits, target, smoothing=alpha)
     return reduce_loss(values, sample_weight, reduction)
 
 

@@ -5,56 +5,102 @@ one unit in the last place of 1, so a cross-entropy below 1e-16 (float32: 6e-8, 
 logits) comes out as 0, and 1 - p_y with it. Sums of the small probabilities keep every digit.
 """
 
+import inspect
 from typing import Any
 
 import torch
 from torch import Tensor
 
 
+def row_dot(a: Tensor, b: Tensor) -> Tensor:
+    """Return ``(a * b).sum(1)``, without a temporary where it stays in full precision."""
+    if torch.is_autocast_enabled(a.device.type):
+        return (a * b).sum(1)
+    return torch.linalg.vecdot(a, b)
+
+
 class _LabelSoftmax(torch.autograd.Function):
-    """Cross-entropy and residual p - e_y of hard labels from one softmax.
+    """Cross-entropy against smoothed hard labels t, and the residual p - t, from one softmax.
 
     The residual is the gradient of the cross-entropy, so nothing is left to compute in the
     backward pass. It is an output, not a saved intermediate, so that second derivatives and
-    ``torch.func`` see it.
+    ``torch.func`` see it. There is no ``jvp``: ``torch.compile`` refuses a function with one.
     """
 
-    generate_vmap_rule = True
-
     @staticmethod
-    def forward(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
         label = target.unsqueeze(1)
-        proba = torch.softmax(logits, 1)
-        lead = logits.amax(1) - logits.gather(1, label).squeeze(1)
-        top = proba.amax(1)
-        miss = proba.scatter(1, label, 0.0).sum(1)
-        residual = proba.scatter(1, label, -miss.unsqueeze(1))
+        residual = torch.softmax(logits, 1)
+        log_top = residual.amax(1, keepdim=True).log_()
+        label_logit = logits.gather(1, label)
+        lead = logits.amax(1, keepdim=True).sub_(label_logit)
+        hit = residual.scatter_(1, label, 0.0).sum(1, keepdim=True).neg_()  # p_y - 1
         # Each branch is a sum of terms of one sign where it is taken.
-        loss = torch.where(miss < 0.5, -torch.log1p(-miss), lead - top.log())
-        return loss, residual
+        loss = torch.where(hit > -0.5, hit.log1p(), log_top.sub_(lead)).neg_()
+        if smoothing:
+            residual.sub_(smoothing / logits.shape[1])
+            hit.add_(smoothing * (1 - 1 / logits.shape[1]))
+            loss.add_(label_logit.sub_(logits.mean(1, keepdim=True)), alpha=smoothing)
+        residual.scatter_(1, label, hit)
+        return loss.squeeze(1), residual
+
+    # Function.apply binds its arguments to this signature; computing it there takes as long as
+    # the softmax of a small batch.
+    forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
 
     @staticmethod
     def setup_context(
-        ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor]
+        ctx: Any, inputs: tuple[Tensor, Tensor, float], output: tuple[Tensor, Tensor]
     ) -> None:
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(output[1], inputs[1])
+        ctx.smoothing = inputs[2]
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None]:
         residual, target = ctx.saved_tensors
         grad_loss, grad_residual = grads
-        grad = None if grad_loss is None else grad_loss.unsqueeze(1) * residual
-        if grad_residual is not None:
-            through = _softmax_product(residual, target, grad_residual)
-            grad = through if grad is None else grad + through
-        return grad, None
+        if grad_residual is None:
+            return None if grad_loss is None else grad_loss.unsqueeze(1) * residual, None, None
+        grad = _softmax_product(residual, target.unsqueeze(1), ctx.smoothing, grad_residual)
+        if grad_loss is not None:
+            multiply_add = Tensor.addcmul if torch.is_grad_enabled() else Tensor.addcmul_
+            grad = multiply_add(grad, grad_loss.unsqueeze(1), residual)
+        return grad, None, None
+
+    @staticmethod
+    def vmap(
+        info: Any,
+        in_dims: tuple[int | None, int | None, None],
+        logits: Tensor,
+        target: Tensor,
+        smoothing: float,
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        """Treat the mapped dimension as more rows."""
+        logits, target = (
+            value.expand(info.batch_size, *value.shape) if dim is None else value.movedim(dim, 0)
+            for value, dim in zip((logits, target), in_dims[:2], strict=True)
+        )
+        flat = _LabelSoftmax.apply(logits.flatten(0, 1), target.flatten(0, 1), smoothing)
+        return (flat[0].view(target.shape), flat[1].view(logits.shape)), (0, 0)
 
 
-def _softmax_product(residual: Tensor, target: Tensor, vector: Tensor) -> Tensor:
-    """Product of the (symmetric) Jacobian of the softmax with a vector."""
-    proba = residual.scatter_add(1, target.unsqueeze(1), torch.ones_like(residual[:, :1]))
-    return proba * (vector - torch.linalg.vecdot(proba, vector).unsqueeze(1))
+def _softmax_product(residual: Tensor, label: Tensor, smoothing: float, vector: Tensor) -> Tensor:
+    """Return the Jacobian of the softmax times `vector`, ``p * (v - sum_k p_k v_k)``.
+
+    With ``p = residual + t``, p itself need not be formed. In place unless the result must be
+    differentiated again: at (512, 1000) the temporaries would cost more than the arithmetic.
+    """
+    mean = row_dot(residual, vector).unsqueeze(1)
+    mean = mean + (1 - smoothing) * vector.gather(1, label)
+    if smoothing:
+        mean = mean + smoothing * vector.mean(1, keepdim=True)
+        residual = residual + smoothing / residual.shape[1]
+    centred = vector - mean
+    at_label = (1 - smoothing) * centred.gather(1, label)
+    if torch.is_grad_enabled():
+        return (centred * residual).scatter_add(1, label, at_label)
+    return centred.mul_(residual).scatter_add_(1, label, at_label)
 
 
 def class_nll(logits: Tensor) -> Tensor:
@@ -65,16 +111,20 @@ def class_nll(logits: Tensor) -> Tensor:
     return gap + rest.log1p()
 
 
-def cross_entropy_terms(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def cross_entropy_terms(
+    logits: Tensor, target: Tensor, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy, shape (n,), and the residual p - t, shape (n, K).
 
-    Both are differentiable, twice and more. With class indices the residual of the label is
-    -(1 - p_y), exact however small.
+    Both are differentiable, twice and more. `smoothing` moves that share of t to the uniform
+    distribution. With class indices the residual of the label is -(1 - p_y), exact however small.
     """
     if not target.is_floating_point():
-        return _LabelSoftmax.apply(logits, target)
+        return _LabelSoftmax.apply(logits, target, smoothing)
+    if smoothing:
+        target = (1 - smoothing) * target + smoothing / logits.shape[1]
     nll = class_nll(logits)
-    return (target * nll).sum(1), torch.softmax(logits, 1) - target
+    return row_dot(target, nll), torch.softmax(logits, 1) - target
 
 
 def target_nll(logits: Tensor, target: Tensor) -> Tensor:
@@ -86,7 +136,7 @@ def target_nll(logits: Tensor, target: Tensor) -> Tensor:
 
 def expectation(values: Tensor, target: Tensor) -> Tensor:
     """Return the mean over the target of what :func:`target_nll` led to, shape (n,)."""
-    return (target * values).sum(1) if target.is_floating_point() else values
+    return row_dot(target, values) if target.is_floating_point() else values
 
 
 def miss_probability(nll: Tensor) -> Tensor:

@@ -1,0 +1,160 @@
+"""Maximum mean calibration error (MMCE) as a regularizer of the cross-entropy."""
+
+import torch
+from torch import Tensor
+
+from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range, reduce_loss
+from ._softmax import cross_entropy_terms, miss_probability
+
+
+def _check_parameters(weight: float, bandwidth: float) -> None:
+    check_range("weight", weight, 0)
+    # exp(1 / bandwidth) must stay far from the largest float32.
+    check_range("bandwidth", bandwidth, 0.02)
+
+
+def _laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> Tensor:
+    """Compute ``sqrt(sum_ij a_i a_j exp(-|r_i - r_j| / bandwidth))`` in n log n and linear memory.
+
+    On a line the kernel is that of a Markov process: with r sorted from the largest, the quadratic
+    form is ``sum_i (1 - exp(-2 (r_i - r_(i+1)) / b)) s_i^2`` with the running sums
+    ``s_i = sum_(j <= i) a_j exp(-(r_j - r_i) / b)``. All terms are >= 0, so nothing cancels.
+    """
+    order = confidence.detach().argsort(descending=True)
+    r, a = confidence[order] / bandwidth, coefficient[order]
+    running = r.exp() * (a * (-r).exp()).cumsum(0)
+    fresh = torch.cat([-torch.expm1(2 * (r[1:] - r[:-1])), torch.ones_like(r[:1])])
+    squared = (fresh * running.square()).sum()
+    return squared.clamp_min(torch.finfo(squared.dtype).tiny).sqrt()
+
+
+def _mmce(
+    nll: Tensor, lead: Tensor, sample_weight: Tensor | None, weighted: bool, bandwidth: float
+) -> Tensor:
+    """Compute the MMCE of a batch from its cross-entropy and the lead of its first choice."""
+    correct = lead.detach() == 0
+    confidence = (lead - nll).exp()
+    gap = torch.where(correct, miss_probability(nll), -confidence)
+    share = torch.ones_like(gap) if sample_weight is None else sample_weight
+    if weighted:
+        tiny = torch.finfo(gap.dtype).tiny
+        total = torch.where(correct, (share * correct).sum(), (share * ~correct).sum()).clamp_min(
+            tiny
+        )
+    else:
+        total = share.sum()
+    return _laplace_norm(gap * share / total, confidence, bandwidth)
+
+
+def mmce_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    weight: float = 2.0,
+    weighted: bool = False,
+    bandwidth: float = 0.4,
+    sample_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Compute the cross-entropy plus `weight` times the maximum mean calibration error.
+
+    With r the confidence and c the correctness (0 or 1, a constant) of the n rows of the batch,
+    ``MMCE^2 = n^-2 sum_ij (c_i - r_i) (c_j - r_j) exp(-|r_i - r_j| / bandwidth)``.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K)
+        Finite scores before the softmax.
+    target : Tensor of shape (n,)
+        Class indices. A row is correct if no class stands above its label.
+    weight : float in [0, inf), default=2.0
+        Strength of the MMCE; 0 is the cross-entropy, [1]_ uses 2 to 4.
+    weighted : bool, default=False
+        If True, correct and incorrect rows are averaged apart (MMCE_w of [1]_), so that a batch
+        with few errors is not judged on its correct rows alone. Each block of pairs is a mean; it
+        is normalised once.
+    bandwidth : float in [0.02, inf), default=0.4
+        Width of the Laplace kernel, in units of confidence.
+    sample_weight : Tensor of shape (n,), default=None
+        Non-negative weights, of the cross-entropy and of the means inside the MMCE.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        The MMCE belongs to the batch and counts once in the "mean". "none" adds it to every row,
+        so that the (weighted) mean of the rows is the "mean".
+
+    Returns
+    -------
+    loss : Tensor of shape () or (n,)
+        >= 0. Takes n log n time and linear memory.
+
+    References
+    ----------
+    .. [1] Kumar, Sarawagi and Jain, Trainable Calibration Measures for Neural Networks from Kernel
+       Mean Embeddings, ICML 2018.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import mmce_loss
+    >>> logits = torch.tensor([[3.0, 0.0], [3.0, 0.0]])
+    >>> mmce_loss(logits, torch.tensor([0, 1]), weight=0.0)
+    tensor(1.5486)
+    >>> mmce_loss(logits, torch.tensor([0, 1]), weight=1.0)
+    tensor(2.0012)
+    """
+    _check_parameters(weight, bandwidth)
+    logits, target = check_inputs(logits, target, soft=False)
+    values, _ = cross_entropy_terms(logits, target)
+    if sample_weight is not None:
+        sample_weight = check_per_sample("sample_weight", sample_weight, values)
+    if weight:
+        lead = logits.amax(1) - logits.gather(1, target.unsqueeze(1)).squeeze(1)
+        values = values + weight * _mmce(values, lead, sample_weight, weighted, bandwidth)
+    return reduce_loss(values, sample_weight, reduction)
+
+
+class MMCELoss(CalibrationLoss):
+    """Cross-entropy plus the maximum mean calibration error of the batch.
+
+    The regularizer vanishes in the population for a calibrated classifier; on a finite batch it
+    is never 0.
+
+    Parameters
+    ----------
+    weight : float in [0, inf), default=2.0
+        Strength of the MMCE; 0 is the cross-entropy.
+    weighted : bool, default=False
+        If True, correct and incorrect rows are averaged apart.
+    bandwidth : float in [0.02, inf), default=0.4
+        Width of the Laplace kernel, in units of confidence.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    See Also
+    --------
+    mmce_loss : the function, with its source.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import MMCELoss
+    >>> MMCELoss(weight=1.0)(torch.tensor([[3.0, 0.0], [3.0, 0.0]]), torch.tensor([0, 1]))
+    tensor(2.0012)
+    """
+
+    _function = staticmethod(mmce_loss)
+    weight: float
+    weighted: bool
+    bandwidth: float
+
+    def __init__(
+        self,
+        *,
+        weight: float = 2.0,
+        weighted: bool = False,
+        bandwidth: float = 0.4,
+        reduction: str = "mean",
+    ) -> None:
+        _check_parameters(weight, bandwidth)
+        super().__init__(
+            weight=weight, weighted=weighted, bandwidth=bandwidth, reduction=reduction
+        )

@@ -1,0 +1,87 @@
+"""Poly-1 loss: cross-entropy with its leading polynomial coefficient changed."""
+
+from torch import Tensor
+
+from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
+from ._softmax import expectation, miss_probability, target_nll
+
+
+def poly_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    epsilon: float = 1.0,
+    sample_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Compute the Poly-1 loss, ``-log p_y + epsilon (1 - p_y)``.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K)
+        Finite scores before the softmax.
+    target : Tensor of shape (n,) or (n, K)
+        Class indices, or class probabilities t: the mean of the loss over labels drawn from t.
+    epsilon : float in [-1, inf), default=1.0
+        Change of the first coefficient of ``-log p = sum_j (1 - p)^j / j``; 0 is the
+        cross-entropy, below -1 the loss would reward misses.
+    sample_weight : Tensor of shape (n,), default=None
+        Non-negative weights.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    Returns
+    -------
+    loss : Tensor of shape () or (n,)
+        >= 0.
+
+    References
+    ----------
+    .. [1] Leng et al., PolyLoss: A Polynomial Expansion Perspective of Classification Loss
+       Functions, ICLR 2022.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import poly_loss
+    >>> poly_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
+    tensor(0.2461)
+    """
+    check_range("epsilon", epsilon, -1)
+    logits, target = check_inputs(logits, target)
+    nll = target_nll(logits, target)
+    values = nll + epsilon * miss_probability(nll)
+    return reduce_loss(expectation(values, target), sample_weight, reduction)
+
+
+class PolyLoss(CalibrationLoss):
+    """Poly-1 loss, ``-log p_y + epsilon (1 - p_y)``.
+
+    Not proper for epsilon != 0: with a positive one the population optimum is more confident than
+    the posterior, with a negative one less.
+
+    Parameters
+    ----------
+    epsilon : float in [-1, inf), default=1.0
+        Change of the first polynomial coefficient; 0 is the cross-entropy.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    See Also
+    --------
+    poly_loss : the function, with its source.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import PolyLoss
+    >>> PolyLoss()(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
+    tensor(0.2461)
+    """
+
+    _function = staticmethod(poly_loss)
+    epsilon: float
+
+    def __init__(self, *, epsilon: float = 1.0, reduction: str = "mean") -> None:
+        check_range("epsilon", epsilon, -1)
+        super().__init__(epsilon=epsilon, reduction=reduction)

@@ -1,0 +1,238 @@
+"""Correctness ranking loss, and the record of past correctness it needs."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from ._base import (
+    CalibrationLoss,
+    check_inputs,
+    check_option,
+    check_per_sample,
+    check_range,
+    reduce_loss,
+)
+from ._softmax import cross_entropy_terms, row_dot
+
+_CONFIDENCES = ("msp", "margin", "entropy")
+
+
+def _check_parameters(weight: float, confidence: str) -> None:
+    check_range("weight", weight, 0)
+    check_option("confidence", confidence, _CONFIDENCES)
+
+
+def _confidence(logits: Tensor, kind: str) -> Tensor:
+    """Compute the confidence of each row; larger = more confident."""
+    n_classes = logits.shape[1]
+    if kind == "entropy":
+        log_proba = torch.log_softmax(logits, 1)
+        return row_dot(log_proba.exp(), log_proba) / max(math.log(n_classes), 1.0e-9)
+    proba = torch.softmax(logits, 1)
+    if kind == "msp" or n_classes == 1:
+        return proba.amax(1)
+    first, second = proba.topk(2).values.unbind(1)
+    return first - second
+
+
+class CorrectnessHistory:
+    """How often each training row has been classified correctly so far.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of training rows.
+    device : torch.device or str, default=None
+        Where the record lives; batches must be on the same device.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import CorrectnessHistory
+    >>> history = CorrectnessHistory(3)
+    >>> history.record(torch.tensor([0, 2]), torch.tensor([[2.0, 0.0]] * 2), torch.tensor([0, 1]))
+    >>> history.share(torch.tensor([0, 1, 2]))
+    tensor([1., 0., 0.])
+    """
+
+    def __init__(self, n_samples: int, *, device: torch.device | str | None = None) -> None:
+        self.n_seen = torch.zeros(n_samples, device=device)
+        self.n_correct = torch.zeros(n_samples, device=device)
+
+    def record(self, index: Tensor, logits: Tensor, target: Tensor) -> None:
+        """Count one more look at the rows `index`.
+
+        Parameters
+        ----------
+        index : Tensor of shape (n,)
+            Positions of the rows of the batch in the training data.
+        logits : Tensor of shape (n, K)
+            What the network said of them.
+        target : Tensor of shape (n,) or (n, K)
+            Class indices, or class probabilities, of which the largest counts.
+        """
+        label = target.argmax(1) if target.is_floating_point() else target
+        correct = (logits.detach().argmax(1) == label).to(self.n_correct.dtype)
+        self.n_seen.index_add_(0, index, torch.ones_like(correct))
+        self.n_correct.index_add_(0, index, correct)
+
+    def share(self, index: Tensor) -> Tensor:
+        """Return the share of looks in which the rows `index` were right.
+
+        Parameters
+        ----------
+        index : Tensor of shape (n,)
+            Positions of the rows of the batch in the training data.
+
+        Returns
+        -------
+        share : Tensor of shape (n,)
+            In [0, 1]; 0 for rows never seen.
+        """
+        return self.n_correct[index] / self.n_seen[index].clamp_min(1)
+
+
+def correctness_ranking_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    history: Tensor,
+    weight: float = 1.0,
+    confidence: str = "msp",
+    sample_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Compute the cross-entropy plus a penalty on confidences that rank unlike past correctness.
+
+    Every row i is compared with the next one of the batch, the last with the first: the penalty is
+    ``max(0, |c_i - c_j| - sign(c_i - c_j) (k_i - k_j))`` with c the history and k the confidence.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K)
+        Finite scores before the softmax.
+    target : Tensor of shape (n,) or (n, K)
+        Class indices, or class probabilities, which the penalty does not use.
+    history : Tensor of shape (n,)
+        Share in [0, 1] of the epochs so far in which the row was right, as
+        :meth:`CorrectnessHistory.share` gives it. Rows with equal history are not ranked.
+    weight : float in [0, inf), default=1.0
+        Strength of the penalty; 0 is the cross-entropy.
+    confidence : {"msp", "margin", "entropy"}, default="msp"
+        Largest probability; largest minus second-largest; ``-H / log K``.
+    sample_weight : Tensor of shape (n,), default=None
+        Non-negative weights. The penalty of a pair has the weight of its row i.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    Returns
+    -------
+    loss : Tensor of shape () or (n,)
+        >= 0. Depends on the order of the rows: shuffle between epochs.
+
+    References
+    ----------
+    .. [1] Moon et al., Confidence-Aware Learning for Deep Neural Networks, ICML 2020,
+       Eqs. 2 and 3.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import correctness_ranking_loss
+    >>> logits, target = torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 0])
+    >>> history = torch.tensor([0.0, 1.0])
+    >>> correctness_ranking_loss(logits, target, history=history, reduction="none")
+    tensor([1.5077, 2.0739])
+    """
+    _check_parameters(weight, confidence)
+    logits, target = check_inputs(logits, target)
+    values, _ = cross_entropy_terms(logits, target)
+    past = check_per_sample("history", history, values).detach()
+    if weight:
+        certain = _confidence(logits, confidence)
+        difference = past - past.roll(-1)
+        wanted = difference.sign() * (certain - certain.roll(-1))
+        values = values + weight * (difference.abs() - wanted).relu()
+    return reduce_loss(values, sample_weight, reduction)
+
+
+class CorrectnessRankingLoss(CalibrationLoss):
+    """Cross-entropy plus a penalty on confidences that rank unlike past correctness (CRL).
+
+    It trains confidence to order samples, for selective prediction and error detection.
+
+    Parameters
+    ----------
+    weight : float in [0, inf), default=1.0
+        Strength of the penalty; 0 is the cross-entropy.
+    confidence : {"msp", "margin", "entropy"}, default="msp"
+        Largest probability; largest minus second-largest; ``-H / log K``.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    See Also
+    --------
+    correctness_ranking_loss : the function, with its source.
+    CorrectnessHistory : keeps the history that a training loop hands in.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import CorrectnessHistory, CorrectnessRankingLoss
+    >>> logits, target = torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 0])
+    >>> index = torch.tensor([7, 3])  # positions of the two rows in the training data
+    >>> loss, history = CorrectnessRankingLoss(), CorrectnessHistory(10)
+    >>> loss(logits, target, history=history.share(index))
+    tensor(0.4100)
+    >>> history.record(index, logits, target)
+    """
+
+    uses_history = True
+    _function = staticmethod(correctness_ranking_loss)
+    weight: float
+    confidence: str
+
+    def __init__(
+        self, *, weight: float = 1.0, confidence: str = "msp", reduction: str = "mean"
+    ) -> None:
+        _check_parameters(weight, confidence)
+        super().__init__(weight=weight, confidence=confidence, reduction=reduction)
+
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        *,
+        history: Tensor | None = None,
+        difficulty: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+    ) -> Tensor:
+        """Compute the loss of a batch.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n, K)
+            Finite scores before the softmax.
+        target : Tensor of shape (n,) or (n, K)
+            Class indices, or class probabilities.
+        history : Tensor of shape (n,)
+            Share of the epochs so far in which each row was right.
+        difficulty : None
+            Has no use here; an error if given.
+        sample_weight : Tensor of shape (n,), default=None
+            Non-negative weights; the mean becomes ``sum(w * l) / sum(w)``.
+
+        Returns
+        -------
+        loss : Tensor of shape () or, with ``reduction="none"``, (n,)
+        """
+        if history is None:
+            raise ValueError(
+                f"{type(self).__name__} needs history, the share of past epochs in which each row "
+                "was right: pass CorrectnessHistory.share(index) with every batch, or zeros for "
+                "rows without a past."
+            )
+        return self._evaluate(
+            logits, target, difficulty, history=history, sample_weight=sample_weight
+        )

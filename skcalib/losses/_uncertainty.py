@@ -1,0 +1,150 @@
+"""Cross-entropy whose gradient is weighted by any measure of uncertainty."""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from ._base import CalibrationLoss, check_inputs, check_per_sample, reduce_loss
+from ._softmax import expectation, target_nll
+
+Uncertainty = Callable[[Tensor, Tensor], Tensor]
+
+
+def _check_parameters(uncertainty: Uncertainty | None) -> None:
+    if uncertainty is not None and not callable(uncertainty):
+        raise ValueError(
+            "uncertainty must be a function of (logits, target), or None to take the weights of "
+            f"each batch from difficulty, got {type(uncertainty).__name__}."
+        )
+
+
+def _check_weight(name: str, weight: Tensor | None, nll: Tensor) -> Tensor:
+    """Return weights of the shape of `nll`, or of shape (n, 1) where that is (n, K)."""
+    if isinstance(weight, Tensor) and nll.ndim == 2 and weight.shape == nll.shape:
+        return weight.to(nll.dtype)
+    weight = check_per_sample(name, weight, nll)
+    return weight if nll.ndim == 1 else weight.unsqueeze(1)
+
+
+def uncertainty_weighted_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    uncertainty: Uncertainty | None = None,
+    difficulty: Tensor | None = None,
+    sample_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Compute the cross-entropy times an uncertainty that is held constant for the gradient.
+
+    The gradient with respect to the logits is ``u (p - t)``.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K)
+        Finite scores before the softmax.
+    target : Tensor of shape (n,) or (n, K)
+        Class indices, or class probabilities.
+    uncertainty : callable, default=None
+        Function of (logits, target) that returns weights of shape (n,), or (n, K), one a class,
+        for soft targets (``-sum_k t_k u_k log p_k``).
+    difficulty : Tensor of shape (n,), default=None
+        The weights themselves, larger = harder, for instance 1 - consistency. Exactly one of
+        `uncertainty` and `difficulty` must be given.
+    sample_weight : Tensor of shape (n,), default=None
+        Non-negative weights. They differ from `difficulty` in the mean, which is
+        ``sum(w u l) / sum(w)``.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    Returns
+    -------
+    loss : Tensor of shape () or (n,)
+        What training descends is not this value, so it need not fall.
+
+    References
+    ----------
+    .. [1] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025, Eq. 10.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import focal_weight, uncertainty_weighted_loss
+    >>> logits, target = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
+    >>> uncertainty_weighted_loss(logits, target, uncertainty=focal_weight)
+    tensor(0.0018)
+    >>> uncertainty_weighted_loss(logits, target, difficulty=torch.tensor([0.5]))
+    tensor(0.0635)
+    """
+    _check_parameters(uncertainty)
+    if (uncertainty is None) == (difficulty is None):
+        raise ValueError(
+            "exactly one of uncertainty and difficulty must be given, "
+            f"got {'neither' if difficulty is None else 'both'}."
+        )
+    logits, target = check_inputs(logits, target)
+    nll = target_nll(logits, target)
+    if uncertainty is None:
+        weight = _check_weight("difficulty", difficulty, nll)
+    else:
+        weight = _check_weight(
+            "the value of uncertainty", uncertainty(logits.detach(), target), nll
+        )
+    values = expectation(weight.detach() * nll, target)
+    return reduce_loss(values, sample_weight, reduction)
+
+
+class UncertaintyWeightedLoss(CalibrationLoss):
+    """Cross-entropy whose gradient is weighted by any measure of uncertainty.
+
+    The general framework of [1]_: its instances are one line each (see the examples). The weight
+    is a constant for the gradient, so the loss is not proper unless the weight is one.
+
+    Parameters
+    ----------
+    uncertainty : callable, default=None
+        Function of (logits, target) that returns one weight a sample. None takes the weights from
+        the ``difficulty`` that comes with each batch (``uses_difficulty`` is then True), such as
+        1 - consistency; a net takes them in ``fit``.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    See Also
+    --------
+    focal_weight, sample_dependent_focal_weight, dual_focal_weight, generalized_brier_weight :
+        Ready-made weights.
+    uncertainty_weighted_loss : the function.
+
+    References
+    ----------
+    .. [1] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025, Eq. 10.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import torch
+    >>> from skcalib import losses
+    >>> flsd_gra = losses.UncertaintyWeightedLoss(
+    ...     uncertainty=losses.sample_dependent_focal_weight
+    ... )
+    >>> dfl_gra = losses.UncertaintyWeightedLoss(
+    ...     uncertainty=partial(losses.dual_focal_weight, gamma=5.0)
+    ... )
+    >>> bsce_gra = losses.UncertaintyWeightedLoss(
+    ...     uncertainty=partial(losses.generalized_brier_weight, order=2, exponent=4)
+    ... )
+    >>> logits, target = torch.tensor([[0.0, 1.0]]), torch.tensor([0])
+    >>> bsce_gra(logits, target), losses.BSCEGRALoss(order=2, exponent=4)(logits, target)
+    (tensor(1.5004), tensor(1.5004))
+    >>> weighted = losses.UncertaintyWeightedLoss()
+    >>> weighted(logits, target, difficulty=torch.tensor([0.5]))
+    tensor(0.6566)
+    """
+
+    _function = staticmethod(uncertainty_weighted_loss)
+    uncertainty: Uncertainty | None
+
+    def __init__(self, *, uncertainty: Uncertainty | None = None, reduction: str = "mean") -> None:
+        _check_parameters(uncertainty)
+        super().__init__(uncertainty=uncertainty, reduction=reduction)
+        self.uses_difficulty = uncertainty is None

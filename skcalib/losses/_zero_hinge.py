@@ -1,0 +1,80 @@
+"""0-hinge loss: how far the wrong classes stand above the label."""
+
+from torch import Tensor
+
+from ._base import CalibrationLoss, check_inputs, reduce_loss
+
+
+def zero_hinge_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    sample_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Compute the 0-hinge loss, ``sum_{j != y} max(0, z_j - z_y)``.
+
+    The formula is that of App. A.7 of [1]_. The sign printed in its Sec. 3.3 is reversed: that
+    formula would punish correct margins.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K)
+        Finite scores.
+    target : Tensor of shape (n,)
+        Class indices. There is no soft form: the loss compares every class with one label.
+    sample_weight : Tensor of shape (n,), default=None
+        Non-negative weights.
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    Returns
+    -------
+    loss : Tensor of shape () or (n,)
+        >= 0; 0 as soon as no class is above the label, with a gradient of 0 at ties.
+
+    References
+    ----------
+    .. [1] Baldock, Maennel and Neyshabur, Deep Learning Through the Lens of Example Difficulty,
+       NeurIPS 2021, App. A.7.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import zero_hinge_loss
+    >>> logits = torch.tensor([[1.0, 3.0, 1.5], [9.0, 3.0, 1.5]])
+    >>> zero_hinge_loss(logits, torch.tensor([0, 0]), reduction="none")
+    tensor([2.5000, 0.0000])
+    """
+    logits, target = check_inputs(logits, target, soft=False)
+    values = (logits - logits.gather(1, target.unsqueeze(1))).relu().sum(1)
+    return reduce_loss(values, sample_weight, reduction)
+
+
+class ZeroHingeLoss(CalibrationLoss):
+    """0-hinge loss: asks for the right class only, never for a margin or a probability.
+
+    Training stops at the first correct answer, so margins stay small; the softmax of the logits
+    carries no probability.
+
+    Parameters
+    ----------
+    reduction : {"none", "sum", "mean"}, default="mean"
+        "mean" is the weighted mean.
+
+    See Also
+    --------
+    zero_hinge_loss : the function, with its source.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skcalib.losses import ZeroHingeLoss
+    >>> ZeroHingeLoss()(torch.tensor([[1.0, 3.0, 1.5]]), torch.tensor([0]))
+    tensor(2.5000)
+    """
+
+    _function = staticmethod(zero_hinge_loss)
+
+    def __init__(self, *, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
