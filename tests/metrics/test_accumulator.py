@@ -1,0 +1,116 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from skcalib.metrics import (
+    CalibrationAccumulator,
+    expected_calibration_error,
+    reliability_curve,
+)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), size=200)
+    return rng.integers(3, size=200), proba, rng.uniform(size=200)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+def test_pieces_give_the_whole(data, norm):
+    y, proba, weight = data
+    stream = CalibrationAccumulator(7, norm=norm)
+    for start in range(0, 200, 33):
+        rows = slice(start, start + 33)
+        assert stream.update(y[rows], proba[rows], weight[rows]) is stream
+    expected = expected_calibration_error(y, proba, n_bins=7, norm=norm, sample_weight=weight)
+    assert stream.result() == pytest.approx(expected, abs=1e-14)
+    curve = reliability_curve(y, proba, n_bins=7, sample_weight=weight)
+    for ours, whole in zip(stream.curve(), curve):
+        np.testing.assert_allclose(ours, whole, rtol=1e-13)
+
+
+def test_accumulators_add_up(data):
+    y, proba, _ = data
+    parts = [CalibrationAccumulator().update(y[k::4], proba[k::4]) for k in range(4)]
+    total = parts[0] + parts[1] + parts[2] + parts[3]
+    assert total.result() == pytest.approx(expected_calibration_error(y, proba), abs=1e-14)
+    assert sum(parts[1:], start=parts[0]).result() == total.result()
+    # The parts are as they were.
+    assert parts[0].sums_.sum() < total.sums_.sum()
+    assert (parts[0] + CalibrationAccumulator()).result() == parts[0].result()
+
+
+def test_state_does_not_grow(data):
+    y, proba, _ = data
+    stream = CalibrationAccumulator().update(y, proba)
+    size = len(pickle.dumps(stream))
+    for _ in range(20):
+        stream.update(y, proba)
+    assert len(pickle.dumps(stream)) == size
+    assert pickle.loads(pickle.dumps(stream)).result() == stream.result()
+
+
+def test_given_edges(data):
+    y, proba, _ = data
+    edges = reliability_curve(y, proba, strategy="quantile", n_bins=5).edges
+    stream = CalibrationAccumulator(edges=edges).update(y, proba)
+    expected = expected_calibration_error(y, proba, strategy="quantile", n_bins=5)
+    assert stream.result() == expected
+
+
+def test_labels_and_positive_class(data):
+    y, proba, _ = data
+    names = np.array(["a", "b", "c"])
+    stream = CalibrationAccumulator(labels=names)
+    for name, code in zip(names, range(3)):
+        stream.update(np.full((y == code).sum(), name), proba[y == code])
+    expected = expected_calibration_error(y, proba)
+    assert stream.result() == pytest.approx(expected, abs=1e-14)
+    stream = CalibrationAccumulator(pos_label="b").update(names[1 * (y == 1)], proba[:, 1])
+    expected = expected_calibration_error((y == 1).astype(int), proba[:, 1])
+    assert stream.result() == expected
+
+
+def test_a_failed_update_leaves_no_trace(data, monkeypatch):
+    from skcalib.utils import _proba
+
+    monkeypatch.setattr(_proba, "BLOCK_SIZE", 30)
+    y, proba, _ = data
+    stream = CalibrationAccumulator().update(y, proba)
+    before = stream.sums_.copy()
+    broken = proba.copy()
+    broken[-1] = 0.5
+    with pytest.raises(ValueError, match="must sum to 1"):
+        stream.update(y, broken)
+    np.testing.assert_array_equal(stream.sums_, before)
+
+
+def test_nothing_yet():
+    with pytest.raises(ValueError, match="no rows yet: call update first"):
+        CalibrationAccumulator().result()
+    with pytest.raises(ValueError, match="no rows yet: call update first"):
+        CalibrationAccumulator().curve()
+
+
+@pytest.mark.parametrize("other", [{"n_bins": 5}, {"norm": "max"}])
+def test_unlike_accumulators_do_not_add_up(other):
+    with pytest.raises(ValueError, match="same norm and the same bins"):
+        CalibrationAccumulator() + CalibrationAccumulator(**other)
+    with pytest.raises(TypeError):
+        CalibrationAccumulator() + 1
+
+
+@pytest.mark.parametrize(
+    "edges", [[0.0], [0.1, 1.0], [0.0, 0.9], [0.0, 0.7, 0.3, 1.0], [[0.0, 1.0]], [0, np.nan, 1]]
+)
+def test_bad_edges(edges):
+    with pytest.raises(ValueError, match="edges must increase from 0 to 1"):
+        CalibrationAccumulator(edges=edges)
+
+
+@pytest.mark.parametrize("options", [{"n_bins": 0}, {"norm": "l3"}])
+def test_bad_options(options):
+    with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter"):
+        CalibrationAccumulator(**options)

@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from skcalib.metrics._outcomes import iter_outcomes, outcomes
+from skcalib.utils import _proba
+from skcalib.utils._validation import check_predictions
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 64, 65, 300])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("grid", [1, 4, 1024])
+def test_top_label(monkeypatch, n_classes, dtype, grid):
+    monkeypatch.setattr(_proba, "BLOCK_SIZE", 1000)
+    rng = np.random.default_rng(n_classes)
+    proba = rng.multinomial(grid, rng.dirichlet(np.ones(n_classes)), size=90) / grid
+    proba = proba.astype(dtype)
+    y = rng.integers(n_classes, size=90)
+    confidence, hit = outcomes(check_predictions(y, proba))
+    np.testing.assert_array_equal(confidence, proba.max(axis=1))
+    np.testing.assert_array_equal(hit, proba.argmax(axis=1) == y)
+
+
+def test_the_first_of_equals_is_the_prediction():
+    proba = [[0.4, 0.4, 0.2], [0.4, 0.4, 0.2], [0.1, 0.6, 0.3]]
+    _, hit = outcomes(check_predictions([0, 1, 1], proba))
+    assert hit.tolist() == [True, False, True]
+
+
+def test_positive_class():
+    confidence, hit = outcomes(check_predictions(["n", "y", "y"], [0.9, 0.2, 1.0], pos_label="y"))
+    assert confidence.tolist() == [0.9, 0.2, 1.0]
+    assert hit.tolist() == [False, True, True]
+
+
+def test_blocks_are_checked():
+    predictions = check_predictions([0, 1], [[0.5, 0.5], [0.5, 0.7]], defer_values=True)
+    with pytest.raises(ValueError, match="must sum to 1"):
+        list(iter_outcomes(predictions))
