@@ -1,4 +1,4 @@
-"""The seed experiment of Tata et al. (2022) in small: train on the most uncertain rows of CIFAR-10.
+"""The seed experiment of Tata et al. (2022) in small: train on the least certain rows of CIFAR-10.
 
 Every run trains the same small residual network for the same number of epochs, on all rows or,
 after a warm-up, on the share of them that ranks highest by predictive entropy: by that of the

@@ -1,6 +1,7 @@
 """Neural networks as scikit-learn classifiers."""
 
 from ._dynamics import TrainingDynamics
+from ._input_margin import adversarial_input_margin
 from ._monitor import CalibrationMonitor
 from ._net import CalibratedNetClassifier
 from .modules import MLP, CifarResNet, CifarResNet18, CifarVGG16, ConvNet
@@ -14,4 +15,5 @@ __all__ = [  # noqa: RUF022  (plain order, as everywhere)
     "ConvNet",
     "MLP",
     "TrainingDynamics",
+    "adversarial_input_margin",
 ]

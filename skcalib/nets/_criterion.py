@@ -26,11 +26,9 @@ def check_criterion(criterion: Any) -> frozenset[str]:
     return _ROW_VALUES & set(parameters)
 
 
-def needed_row_values(criterion: Any) -> list[str]:
-    """Return which values of a row a loss of :mod:`skcalib.losses` cannot do without."""
-    return [
-        name for name in ("difficulty", "history") if getattr(criterion, f"uses_{name}", False)
-    ]
+def needs_row_values(criterion: Any) -> bool:
+    """Tell whether a loss of :mod:`skcalib.losses` needs more of a row than logits and target."""
+    return any(getattr(criterion, f"uses_{name}", False) for name in ("difficulty", "history"))
 
 
 def criterion_loss(

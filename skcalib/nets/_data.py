@@ -51,8 +51,8 @@ class FitRows:
         """Whether a batch of unknown rows cannot be trained on."""
         return any(v is not None for v in (self.sample_weight, self.difficulty, self.history))
 
-    def batch_values(self, logits: Tensor) -> dict[str, Tensor]:
-        """Return what was given for the rows of the current batch, on the device of `logits`."""
+    def batch_values(self, device: torch.device) -> dict[str, Tensor]:
+        """Return what was given for the rows of the current batch."""
         if self.batch_rows is None:
             return {}
         rows = self.batch_rows.to("cpu")
@@ -60,7 +60,7 @@ class FitRows:
         values = {name: v[rows] for name, v in given.items() if v is not None}
         if self.history is not None:
             values["history"] = self.history.share(rows)
-        return {name: value.to(logits.device) for name, value in values.items()}
+        return {name: value.to(device) for name, value in values.items()}
 
     def positions(self, dataset: Any) -> NDArray[np.intp] | None:
         """Return the rows of the fit that `dataset` holds, None if it holds other data."""

@@ -41,7 +41,7 @@ class TrainingDynamics(Callback):
     ----------
     prediction_ : ndarray of shape (n_steps, n_samples), int8, int16 or int32
         Predicted classes, as positions in the net's ``classes_``. With source "forward" row 0 is
-        the untrained network and n_steps is n_epochs + 1.
+        the untrained network and n_steps = n_epochs + 1.
     confidence_ : ndarray of shape (n_steps, n_samples), float16
         Probability of the label, in [0, 1].
     margin_ : ndarray of shape (n_steps, n_samples), float16
@@ -99,11 +99,9 @@ class TrainingDynamics(Callback):
         n_classes, n_epochs = len(net.classes_), net.max_epochs + first
         whole = next(t for t in (np.int8, np.int16, np.int32) if n_classes <= np.iinfo(t).max)
         dtypes = {"prediction": whole, "confidence": "f2", "margin": "f2", "entropy": "f2"}
+        shape = n_epochs, n_rows
         self._blocks_.append(
-            {
-                name: self._allocate(name, (n_epochs, n_rows), np.dtype(dtypes[name]))
-                for name in _FIELDS
-            }
+            {name: self._allocate(name, shape, np.dtype(dtypes[name])) for name in _FIELDS}
         )
         self._n_steps_ = 0
         if first:
@@ -176,15 +174,15 @@ class TrainingDynamics(Callback):
     def _record(self, rows: NDArray[np.intp], logits: Tensor) -> None:
         logits = logits.detach().float()
         label = torch.from_numpy(self.label_[rows])[:, None].to(logits.device)
-        log_proba = torch.log_softmax(logits, dim=1)
+        proba = torch.softmax(logits, dim=1)
         of_label = logits.gather(1, label)[:, 0]
         others = logits.scatter(1, label, -torch.inf)
         limit = float(np.finfo(np.float16).max)
         values = {
             "prediction": logits.argmax(1),
-            "confidence": log_proba.gather(1, label)[:, 0].exp(),
+            "confidence": proba.gather(1, label)[:, 0],
             "margin": (of_label - others.amax(1)).clamp(-limit, limit),
-            "entropy": -torch.special.xlogy(log_proba.exp(), log_proba.exp()).sum(1),
+            "entropy": -torch.special.xlogy(proba, proba).sum(1),
         }
         for name, value in values.items():
             self._blocks_[-1][name][self._n_steps_, rows] = value.cpu().numpy()

@@ -67,6 +67,9 @@ class CalibratedNetClassifier(RowNet):
         leaves devices alone, as needed under accelerate.
     verbose : int, default=0
         With 1, a line of losses and scores is printed after every epoch.
+    iterator_train__shuffle : bool, default=True
+        Whether every epoch takes the rows in a new order. (skorch does not unless told to.) Set
+        it to False to give a sampler of your own.
     **kwargs : dict
         Further parameters of :class:`skorch.NeuralNetClassifier`, with skorch's defaults. Among
         them: ``train_split`` holds out a fifth of the rows for validation unless set to None.
@@ -121,9 +124,17 @@ class CalibratedNetClassifier(RowNet):
         random_state: int | np.random.RandomState | None = None,
         device: Any = "auto",
         verbose: int = 0,
+        iterator_train__shuffle: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(module, criterion=criterion, device=device, verbose=verbose, **kwargs)
+        super().__init__(
+            module,
+            criterion=criterion,
+            device=device,
+            verbose=verbose,
+            iterator_train__shuffle=iterator_train__shuffle,
+            **kwargs,
+        )
         self.mixup_alpha = mixup_alpha
         self.selector = selector
         self.warmup_epochs = warmup_epochs

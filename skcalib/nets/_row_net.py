@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 from torch.utils.data import Subset
 
-from ._criterion import check_criterion, criterion_loss, needed_row_values
+from ..losses import CorrectnessHistory
+from ._criterion import check_criterion, criterion_loss, needs_row_values
 from ._data import (
     FitRows,
     batched,
@@ -147,11 +149,17 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
         if self._rows_ is not None:
             self._rows_.dataset = dataset
             self._rows_.train_rows = self._rows_.positions(train)
-            if "history" in needed_row_values(self.criterion_):
-                from ..losses import CorrectnessHistory
-
-                self._rows_.history = CorrectnessHistory(self._rows_.n_rows)
+            if getattr(self.criterion_, "uses_history", False):
+                self._rows_.history = self._new_history()
         return train, valid
+
+    def _new_history(self) -> CorrectnessHistory:
+        if self.mixup_alpha:
+            raise ValueError(
+                f"mixup_alpha does not go with {type(self.criterion_).__name__}, which follows "
+                "every row by itself."
+            )
+        return CorrectnessHistory(self._rows_.n_rows)  # type: ignore[union-attr]
 
     def get_iterator(self, dataset: Any, training: bool = False, *, ranking: bool = False) -> Any:
         """Return an iterator over batches; within a fit these know their rows."""
@@ -238,8 +246,9 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
             if rows is not None:
                 rows.mixup = None
         if rows is not None and rows.history is not None:
-            logits = first_output(step["y_pred"]).detach()
-            rows.history.record(rows.batch_rows, logits, self._targets(batch[1], logits))
+            logits = first_output(step["y_pred"]).detach().cpu()
+            target = self._targets(batch[1], logits)
+            rows.history.record(rows.batch_rows.cpu(), logits, target)  # type: ignore[union-attr]
         return step
 
     def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> Tensor:
@@ -253,11 +262,10 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
                 "parameter classes."
             )
         target, rows = self._targets(y_true, logits), self._rows_
-        given = {} if rows is None else rows.batch_values(logits)
-        if rows is None or rows.batch_rows is None:
-            # Rows that are no part of the fit are neither hard nor ranked.
-            for name in needed_row_values(self.criterion_):
-                given[name] = logits.new_zeros(len(logits))
+        if (rows is None or rows.batch_rows is None) and needs_row_values(self.criterion_):
+            # Rows that are no part of the fit have no difficulty and no history.
+            return cross_entropy(logits, target)
+        given = {} if rows is None else rows.batch_values(logits.device)
         if rows is not None and rows.mixup is not None:
             target = rows.mixup.targets(target, n_classes)
             given = rows.mixup.row_values(given)

@@ -129,6 +129,14 @@ def test_without_random_state_the_global_generator_decides():
     np.testing.assert_array_equal(run(), run())
 
 
+def test_every_epoch_takes_the_rows_in_a_new_order():
+    net = CalibratedNetClassifier(MLP, criterion=Recorder, max_epochs=2, batch_size=96)
+    net.fit(X, Y)
+    first, second = (target for training, target, *_ in net.criterion_.seen if training)
+    assert torch.equal(first.sort().values, second.sort().values)
+    assert not torch.equal(first, second)
+
+
 def test_weights_and_difficulty_follow_their_rows():
     weight = np.arange(1.0, len(X) + 1)
     difficulty = -weight

@@ -1,0 +1,172 @@
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from skorch.callbacks import Callback, EarlyStopping
+
+from skcalib.difficulty import area_under_margin, forgetting_events, iteration_learned
+from skcalib.metrics import predictive_entropy
+from skcalib.nets import MLP, CalibratedNetClassifier, TrainingDynamics
+from skcalib.selection import MaxEntropySelector
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
+
+
+class Snapshots(Callback):
+    """The probabilities of every epoch, by predict_proba."""
+
+    def on_train_begin(self, net, X=None, y=None, **kwargs):
+        self.proba_ = [net.predict_proba(X)]
+        self.X_ = X
+
+    def on_epoch_end(self, net, **kwargs):
+        self.proba_.append(net.predict_proba(self.X_))
+
+
+def make_net(dynamics, **params):
+    params = {"max_epochs": 4, "lr": 0.05, "random_state": 0, "batch_size": 32, **params}
+    callbacks = [dynamics, *params.pop("more", [])]
+    return CalibratedNetClassifier(MLP, callbacks=callbacks, **params)
+
+
+def test_record_of_all_rows_equals_predictions_epoch_by_epoch():
+    dynamics, snapshots = TrainingDynamics(), Snapshots()
+    make_net(dynamics, more=[snapshots]).fit(X, NAMES)
+    proba = np.stack(snapshots.proba_)
+    assert proba.shape == (5, 150, 3)
+    np.testing.assert_array_equal(dynamics.prediction_, proba.argmax(2))
+    np.testing.assert_array_equal(dynamics.label_, Y)
+    of_label = proba[:, np.arange(150), Y]
+    others = np.where(np.eye(3, dtype=bool)[Y], 0, proba).max(axis=2)
+    np.testing.assert_allclose(dynamics.confidence_, of_label, atol=1e-3)
+    np.testing.assert_allclose(dynamics.margin_, np.log(of_label / others), rtol=2e-3, atol=1e-3)
+    entropy = [predictive_entropy(p) for p in proba]
+    np.testing.assert_allclose(dynamics.entropy_, entropy, rtol=2e-3, atol=1e-3)
+    assert dynamics.prediction_.dtype == np.int8
+    assert {getattr(dynamics, f"{n}_").dtype for n in ("margin", "confidence", "entropy")} == {
+        np.dtype(np.float16)
+    }
+
+
+def test_feeds_the_measures_of_difficulty():
+    dynamics = TrainingDynamics()
+    make_net(dynamics, max_epochs=10).fit(X, Y)
+    assert iteration_learned(dynamics.prediction_).shape == (150,)
+    assert forgetting_events(dynamics.prediction_, dynamics.label_).shape == (150,)
+    expected = dynamics.margin_.astype(np.float64).mean(axis=0)
+    np.testing.assert_allclose(area_under_margin(dynamics.margin_), expected)
+
+
+def test_batches_are_recorded_before_their_step():
+    class Outputs(Callback):
+        logits_ = ()
+
+        def on_batch_end(self, net, batch=None, training=None, y_pred=None, **kwargs):
+            rows = net._rows_.batch_rows
+            self.logits_ = (*self.logits_, (rows.numpy(), y_pred.detach().numpy()))
+
+    dynamics, outputs = TrainingDynamics("batches"), Outputs()
+    make_net(dynamics, more=[outputs], max_epochs=2).fit(X, Y)
+    assert dynamics.prediction_.shape == (2, 150)
+    first = len(outputs.logits_) // 2
+    seen = np.full(150, -1)
+    for rows, logits in outputs.logits_[first:]:
+        seen[rows] = logits.argmax(1)
+    np.testing.assert_array_equal(dynamics.prediction_[1], seen)
+    assert (seen >= 0).all()
+
+
+def test_rows_left_out_by_a_selector_are_missing():
+    dynamics = TrainingDynamics("batches")
+    selector = MaxEntropySelector(fraction=0.1, criterion="random")
+    make_net(dynamics, selector=selector, train_split=None).fit(X, Y)
+    assert (dynamics.prediction_[0] >= 0).all()
+    assert (dynamics.prediction_[1:] == -1).sum(axis=1).tolist() == [135] * 3
+    assert np.isnan(dynamics.entropy_[1:]).sum() == 3 * 135
+
+
+def test_guides_another_training():
+    dynamics = TrainingDynamics()
+    make_net(dynamics).fit(X, Y)
+    target = dynamics.entropy_
+    net = make_net(TrainingDynamics(), target=target, selector=MaxEntropySelector(fraction=0.2))
+    assert net.fit(X, Y).history[:, "rows_seen"] == [120, 24, 24, 24]
+
+
+def test_goes_on_with_a_warm_start_and_starts_anew_with_a_cold_one():
+    dynamics = TrainingDynamics()
+    net = make_net(dynamics, max_epochs=2).fit(X, Y)
+    net.partial_fit(X, Y)
+    assert dynamics.prediction_.shape == (5, 150)
+    assert not (dynamics.prediction_ == -1).any()
+    net.partial_fit(X[:100], Y[:100])
+    assert dynamics.margin_.shape == (3, 100)
+    assert net.fit(X, Y)
+    assert dynamics.margin_.shape == (3, 150)
+
+
+def test_early_stopping_leaves_no_empty_rows():
+    dynamics = TrainingDynamics()
+    net = make_net(dynamics, max_epochs=30, more=[EarlyStopping(patience=1, threshold=10.0)])
+    net.fit(X, Y)
+    steps = len(net.history)
+    assert steps < 30
+    assert len(dynamics.margin_) in (steps, steps + 1)
+    assert np.isfinite(dynamics.margin_).all()
+
+
+def test_memory_map(tmp_path):
+    path = tmp_path / "record"
+    mapped, plain = TrainingDynamics(path=path), TrainingDynamics()
+    make_net(mapped).fit(X, Y)
+    make_net(plain).fit(X, Y)
+    assert isinstance(mapped.margin_, np.memmap)
+    np.testing.assert_array_equal(mapped.margin_, plain.margin_)
+    np.testing.assert_array_equal(np.load(path / "prediction_0.npy"), plain.prediction_)
+
+
+def test_clone_and_pickle():
+    dynamics = TrainingDynamics()
+    net = make_net(dynamics).fit(X, Y)
+    again = dict(pickle.loads(pickle.dumps(net)).callbacks_)["TrainingDynamics"]
+    np.testing.assert_array_equal(again.margin_, dynamics.margin_)
+    fresh = clone(net)
+    assert not hasattr(fresh.callbacks[0], "margin_")
+    assert fresh.fit(X, Y).callbacks[0].get_params() == {"source": "forward", "path": None}
+
+
+def test_large_logits_stay_finite():
+    dynamics = TrainingDynamics()
+    make_net(dynamics, lr=0.0).fit(X * 1e7, Y)
+    assert np.isfinite(dynamics.margin_).all()
+    assert np.isfinite(dynamics.entropy_).all()
+
+
+@pytest.mark.parametrize(
+    ("source", "params", "message"),
+    [
+        ("epochs", {}, "source must be 'forward' or 'batches'; got 'epochs'"),
+        ("batches", {"mixup_alpha": 0.2}, "cannot tell rows that mixup combined"),
+        ("batches", {"train_split": lambda data, y: (list(data), None)}, "know their rows"),
+    ],
+)
+def test_bad_use_is_told_in_one_sentence(source, params, message):
+    with pytest.raises(ValueError, match=message):
+        make_net(TrainingDynamics(source), **params).fit(X, Y)
+
+
+def test_needs_labels():
+    class Hidden(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(X)
+
+        def __getitem__(self, i):
+            return X[i].astype(np.float32), Y[i]
+
+    net = make_net(TrainingDynamics(), classes=[0, 1, 2], train_split=None)
+    with pytest.raises(ValueError, match="needs the labels of all rows"):
+        net.fit(Hidden(), None)

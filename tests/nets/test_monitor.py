@@ -1,0 +1,71 @@
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from skorch.callbacks import Checkpoint, EarlyStopping
+
+from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationMonitor
+
+X, Y = make_classification(200, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
+NAMES = np.array(["z", "a", "m"])[Y]
+
+
+def naive_ece(y, proba, n_bins):
+    confidence, correct = proba.max(axis=1), proba.argmax(axis=1) == y
+    total = 0.0
+    for b in range(n_bins):
+        inside = (confidence > b / n_bins) & (confidence <= (b + 1) / n_bins)
+        if inside.any():
+            total += inside.mean() * abs(correct[inside].mean() - confidence[inside].mean())
+    return total
+
+
+def hold_out(data, y):
+    return [torch.utils.data.Subset(data, rows) for rows in np.split(np.arange(200), [120])]
+
+
+def make_net(*callbacks, **params):
+    params = {"max_epochs": 4, "lr": 0.1, "random_state": 0, "train_split": hold_out, **params}
+    return CalibratedNetClassifier(MLP, callbacks=list(callbacks), **params)
+
+
+@pytest.mark.parametrize("use_caching", [True, False])
+@pytest.mark.parametrize("labels", [Y, NAMES])
+def test_records_the_error_of_the_held_out_rows(labels, use_caching):
+    net = make_net(CalibrationMonitor(n_bins=7, use_caching=use_caching)).fit(X, labels)
+    columns = np.searchsorted(net.classes_, labels[120:])
+    expected = naive_ece(columns, net.predict_proba(X[120:]), 7)
+    np.testing.assert_allclose(net.history[-1, "valid_ece"], expected, rtol=1e-4)
+    assert len(net.history[:, "valid_ece_best"]) == 4
+
+
+def test_training_rows_and_other_options():
+    monitors = [CalibrationMonitor(on_train=True), CalibrationMonitor(norm="max", name="mce")]
+    net = make_net(*monitors).fit(X, Y)
+    assert net.history[-1, "mce"] >= naive_ece(Y[120:], net.predict_proba(X[120:]), 15)
+    assert 0 <= net.history[-1, "train_ece"] <= 1
+
+
+def test_early_stopping_and_checkpoints_go_by_it(tmp_path):
+    stop = EarlyStopping(monitor="valid_ece", patience=2, threshold=0.9)
+    keep = Checkpoint(monitor="valid_ece_best", dirname=str(tmp_path))
+    net = make_net(CalibrationMonitor(), stop, keep, max_epochs=40).fit(X, Y)
+    assert len(net.history) < 40
+    assert (tmp_path / "params.pt").exists()
+
+
+def test_clone_and_pickle():
+    net = make_net(CalibrationMonitor(n_bins=9)).fit(X, Y)
+    again = pickle.loads(pickle.dumps(net))
+    assert again.history[:, "valid_ece"] == net.history[:, "valid_ece"]
+    fresh = clone(net)
+    assert fresh.callbacks[0].n_bins == 9
+    assert fresh.fit(X, Y).history[:, "valid_ece"] == net.history[:, "valid_ece"]
+
+
+def test_bad_parameter():
+    with pytest.raises(ValueError, match="n_bins"):
+        make_net(CalibrationMonitor(n_bins=0)).fit(X, Y)
