@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 # Relative slack of a cumulated weight, so that rounding never moves a quantile by a row.
 _CUMSUM_SLACK = 1e-12
+# Beyond, a product in float32 may be more than one bin off.
+_MANY_BINS = 2**20
 
 
 def uniform_edges(n_bins: int) -> NDArray[np.float64]:
@@ -43,7 +45,18 @@ def round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]
 
 def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the bin of every value, as if compared in exact arithmetic, whatever its dtype."""
-    return np.searchsorted(round_down(edges[1:-1], values.dtype), values)
+    inner = round_down(edges[1:-1], values.dtype)
+    n_bins = len(edges) - 1
+    if n_bins > _MANY_BINS or not np.array_equal(edges, uniform_edges(n_bins)):
+        return np.searchsorted(inner, values)
+    # A product finds the bin up to rounding: at most one aside, which two comparisons settle.
+    bounds = np.concatenate([[-np.inf], inner, [np.inf]]).astype(values.dtype)
+    index = np.minimum((values * values.dtype.type(n_bins)).astype(np.intp), n_bins - 1)
+    above = values > bounds[index + 1]
+    below = values <= bounds[index]
+    index += above
+    index -= below
+    return index
 
 
 def bin_sums(

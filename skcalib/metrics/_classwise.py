@@ -112,34 +112,40 @@ def _uniform_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
     n_classes = predictions.proba.shape[1]
     edges = uniform_edges(n_bins)
     weights, values, hits = sums = np.zeros((3, n_classes, n_bins))
-    column_weight, column_value = 0.0, np.zeros(n_classes)
     for rows, block in iter_proba_blocks(predictions.proba):
         codes = predictions.codes[rows]
         weight = None if predictions.weight is None else predictions.weight[rows]
-        column_weight += len(block) if weight is None else weight.sum()
-        column_value += _column_sums(block, weight)
         true_bin = bin_index(block[np.arange(len(block)), codes], edges)
         hits += _sum_cells(codes, true_bin, weight, hits.shape)
-        # A row holds at most n_bins values above the first bin: only they are looked up, and
-        # the first bin gets what is left of the column.
-        entry = np.flatnonzero(block > round_down(edges[1:2], block.dtype))
-        row, column = np.divmod(entry, n_classes)
-        value = block.ravel()[entry].astype(np.float64)
-        value_bin = bin_index(value, edges)
-        if weight is not None:
-            value *= weight[row]
-        entry_weight = None if weight is None else weight[row]
-        weights += _sum_cells(column, value_bin, entry_weight, weights.shape)
-        values += _sum_cells(column, value_bin, value, values.shape)
-    weights[:, 0] += column_weight - weights.sum(axis=1)
-    values[:, 0] += column_value - values.sum(axis=1)
+        # A row holds at most n_bins values above the first bin: only they are looked up.
+        above = block > round_down(edges[1:2], block.dtype)
+        row, column, value = _entries(block, above)
+        index = bin_index(value, edges)
+        upper_weights = _sum_cells(
+            column, index, None if weight is None else weight[row], weights.shape
+        )
+        upper_values = _sum_cells(
+            column, index, value if weight is None else value * weight[row], values.shape
+        )
+        if weight is None:
+            # The counts are exact; what the values lose by the difference is far below a gap.
+            weights[:, 0] += len(block) - upper_weights.sum(axis=1)
+            values[:, 0] += np.ones(len(block)) @ block - upper_values.sum(axis=1)
+        else:
+            weights[:, 0] += weight @ ~above
+            values[:, 0] += weight @ (block * ~above)
+        weights += upper_weights
+        values += upper_values
     return sums.transpose(1, 0, 2)
 
 
-def _column_sums(block: NDArray[Any], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    if weight is None:
-        return block.sum(axis=0, dtype=np.float64)
-    return weight @ block
+def _entries(
+    block: NDArray[Any], selected: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+    """Return row, column and value of the selected entries."""
+    entry = np.flatnonzero(selected)
+    row, column = np.divmod(entry, block.shape[1])
+    return row, column, block.ravel()[entry]
 
 
 def _sum_cells(

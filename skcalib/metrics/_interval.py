@@ -38,7 +38,7 @@ _TOP_LABEL_METRICS = (
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     },
-    prefer_skip_nested_validation=True,
+    prefer_skip_nested_validation=False,  # the options of the metric are the user's
 )
 def calibration_error_interval(
     y_true: ArrayLike,

@@ -98,8 +98,10 @@ def smooth_calibration_error(
         return _smoothed_mass(coefficients, bandwidth)
     if np.abs(coefficients).max() < np.finfo(np.float64).eps:
         return 0.0
-    # The error falls as the bandwidth grows, so error - bandwidth has one zero.
-    return float(brentq(lambda s: _smoothed_mass(coefficients, s) - s, 0.0, 1.0, xtol=1e-9))
+    # The error falls as the bandwidth grows, so error - bandwidth has one zero. The bracket ends
+    # beyond 1, where rounding leaves an error of 1.
+    root = brentq(lambda s: _smoothed_mass(coefficients, s) - s, 0.0, 2.0, xtol=1e-9)
+    return min(float(root), 1.0)
 
 
 def _grid_excess(predictions: Predictions) -> NDArray[np.float64]:
