@@ -1,0 +1,136 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.naive_bayes import GaussianNB
+
+from skcalib.metrics import expected_calibration_error, reliability_curve
+from skcalib.metrics._wilson import wilson_interval
+from skcalib.plots import ReliabilityDisplay
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), size=300)
+    return rng.integers(3, size=300), proba
+
+
+def legend(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+@pytest.mark.parametrize("binary", [False, True])
+def test_draws_what_the_metrics_say(data, strategy, binary):
+    y, proba = data
+    if binary:
+        y, proba = (y == 1).astype(int), proba[:, 1]
+    options = {"n_bins": 6, "strategy": strategy, "sample_weight": np.arange(300)}
+    display = ReliabilityDisplay.from_predictions(y, proba, name="model", **options)
+    curve = reliability_curve(y, proba, **options)
+    filled = curve.bin_weight > 0
+    np.testing.assert_array_equal(display.line_.get_xdata(), curve.prob_pred[filled])
+    np.testing.assert_array_equal(display.line_.get_ydata(), curve.prob_true[filled])
+    error = expected_calibration_error(y, proba, **options)
+    assert display.calibration_error == error
+    assert legend(display) == ["Perfectly calibrated", f"model (ECE = {error:.3f})"]
+    assert display.figure_ is display.ax_.figure
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_counts_are_in_bins_of_equal_width(data, strategy):
+    y, proba = data
+    display = ReliabilityDisplay.from_predictions(y, proba, n_bins=5, strategy=strategy)
+    counts, edges, _ = display.histogram_ax_.patches[0].get_data()
+    np.testing.assert_allclose(edges, np.linspace(0, 1, 6))
+    np.testing.assert_array_equal(counts, np.histogram(proba.max(axis=1), edges)[0])
+    assert display.histogram_ax_.get_ylabel() == "Count"
+    assert display.histogram_ax_.get_xlabel() == "Mean confidence"
+    assert display.ax_.get_ylabel() == "Accuracy"
+
+
+def test_band(data):
+    y, proba = data
+    assert ReliabilityDisplay.from_predictions(y, proba).band is None
+    display = ReliabilityDisplay.from_predictions(y, proba, n_bins=5, confidence_level=0.9)
+    curve = reliability_curve(y, proba, n_bins=5)
+    expected = wilson_interval(curve.prob_true, curve.bin_weight, 0.9)
+    np.testing.assert_array_equal(display.band, expected)
+    assert len(display.ax_.collections) == 1
+    vertices = display.ax_.collections[0].get_paths()[0].vertices
+    assert vertices[:, 1].max() == pytest.approx(np.nanmax(expected[1]))
+    assert vertices[:, 1].min() == pytest.approx(np.nanmin(expected[0]))
+
+
+def test_estimator_of_several_classes():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["ant", "bee", "cat"])[y]
+    model = GaussianNB().fit(X, names)
+    # One class is missing from the rows that are judged.
+    display = ReliabilityDisplay.from_estimator(model, X[:100], names[:100], n_bins=4)
+    expected = expected_calibration_error(y[:100], model.predict_proba(X[:100]), n_bins=4)
+    assert display.calibration_error == expected
+    assert legend(display)[1].startswith("GaussianNB (ECE = ")
+    assert display.ax_.get_ylabel() == "Accuracy"
+
+
+@pytest.mark.parametrize("pos_label", [None, "benign"])
+def test_estimator_of_two_classes(pos_label):
+    X, y = load_breast_cancer(return_X_y=True)
+    names = np.array(["malignant", "benign"])[y]
+    model = GaussianNB().fit(X, names)
+    display = ReliabilityDisplay.from_estimator(model, X, names, pos_label=pos_label, name="NB")
+    positive = pos_label or "malignant"
+    proba = model.predict_proba(X)[:, list(model.classes_).index(positive)]
+    expected = expected_calibration_error(names, proba, pos_label=positive)
+    assert display.calibration_error == pytest.approx(expected, abs=1e-12)
+    assert display.ax_.get_ylabel() == f"Fraction of positives (positive class: {positive})"
+    assert legend(display)[1].startswith("NB (ECE = ")
+
+
+def test_unknown_positive_class():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = GaussianNB().fit(X, y)
+    with pytest.raises(ValueError, match="pos_label must be one of"):
+        ReliabilityDisplay.from_estimator(model, X, y, pos_label="no")
+
+
+def test_two_models_in_the_same_axes(data):
+    y, proba = data
+    first = ReliabilityDisplay.from_predictions(y, proba, name="a")
+    second = ReliabilityDisplay.from_predictions(
+        y,
+        proba**2 / (proba**2).sum(axis=1, keepdims=True),
+        name="b",
+        ax=first.ax_,
+        histogram=False,
+    )
+    assert second.ax_ is first.ax_
+    assert second.histogram_ax_ is None
+    assert [text.split(" (")[0] for text in legend(second)] == ["Perfectly calibrated", "a", "b"]
+
+
+def test_plot_again(data):
+    display = ReliabilityDisplay.from_predictions(*data, name="a")
+    first = display.ax_
+    again = display.plot(name="other", ref_line=False, histogram=False, color="red")
+    assert again is display
+    assert display.ax_ is not first
+    assert len(display.ax_.lines) == 1
+    assert display.line_.get_color() == "red"
+    assert legend(display)[0].startswith("other (ECE")
+
+
+def test_bare_display():
+    curve = reliability_curve([0, 1, 1], [0.2, 0.6, 0.9], n_bins=5)
+    display = ReliabilityDisplay(
+        curve.prob_true, curve.prob_pred, curve.bin_weight, curve.edges
+    ).plot()
+    assert legend(display) == ["Perfectly calibrated", "Classifier"]
