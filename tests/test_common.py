@@ -12,7 +12,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skcalib
-from skcalib.difficulty import DifficultyAwareClassifier, PredictionDepthScorer
+from skcalib.difficulty import DifficultyAwareClassifier, DifficultyProfiler, PredictionDepthScorer
 from skcalib.selection import MaxEntropySelector, SubsetClassifier
 
 PACKAGES = sorted(path.parent.name for path in Path(skcalib.__file__).parent.glob("*/__init__.py"))
@@ -25,6 +25,11 @@ def _difficulty_aware():
 def _settled_net():
     # Stops after a few epochs without a warning that the loss has not settled.
     return MLPClassifier((6,), tol=1e3, n_iter_no_change=3, random_state=0)
+
+
+def _profilers():
+    scorer = PredictionDepthScorer(_settled_net(), n_neighbors=2)
+    return [DifficultyProfiler(scorer, n_repeats=2, test_size=0.5)]
 
 
 def _layer_embedders():
@@ -58,6 +63,7 @@ INSTANCES = {
     "CalibratedNetClassifier": _nets,
     "DifficultyAwareClassifier": _difficulty_aware,
     "LayerEmbedder": _layer_embedders,
+    "DifficultyProfiler": _profilers,
     "MaxEntropySelector": lambda: [MaxEntropySelector(GaussianNB())],
     "PredictionDepthScorer": lambda: [PredictionDepthScorer(_settled_net(), n_neighbors=3)],
     "SubsetClassifier": lambda: [SubsetClassifier(GaussianNB(), MaxEntropySelector(GaussianNB()))],

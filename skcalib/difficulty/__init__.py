@@ -20,12 +20,14 @@ from ._ensemble import (
 from ._mahalanobis import RelativeMahalanobisScorer, RMDScorer
 from ._margins import output_margin
 from ._prediction_depth import PredictionDepthScorer
+from ._profile import DifficultyProfiler
 from ._quadrant import difficulty_quadrant
 from ._weights import difficulty_weights
 
 __all__ = [
     "DifficultyAwareClassifier",
     "DifficultyMixin",
+    "DifficultyProfiler",
     "PredictionDepthScorer",
     "RMDScorer",
     "RelativeMahalanobisScorer",

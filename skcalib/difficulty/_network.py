@@ -8,7 +8,14 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+from skcalib.utils._validation import as_labels
 
 
 def unfrozen(estimator: Any) -> Any:
@@ -37,6 +44,25 @@ def last_step(model: Any) -> Any:
     return model[-1] if isinstance(model, Pipeline) else model
 
 
+def check_rows(owner: Any, model: Any, X: Any, y: Any = None, *, reset: bool) -> tuple[Any, Any]:
+    """Validate the input of a network on behalf of `owner`; `y` may be None unless in `fit`."""
+    options: dict = {"allow_nd": is_torch_module(model) or is_skorch_net(model)}
+    if isinstance(model, Pipeline):  # Its first step knows what it can read.
+        options = {"skip_check_array": True}
+    if y is None and not reset:
+        return validate_data(owner, X, reset=reset, **options), None
+    X, y = validate_data(owner, X, y, reset=reset, **options)
+    check_consistent_length(X, y)
+    return X, as_labels(y, name="y")
+
+
+def default_network(seed: int) -> MLPClassifier:
+    """Return a small network that settles before it complains that it has not."""
+    return MLPClassifier(
+        (32, 32), learning_rate_init=0.01, tol=1e-3, max_iter=1000, random_state=seed
+    )
+
+
 def trained_network(
     estimator: Any,
     X: Any,
@@ -46,10 +72,7 @@ def trained_network(
 ) -> Any:
     """Return a fitted clone of the estimator, or what is frozen; None is a small default."""
     if estimator is None:
-        seed = random_state.randint(np.iinfo(np.int32).max)
-        estimator = MLPClassifier(
-            (32, 32), learning_rate_init=0.01, tol=1e-3, max_iter=1000, random_state=seed
-        )
+        estimator = default_network(random_state.randint(np.iinfo(np.int32).max))
     model = unfrozen(estimator)
     network = last_step(model)
     if is_torch_module(network):

@@ -7,18 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skcalib.utils._sklearn_private import HasMethods, Interval, StrOptions, _fit_context
-from skcalib.utils._validation import as_labels
 
 from ._activations import ActivationReader, Reading
 from ._base import DifficultyMixin
 from ._depth import prediction_depth
-from ._network import is_skorch_net, is_torch_module, trained_network, unfrozen
+from ._network import check_rows, trained_network, unfrozen
 from ._probes import LayerProbes
 
 
@@ -181,8 +178,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             The fitted scorer.
         """
         random_state = check_random_state(self.random_state)
-        X, y = self._check(X, y, reset=True)
-        check_classification_targets(y)
+        X, y = check_rows(self, unfrozen(self.estimator), X, y, reset=True)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._probes = LayerProbes(
             self.probe,
@@ -374,24 +370,13 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     def _readings(self, X: Any, y: ArrayLike | None) -> Iterator[tuple[Reading, NDArray | None]]:
         """Yield what the network makes of every block of rows, and their class codes if known."""
         check_is_fitted(self)
-        X, y = self._check(X, y, reset=False)
+        X, y = check_rows(self, unfrozen(self.estimator), X, y, reset=False)
         codes = None
         if y is not None:
             codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
             codes[self.classes_[codes] != y] = -1
         for rows, reading in self._reader.read(X):
             yield reading, None if codes is None else codes[rows]
-
-    def _check(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
-        model = unfrozen(self.estimator)
-        options: dict = {"allow_nd": is_torch_module(model) or is_skorch_net(model)}
-        if isinstance(model, Pipeline):  # Its first step knows what it can read.
-            options = {"skip_check_array": True}
-        if y is None and not reset:
-            return validate_data(self, X, reset=reset, **options), None
-        X, y = validate_data(self, X, y, reset=reset, **options)
-        check_consistent_length(X, y)
-        return X, as_labels(y, name="y")
 
     def __sklearn_tags__(self):  # type: ignore[no-untyped-def]
         tags = super().__sklearn_tags__()
