@@ -16,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
 from skcalib.utils._sklearn_private import HasMethods, Interval, _fit_context
+from skcalib.utils._validation import check_weights
 
 from ._ensemble import (
     consensus_class,
@@ -173,8 +174,9 @@ class DifficultyProfiler(BaseEstimator):
                 f"{type(scorer.estimator).__name__}."
             )
         X, labels = check_rows(self, scorer.estimator, X, y, reset=True)
+        weight = check_weights(sample_weight, len(labels))
         n_test = self._n_test(len(labels))
-        folder, key = self._open_folder(scorer, X, labels, sample_weight)
+        folder, key = self._open_folder(scorer, X, labels, weight)
         plans = list(
             islice(
                 plan_repeats(len(labels), n_test, check_random_state(self.random_state)),
@@ -182,7 +184,7 @@ class DifficultyProfiler(BaseEstimator):
             )
         )
         repeats = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(recall_or_run)(folder, number, key, scorer, X, labels, plan, sample_weight)
+            delayed(recall_or_run)(folder, number, key, scorer, X, labels, plan, weight)
             for number, plan in enumerate(plans)
         )
         self.held_out_ = np.stack([plan.held_out for plan in plans])

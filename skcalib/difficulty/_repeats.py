@@ -56,7 +56,7 @@ def run_repeat(scorer: Any, X: Any, y: NDArray, plan: Plan, sample_weight: Any) 
     """Train a network on the rows that are not held out, and let it judge all rows."""
     train = np.flatnonzero(~plan.held_out)
     X_train, y_train = _safe_indexing(X, train), y[train]
-    weight = None if sample_weight is None else _safe_indexing(sample_weight, train)
+    weight = None if sample_weight is None else sample_weight[train]
     estimator = scorer.estimator
     model = default_network(plan.seed) if estimator is None else seeded(estimator, plan.seed)
     history = train_recorded(model, X_train, y_train, X, sample_weight=weight, seed=plan.seed)
