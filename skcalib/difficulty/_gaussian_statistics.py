@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from sklearn.utils import gen_batches
 
-_CHUNK_ELEMENTS = 2**20
+_CHUNK_ELEMENTS = 2**22
 _MIN_CHUNK_ROWS = 512
 
 
@@ -57,54 +59,76 @@ class GaussianStatistics:
         self.work_eps = max(self.work_eps, float(np.finfo(work).eps))
         input_dtype = X.dtype if X.dtype.kind == "f" else work
         self.input_eps = max(self.input_eps, float(np.finfo(input_dtype).eps))
-        n_rows = max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // X.shape[1])
+        n_rows = min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // X.shape[1]))
+        buffer = np.empty((n_rows, X.shape[1]), dtype=work)
         product = np.empty((X.shape[1], X.shape[1]), dtype=work)
+        reference = self._working_reference(work)
         for rows in gen_batches(len(X), n_rows):
-            block, label = X[rows], codes[rows]
-            weight = None
+            block, label, weight = X[rows], codes[rows], None
             if sample_weight is not None:
                 kept = sample_weight[rows] > 0
                 block, label, weight = block[kept], label[kept], sample_weight[rows][kept]
-            self._add(np.asarray(block, dtype=work), label, weight, product)
+            block = np.asarray(block, dtype=work)
+            if self._place_references(block, label):
+                reference = self._working_reference(work)
+            deviation = np.take(reference, label, axis=0, out=buffer[: len(label)], mode="clip")
+            np.subtract(block, deviation, out=deviation, casting="same_kind")
+            self._add(deviation, label, weight, product)
+
+    def _working_reference(self, work: type[np.floating]) -> NDArray:
+        """Return the references in `work`, after moving there those that it cannot represent."""
+        reference = self.reference.astype(work)
+        if not np.array_equal(reference, self.reference):
+            self._move_references(reference - self.reference)
+        return reference
+
+    def _move_references(self, shift: NDArray[np.float64]) -> None:
+        moved = shift * self.weight[:, None]
+        cross = self.sums.T @ shift
+        self.scatter += shift.T @ moved - cross - cross.T
+        self.sums -= moved
+        self.reference += shift
 
     def _add(
-        self, block: NDArray, label: NDArray[np.intp], weight: NDArray | None, product: NDArray
+        self,
+        deviation: NDArray,
+        label: NDArray[np.intp],
+        weight: NDArray | None,
+        product: NDArray,
     ) -> None:
-        self._place_references(block, label)
-        reference = self.reference.astype(block.dtype)
-        if not np.array_equal(reference, self.reference):
-            # The references came from wider data: subtract before rounding, not after.
-            reference = self.reference
-        rows = np.asarray(block - reference[label], dtype=block.dtype)
-        member = np.ones(len(label), dtype=block.dtype)
+        """Add rows given as deviations from the references of their classes."""
+        member = np.ones(len(label), dtype=deviation.dtype)
         if weight is not None:
-            member = np.sqrt(weight).astype(block.dtype)
-            rows *= member[:, None]
-        self.sums += _indicator(label, len(self.weight), member) @ rows
+            member = np.sqrt(weight).astype(deviation.dtype)
+            deviation *= member[:, None]
+        self.sums += _indicator(label, len(self.weight), member) @ deviation
         self.weight += np.bincount(label, weights=weight, minlength=len(self.weight))
-        self.scatter += np.matmul(rows.T, rows, out=product)
+        self.scatter += np.matmul(deviation.T, deviation, out=product)
 
-    def _place_references(self, block: NDArray, label: NDArray[np.intp]) -> None:
+    def _place_references(self, block: NDArray, label: NDArray[np.intp]) -> bool:
+        """Give classes not seen before a reference; return whether there were any."""
         new = self.weight[label] == 0
         if not new.any():
-            return
+            return False
         label = label[new]
         rows = block[new].astype(np.float64)
         sums = _indicator(label, len(self.weight), np.ones(len(label))) @ rows
         count = np.bincount(label, minlength=len(self.weight))[:, None]
         placed = count[:, 0] > 0
+        # Representable in the dtype of the rows, so that deviations lose nothing to it.
         self.reference[placed] = (sums[placed] / count[placed]).astype(block.dtype)
+        return True
 
     def merge(self, other: GaussianStatistics) -> None:
         """Add the rows that `other` has seen; its classes are in the same order."""
+        other = copy.deepcopy(other)
         unseen = self.weight == 0
         self.reference[unseen] = other.reference[unseen]
-        shift = other.reference - self.reference
-        shift[other.weight == 0] = 0.0
-        cross = other.sums.T @ shift
-        self.scatter += other.scatter + cross + cross.T
-        self.scatter += shift.T @ (shift * other.weight[:, None])
-        self.sums += other.sums + shift * other.weight[:, None]
+        other._move_references(
+            np.where(other.weight[:, None] > 0, self.reference - other.reference, 0.0)
+        )
+        self.scatter += other.scatter
+        self.sums += other.sums
         self.weight += other.weight
         self.input_eps = max(self.input_eps, other.input_eps)
         self.work_eps = max(self.work_eps, other.work_eps)

@@ -376,13 +376,14 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
 
 def _codes(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
     """Return the position of every label among the sorted classes."""
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
+    codes = np.searchsorted(classes, y)
+    known = classes[np.minimum(codes, len(classes) - 1)] == y
+    if not known.all():
         raise ValueError(
             f"y must hold labels among the {len(classes)} classes of the fit, "
-            f"got {unknown[:5].tolist()}."
+            f"got {np.unique(y[~known])[:5].tolist()}."
         )
-    return np.searchsorted(classes, y)
+    return codes
 
 
 def _features(scorer: RelativeMahalanobisScorer) -> list[str] | str:
