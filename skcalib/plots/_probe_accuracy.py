@@ -1,0 +1,172 @@
+"""The inference learning curve: accuracy of the probes along the network."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..utils import import_optional
+from ..utils._validation import as_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class ProbeAccuracyDisplay:
+    """Inference learning curve: accuracy of the probe of every layer.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
+
+    Parameters
+    ----------
+    accuracy : ndarray of shape (n_layers,)
+        Accuracy of the probes, in the order of the layers.
+    layer_names : sequence of str, default=None
+        Their names; by default their numbers.
+    name : str, default=None
+        Name of the curve in the legend.
+
+    Attributes
+    ----------
+    line_ : matplotlib Artist
+        The curve.
+    ax_ : matplotlib Axes
+        Axes with the curve.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    skcalib.difficulty.PredictionDepthScorer : The probes.
+
+    References
+    ----------
+    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
+    2021, Sec. 3.1.
+
+    Examples
+    --------
+    >>> from skcalib.plots import ProbeAccuracyDisplay
+    >>> display = ProbeAccuracyDisplay.from_predictions([0, 1], [[0, 0], [0, 1]])
+    >>> display.accuracy
+    array([0.5, 1. ])
+    """
+
+    def __init__(
+        self,
+        accuracy: NDArray[np.float64],
+        *,
+        layer_names: Sequence[str] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.accuracy = accuracy
+        self.layer_names = layer_names
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Plot the curve of a fitted scorer.
+
+        Parameters
+        ----------
+        estimator : PredictionDepthScorer
+            Fitted scorer.
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Input.
+        y : array-like of shape (n_samples,)
+            True labels.
+        name : str, default=None
+            Name in the legend.
+        **kwargs : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : ProbeAccuracyDisplay
+            The display, plotted.
+        """
+        accuracy = estimator.probe_score(X, y)
+        return cls(accuracy, layer_names=estimator.layer_names_, name=name).plot(**kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        probe_predictions: ArrayLike,
+        *,
+        layer_names: Sequence[str] | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Plot the curve of given predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels.
+        probe_predictions : array-like of shape (n_samples, n_layers)
+            Labels predicted by the probes, in the order of the layers.
+        layer_names : sequence of str of length n_layers, default=None
+            Names of the layers.
+        name : str, default=None
+            Name in the legend.
+        **kwargs : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : ProbeAccuracyDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not match.
+        """
+        truth, predictions = as_labels(y_true, name="y_true"), np.asarray(probe_predictions)
+        if predictions.ndim != 2 or len(predictions) != len(truth) or predictions.size == 0:
+            raise ValueError(
+                f"probe_predictions must have shape ({len(truth)}, n_layers), "
+                f"got {predictions.shape}."
+            )
+        if layer_names is not None and len(layer_names) != predictions.shape[1]:
+            raise ValueError(
+                f"layer_names must hold {predictions.shape[1]} names, got {len(layer_names)}."
+            )
+        accuracy = (predictions == truth[:, np.newaxis]).mean(axis=0)
+        return cls(accuracy, layer_names=layer_names, name=name).plot(**kwargs)
+
+    def plot(self, *, ax: "Axes | None" = None, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; a new figure by default.
+        name : str, default=None
+            Name in the legend, by default that of the display; no legend without one.
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
+
+        Returns
+        -------
+        display : ProbeAccuracyDisplay
+            The display itself.
+        """
+        pyplot = import_optional("matplotlib.pyplot", extra="plots")
+        self.ax_ = pyplot.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        numbers = np.arange(len(self.accuracy))
+        label = name or self.name
+        style = {"marker": "o", **({} if label is None else {"label": label}), **kwargs}
+        self.line_ = self.ax_.plot(numbers, self.accuracy, **style)[0]
+        names = numbers if self.layer_names is None else self.layer_names
+        self.ax_.set_xticks(numbers, names, rotation=45, ha="right", rotation_mode="anchor")
+        self.ax_.set(xlabel="Probe", ylabel="Accuracy")
+        self.ax_.set_ylim(0, 1.02)
+        if label is not None:
+            self.ax_.legend()
+        return self

@@ -1,0 +1,62 @@
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from skcalib.difficulty import difficulty_quadrant
+from skcalib.plots import DifficultyPlaneDisplay
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def depths():
+    rng = np.random.default_rng(0)
+    held_out, trained = rng.uniform(0, 6, (2, 40))
+    held_out[3] = np.nan
+    return held_out, trained
+
+
+def test_points_and_shares(depths):
+    display = DifficultyPlaneDisplay.from_predictions(*depths, threshold=2.5, jitter=0)
+    forms = difficulty_quadrant(*depths, threshold=2.5)
+    texts = " ".join(t.get_text() for t in display.ax_.texts)
+    for form, points in display.scatters_.items():
+        rows = forms == form
+        expected = np.column_stack([d[rows] for d in depths])
+        np.testing.assert_allclose(points.get_offsets(), expected)
+        assert f"{rows.sum() / 40:.1%}" in texts
+    assert sum(len(p.get_offsets()) for p in display.scatters_.values()) == 39
+
+
+def test_jitter_is_small_and_repeatable(depths):
+    offsets = [
+        DifficultyPlaneDisplay.from_predictions(*depths, jitter=0.2, s=3)
+        .scatters_["easy"]
+        .get_offsets()
+        for _ in range(2)
+    ]
+    plain = DifficultyPlaneDisplay.from_predictions(*depths, jitter=0)
+    np.testing.assert_array_equal(*offsets)
+    moved = np.abs(offsets[0] - plain.scatters_["easy"].get_offsets())
+    assert 0 < moved.max() <= 0.2
+
+
+def test_from_estimator_reads_the_profile(depths):
+    forms = difficulty_quadrant(*depths)
+    profile = {"depth_held_out": depths[0], "depth_trained": depths[1], "difficulty_type": forms}
+    ax = plt.subplots()[1]
+    display = DifficultyPlaneDisplay.from_estimator(SimpleNamespace(profile_=profile), ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    np.testing.assert_array_equal(display.difficulty_type, forms)
+
+
+def test_bad_depths_are_reported():
+    with pytest.raises(ValueError, match="must have the same length, got 2 and 1"):
+        DifficultyPlaneDisplay.from_predictions([0, 1], [0])

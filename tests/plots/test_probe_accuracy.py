@@ -1,0 +1,54 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.neural_network import MLPClassifier
+
+from skcalib.difficulty import PredictionDepthScorer
+from skcalib.plots import ProbeAccuracyDisplay
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def test_from_estimator_and_from_predictions_agree():
+    X, y = load_iris(return_X_y=True)
+    net = MLPClassifier((6,), tol=1e9, n_iter_no_change=20, random_state=0)
+    names = np.array(["ant", "bee", "cat"])
+    scorer = PredictionDepthScorer(net, n_neighbors=5).fit(X[::2], names[y[::2]])
+    display = ProbeAccuracyDisplay.from_estimator(scorer, X[1::2], names[y[1::2]], name="net")
+    predictions = scorer.probe_predict(X[1::2])
+    expected = [np.mean([a == b for a, b in zip(c, names[y[1::2]])]) for c in predictions.T]
+    np.testing.assert_allclose(display.line_.get_ydata(), expected)
+    assert [t.get_text() for t in display.ax_.get_xticklabels()] == scorer.layer_names_
+    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["net"]
+    other = ProbeAccuracyDisplay.from_predictions(
+        names[y[1::2]], predictions, layer_names=scorer.layer_names_, ax=display.ax_
+    )
+    np.testing.assert_array_equal(other.accuracy, display.accuracy)
+    assert other.ax_ is display.ax_
+    assert other.figure_ is display.figure_
+
+
+def test_plot_again_without_a_name():
+    display = ProbeAccuracyDisplay(np.array([0.5, 1.0])).plot(color="black", marker="x")
+    assert display.line_.get_color() == "black"
+    assert display.line_.get_marker() == "x"
+    assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["0", "1"]
+    assert display.ax_.get_legend() is None
+
+
+@pytest.mark.parametrize(
+    ("predictions", "names", "message"),
+    [
+        ([0, 1], None, r"probe_predictions must have shape \(2, n_layers\), got \(2,\)"),
+        ([[0, 1]], None, r"probe_predictions must have shape \(2, n_layers\), got \(1, 2\)"),
+        ([[0], [1]], ["a", "b"], "layer_names must hold 1 names, got 2"),
+    ],
+)
+def test_bad_input(predictions, names, message):
+    with pytest.raises(ValueError, match=message):
+        ProbeAccuracyDisplay.from_predictions([0, 1], predictions, layer_names=names)
