@@ -21,7 +21,7 @@ attributes of a loss say what else it must have; a criterion without them needs 
     is ranked.
 """
 
-import math
+import sys
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -32,14 +32,15 @@ from torch import Tensor
 REDUCTIONS = ("none", "sum", "mean")
 
 
-def check_range(
-    name: str, value: object, low: float, high: float = math.inf, *, open_low: bool = False
-) -> None:
-    """Raise one sentence if the parameter `name` is not a number between `low` and `high`."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not (number and low <= value <= high) or (open_low and value == low):  # type: ignore[operator]
-        left, right = "(" if open_low else "[", ")" if high == math.inf else "]"
-        raise ValueError(f"{name} must be a number in {left}{low}, {high}{right}, got {value!r}.")
+def check_range(name: str, value: object, low: float, high: float | None = None) -> None:
+    """Raise one sentence if the parameter `name` is not a finite number in [low, high].
+
+    `high` may be infinity, which then is allowed too.
+    """
+    top = sys.float_info.max if high is None else high
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= top:
+        interval = f"[{low}, inf)" if high is None else f"[{low}, {high}]"
+        raise ValueError(f"{name} must be a number in {interval}, got {value!r}.")
 
 
 def check_option(name: str, value: object, options: tuple[str, ...]) -> None:

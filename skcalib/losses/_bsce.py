@@ -10,7 +10,7 @@ from ._softmax import cross_entropy_terms, miss_probability, power, row_dot
 
 
 def _check_parameters(order: float, exponent: float) -> None:
-    check_range("order", order, 1)
+    check_range("order", order, 1, math.inf)
     check_range("exponent", exponent, 0)
 
 
@@ -24,8 +24,13 @@ def _norm_power(
         norm = 2 * miss_probability(nll) if hard else residual.abs().sum(1)
     elif order == 2:
         return power(row_dot(residual, residual), exponent / 2)
+    elif order == math.inf:
+        norm = residual.abs().amax(1)
     else:
-        norm = torch.linalg.vector_norm(residual, order, dim=1)
+        # Scaled, because the powers of small residuals would underflow.
+        scale = residual.detach().abs().amax(1, keepdim=True)
+        scale = scale.clamp_min(torch.finfo(scale.dtype).tiny)
+        norm = torch.linalg.vector_norm(residual / scale, order, dim=1) * scale.squeeze(1)
     return power(norm, exponent)
 
 

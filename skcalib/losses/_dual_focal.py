@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_option, check_range, reduce_loss
-from ._softmax import expectation, miss_probability, power, target_nll
+from ._softmax import expectation, miss_probability, power, probability_at, target_nll
 
 _RIVALS = ("below_label", "second_largest")
 
@@ -15,31 +15,33 @@ def _check_parameters(gamma: float, rival: str) -> None:
 
 
 def _rival_of_label(logits: Tensor, target: Tensor, nll: Tensor, rival: str) -> Tensor:
-    label = logits.gather(1, target.unsqueeze(1))
-    if rival == "below_label":
-        logit = logits.masked_fill(logits >= label, -torch.inf).amax(1)
-    else:
-        logit = logits.topk(2).values[:, 1]
-    return (logit - label.squeeze(1) - nll).exp()
+    if rival == "second_largest":
+        second = logits.topk(2).indices[:, 1:]
+        return probability_at(logits, second, target, nll).squeeze(1)
+    # The largest logit below that of the label has the smallest 1 / (z - z_y), if any is negative;
+    # masking the others takes three times as long.
+    lead = logits.detach() - logits.detach().gather(1, target.unsqueeze(1))
+    index = lead.reciprocal().argmin(1, keepdim=True)
+    proba = probability_at(logits, index, target, nll)
+    return torch.where(lead.gather(1, index) < 0, proba, 0.0).squeeze(1)
 
 
 def _rival_of_every_class(logits: Tensor, nll: Tensor, rival: str) -> Tensor:
     if rival == "second_largest":
         return (-nll.topk(2, largest=False).values[:, 1:]).exp()
-    order = logits.detach().argsort(1)
-    ascending = logits.detach().gather(1, order)
-    below = torch.searchsorted(ascending, logits.detach().contiguous())  # strictly smaller ones
-    rivals = (-nll).exp().gather(1, order.gather(1, (below - 1).clamp_min(0)))
-    return torch.where(below > 0, rivals, 0.0)
+    logits = logits.detach().contiguous()
+    order = logits.argsort(1)
+    n_below = torch.searchsorted(logits.gather(1, order), logits)
+    proba = (-nll).exp().gather(1, order.gather(1, (n_below - 1).clamp_min(0)))
+    return torch.where(n_below > 0, proba, 0.0)
 
 
 def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: str) -> Tensor:
     base = miss_probability(nll)
-    if logits.shape[1] > 1:
-        if target.is_floating_point():
-            base = base + _rival_of_every_class(logits, nll, rival)
-        else:
-            base = base + _rival_of_label(logits, target, nll, rival)
+    if logits.shape[1] > 1 and target.is_floating_point():
+        base = base + _rival_of_every_class(logits, nll, rival)
+    elif logits.shape[1] > 1:
+        base = base + _rival_of_label(logits, target, nll, rival)
     return power(base, gamma)
 
 

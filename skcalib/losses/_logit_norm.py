@@ -1,5 +1,7 @@
 """Cross-entropy with a penalty on the norm of the logits."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -9,7 +11,7 @@ from ._softmax import cross_entropy_terms
 
 def _check_parameters(alpha: float, p: float) -> None:
     check_range("alpha", alpha, 0)
-    check_range("p", p, 1)
+    check_range("p", p, 1, math.inf)
 
 
 def logit_norm_loss(

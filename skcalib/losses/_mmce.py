@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range, reduce_loss
-from ._softmax import cross_entropy_terms, miss_probability
+from ._softmax import cross_entropy_terms, miss_probability, probability_at
 
 
 def _check_parameters(weight: float, bandwidth: float) -> None:
@@ -25,24 +25,26 @@ def _laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> 
     running = r.exp() * (a * (-r).exp()).cumsum(0)
     fresh = torch.cat([-torch.expm1(2 * (r[1:] - r[:-1])), torch.ones_like(r[:1])])
     squared = (fresh * running.square()).sum()
-    return squared.clamp_min(torch.finfo(squared.dtype).tiny).sqrt()
+    # The square root of 0 has no slope; 0 is taken.
+    positive = squared > 0
+    return torch.where(positive, torch.where(positive, squared, 1.0).sqrt(), 0.0)
 
 
 def _mmce(
-    nll: Tensor, lead: Tensor, sample_weight: Tensor | None, weighted: bool, bandwidth: float
+    confidence: Tensor,
+    correct: Tensor,
+    nll: Tensor,
+    sample_weight: Tensor | None,
+    weighted: bool,
+    bandwidth: float,
 ) -> Tensor:
-    """Compute the MMCE of a batch from its cross-entropy and the lead of its first choice."""
-    correct = lead.detach() == 0
-    confidence = (lead - nll).exp()
     gap = torch.where(correct, miss_probability(nll), -confidence)
     share = torch.ones_like(gap) if sample_weight is None else sample_weight
     if weighted:
-        tiny = torch.finfo(gap.dtype).tiny
-        total = torch.where(correct, (share * correct).sum(), (share * ~correct).sum()).clamp_min(
-            tiny
-        )
+        total = torch.where(correct, (share * correct).sum(), (share * ~correct).sum())
     else:
         total = share.sum()
+    total = total.clamp_min(torch.finfo(gap.dtype).tiny)
     return _laplace_norm(gap * share / total, confidence, bandwidth)
 
 
@@ -107,8 +109,12 @@ def mmce_loss(
     if sample_weight is not None:
         sample_weight = check_per_sample("sample_weight", sample_weight, values)
     if weight:
-        lead = logits.amax(1) - logits.gather(1, target.unsqueeze(1)).squeeze(1)
-        values = values + weight * _mmce(values, lead, sample_weight, weighted, bandwidth)
+        top = logits.argmax(1, keepdim=True)
+        confidence = probability_at(logits, top, target, values).squeeze(1)
+        correct = logits.gather(1, target.unsqueeze(1)) == logits.gather(1, top)
+        values = values + weight * _mmce(
+            confidence, correct.squeeze(1), values, sample_weight, weighted, bandwidth
+        )
     return reduce_loss(values, sample_weight, reduction)
 
 

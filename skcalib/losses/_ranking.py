@@ -13,7 +13,7 @@ from ._base import (
     check_range,
     reduce_loss,
 )
-from ._softmax import cross_entropy_terms, row_dot
+from ._softmax import cross_entropy_terms, probability_at, row_dot
 
 _CONFIDENCES = ("msp", "margin", "entropy")
 
@@ -23,16 +23,18 @@ def _check_parameters(weight: float, confidence: str) -> None:
     check_option("confidence", confidence, _CONFIDENCES)
 
 
-def _confidence(logits: Tensor, kind: str) -> Tensor:
-    """Compute the confidence of each row; larger = more confident."""
+def _confidence(
+    logits: Tensor, target: Tensor, nll: Tensor, residual: Tensor, kind: str
+) -> Tensor:
+    """Compute the confidence of each row, larger = more confident, without another softmax."""
     n_classes = logits.shape[1]
     if kind == "entropy":
-        log_proba = torch.log_softmax(logits, 1)
-        return row_dot(log_proba.exp(), log_proba) / max(math.log(n_classes), 1.0e-9)
-    proba = torch.softmax(logits, 1)
+        # -H = sum_k (p_k - t_k) z_k - cross-entropy
+        return (row_dot(residual, logits) - nll) / math.log(max(n_classes, 2))
     if kind == "msp" or n_classes == 1:
-        return proba.amax(1)
-    first, second = proba.topk(2).values.unbind(1)
+        top = logits.argmax(1, keepdim=True)
+        return probability_at(logits, top, target, nll).squeeze(1)
+    first, second = probability_at(logits, logits.topk(2).indices, target, nll).unbind(1)
     return first - second
 
 
@@ -147,10 +149,10 @@ def correctness_ranking_loss(
     """
     _check_parameters(weight, confidence)
     logits, target = check_inputs(logits, target)
-    values, _ = cross_entropy_terms(logits, target)
+    values, residual = cross_entropy_terms(logits, target)
     past = check_per_sample("history", history, values).detach()
     if weight:
-        certain = _confidence(logits, confidence)
+        certain = _confidence(logits, target, values, residual, confidence)
         difference = past - past.roll(-1)
         wanted = difference.sign() * (certain - certain.roll(-1))
         values = values + weight * (difference.abs() - wanted).relu()

@@ -6,6 +6,7 @@ logits) comes out as 0, and 1 - p_y with it. Sums of the small probabilities kee
 """
 
 import inspect
+import math
 from typing import Any
 
 import torch
@@ -117,14 +118,16 @@ def cross_entropy_terms(
     """Return the cross-entropy, shape (n,), and the residual p - t, shape (n, K).
 
     Both are differentiable, twice and more. `smoothing` moves that share of t to the uniform
-    distribution. With class indices the residual of the label is -(1 - p_y), exact however small.
+    distribution. The residual is exact however small, for one-hot probabilities too.
     """
     if not target.is_floating_point():
         return _LabelSoftmax.apply(logits, target, smoothing)
     if smoothing:
         target = (1 - smoothing) * target + smoothing / logits.shape[1]
     nll = class_nll(logits)
-    return row_dot(target, nll), torch.softmax(logits, 1) - target
+    likely = torch.expm1(-nll) + (1 - target)
+    residual = torch.where(nll < math.log(2), likely, (-nll).exp() - target)
+    return row_dot(target, nll), residual
 
 
 def target_nll(logits: Tensor, target: Tensor) -> Tensor:
@@ -132,6 +135,18 @@ def target_nll(logits: Tensor, target: Tensor) -> Tensor:
     if target.is_floating_point():
         return class_nll(logits)
     return cross_entropy_terms(logits, target)[0]
+
+
+def probability_at(logits: Tensor, index: Tensor, target: Tensor, nll: Tensor) -> Tensor:
+    """Return the probabilities of the classes `index`, shape (n, m), without another softmax.
+
+    `nll` is the cross-entropy of the target, shape (n,).
+    """
+    if target.is_floating_point():
+        at_target = row_dot(target, logits).unsqueeze(1)
+    else:
+        at_target = logits.gather(1, target.unsqueeze(1))
+    return (logits.gather(1, index) - at_target - nll.unsqueeze(1)).exp()
 
 
 def expectation(values: Tensor, target: Tensor) -> Tensor:

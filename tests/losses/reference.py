@@ -1,0 +1,325 @@
+"""The losses again, to the letter of their formulas, in mpmath with up to 900 digits.
+
+As many, because 1 - p must keep its digits at p = 1 - exp(-2000).
+"""
+
+from functools import partial, wraps
+
+import mpmath
+import torch
+from mpmath import mp
+
+from skcalib import losses
+
+
+def softmax(z):
+    e = [mpmath.exp(x) for x in z]
+    total = mpmath.fsum(e)
+    return [x / total for x in e]
+
+
+def cross_entropy_row(z, t):
+    p = softmax(z)
+    return -mpmath.fsum(a * mpmath.log(b) for a, b in zip(t, p, strict=True) if a)
+
+
+def entropy_row(z):
+    return -mpmath.fsum(x * mpmath.log(x) for x in softmax(z))
+
+
+def norm(v, order):
+    if order == float("inf"):
+        return max(abs(x) for x in v)
+    return mpmath.fsum(abs(x) ** order for x in v) ** (mpmath.mpf(1) / order)
+
+
+def over_labels(weight, p, t):
+    """Mean over labels k drawn from t of weight(k) times -log p_k."""
+    terms = (a * weight(k) * -mpmath.log(p[k]) for k, a in enumerate(t) if a)
+    return mpmath.fsum(terms)
+
+
+def per_row(function):
+    @wraps(function)
+    def batch(zs, ts, *extra, **parameters):
+        return [function(*row, **parameters) for row in zip(zs, ts, *extra, strict=True)]
+
+    return batch
+
+
+@per_row
+def cross_entropy(z, t):
+    return cross_entropy_row(z, t)
+
+
+@per_row
+def label_smoothing(z, t, alpha):
+    return cross_entropy_row(z, [(1 - alpha) * a + alpha / len(z) for a in t])
+
+
+@per_row
+def focal(z, t, gamma):
+    p = softmax(z)
+    return over_labels(lambda k: (1 - p[k]) ** gamma, p, t)
+
+
+@per_row
+def sample_dependent_focal(z, t):
+    p = softmax(z)
+    return over_labels(lambda k: (1 - p[k]) ** (5 if p[k] < mpmath.mpf("0.2") else 3), p, t)
+
+
+@per_row
+def dual_focal(z, t, gamma, rival="below_label"):
+    p = softmax(z)
+
+    def weight(k):
+        if rival == "second_largest":
+            other = sorted(p)[-2] if len(p) > 1 else 0
+        else:
+            other = max([x for x in p if x < p[k]], default=0)
+        return (1 - p[k] + other) ** gamma
+
+    return over_labels(weight, p, t)
+
+
+@per_row
+def brier(z, t):
+    return mpmath.fsum((a - b) ** 2 for a, b in zip(softmax(z), t, strict=True))
+
+
+@per_row
+def bsce(z, t, order, exponent):
+    residual = [a - b for a, b in zip(softmax(z), t, strict=True)]
+    return norm(residual, order) ** exponent * cross_entropy_row(z, t)
+
+
+@per_row
+def entropy_regularized(z, t, alpha):
+    return cross_entropy_row(z, t) - alpha * entropy_row(z)
+
+
+@per_row
+def difficulty_aware(z, t, s, alpha):
+    return cross_entropy_row(z, t) - alpha * s * entropy_row(z)
+
+
+@per_row
+def difficulty_weighted(z, t, s):
+    return s * cross_entropy_row(z, t)
+
+
+@per_row
+def logit_norm(z, t, alpha, p):
+    return cross_entropy_row(z, t) + alpha * norm(z, p)
+
+
+@per_row
+def poly(z, t, epsilon):
+    p = softmax(z)
+    return cross_entropy_row(z, t) + epsilon * mpmath.fsum(
+        a * (1 - b) for a, b in zip(t, p, strict=True)
+    )
+
+
+@per_row
+def zero_hinge(z, t):
+    y = t.index(1)
+    return mpmath.fsum(max(0, x - z[y]) for j, x in enumerate(z) if j != y)
+
+
+def mmce(zs, ts, weight, weighted=False):
+    confidence = [max(softmax(z)) for z in zs]
+    correct = [int(z[t.index(1)] == max(z)) for z, t in zip(zs, ts, strict=True)]
+    counts = {c: correct.count(c) if weighted else len(zs) for c in (0, 1)}
+    a = [(c - r) / counts[c] for c, r in zip(correct, confidence, strict=True)]
+    squared = mpmath.fsum(
+        a[i] * a[j] * mpmath.exp(-abs(confidence[i] - confidence[j]) / mpmath.mpf(0.4))
+        for i in range(len(a))
+        for j in range(len(a))
+    )
+    error = weight * mpmath.sqrt(squared)
+    return [cross_entropy_row(z, t) + error for z, t in zip(zs, ts, strict=True)]
+
+
+def correctness_ranking(zs, ts, history, confidence="msp"):
+    def certainty(z):
+        p = sorted(softmax(z))
+        if confidence == "margin" and len(p) > 1:
+            return p[-1] - p[-2]
+        if confidence == "entropy" and len(p) > 1:
+            return -entropy_row(z) / mpmath.log(len(z))
+        return p[-1]
+
+    k = [certainty(z) for z in zs]
+    out = []
+    for i, (z, t) in enumerate(zip(zs, ts, strict=True)):
+        j = (i + 1) % len(zs)
+        wanted = mpmath.sign(history[i] - history[j])
+        term = -wanted * (k[i] - k[j]) + abs(history[i] - history[j])
+        out.append(cross_entropy_row(z, t) + max(0, term))
+    return out
+
+
+FLSD_GRA = losses.UncertaintyWeightedLoss(uncertainty=losses.sample_dependent_focal_weight)
+DFL_GRA = losses.UncertaintyWeightedLoss(uncertainty=losses.dual_focal_weight)
+BSCE_GRA = losses.UncertaintyWeightedLoss(uncertainty=losses.generalized_brier_weight)
+INF = float("inf")
+
+# name -> (loss, reference, what it needs besides logits and target)
+CASES = {
+    "cross-entropy": (losses.CrossEntropyLoss(), cross_entropy, None),
+    "label smoothing": (
+        losses.LabelSmoothingLoss(alpha=0.1),
+        partial(label_smoothing, alpha=0.1),
+        None,
+    ),
+    "focal 0.5": (losses.FocalLoss(gamma=0.5), partial(focal, gamma=0.5), None),
+    "focal 2": (losses.FocalLoss(gamma=2.0), partial(focal, gamma=2), None),
+    "focal 3, detached": (
+        losses.FocalLoss(gamma=3.0, detach_weight=True),
+        partial(focal, gamma=3),
+        None,
+    ),
+    "FLSD-53": (losses.SampleDependentFocalLoss(), sample_dependent_focal, None),
+    "FLSD-GRA": (FLSD_GRA, sample_dependent_focal, None),
+    "dual focal": (losses.DualFocalLoss(), partial(dual_focal, gamma=5), None),
+    "dual focal, second": (
+        losses.DualFocalLoss(gamma=2.0, rival="second_largest"),
+        partial(dual_focal, gamma=2, rival="second_largest"),
+        None,
+    ),
+    "DFL-GRA": (DFL_GRA, partial(dual_focal, gamma=5), None),
+    "Brier": (losses.BrierLoss(), brier, None),
+    "BSCE(2, 4)": (losses.BSCELoss(), partial(bsce, order=2, exponent=4), None),
+    "BSCE(2, 1)": (losses.BSCELoss(exponent=1), partial(bsce, order=2, exponent=1), None),
+    "BSCE(1, 2)": (losses.BSCELoss(order=1, exponent=2), partial(bsce, order=1, exponent=2), None),
+    "BSCE(3, 0.5)": (
+        losses.BSCELoss(order=3, exponent=0.5),
+        partial(bsce, order=3, exponent=0.5),
+        None,
+    ),
+    "BSCE(inf, 3)": (
+        losses.BSCELoss(order=INF, exponent=3),
+        partial(bsce, order=INF, exponent=3),
+        None,
+    ),
+    "BSCE-GRA(2, 4)": (losses.BSCEGRALoss(), partial(bsce, order=2, exponent=4), None),
+    "BSCE-GRA, general": (BSCE_GRA, partial(bsce, order=2, exponent=4), None),
+    "difficulty-weighted": (losses.UncertaintyWeightedLoss(), difficulty_weighted, "difficulty"),
+    "entropy": (losses.EntropyRegularizedLoss(), partial(entropy_regularized, alpha=0.1), None),
+    "difficulty-aware": (
+        losses.DifficultyAwareLoss(),
+        partial(difficulty_aware, alpha=0.3),
+        "difficulty",
+    ),
+    "logit norm 1": (losses.LogitNormLoss(), partial(logit_norm, alpha=0.01, p=1), None),
+    "logit norm 2": (losses.LogitNormLoss(p=2), partial(logit_norm, alpha=0.01, p=2), None),
+    "Poly-1": (losses.PolyLoss(), partial(poly, epsilon=1), None),
+    "Poly-1, -1": (losses.PolyLoss(epsilon=-1.0), partial(poly, epsilon=-1), None),
+    "MMCE": (losses.MMCELoss(), partial(mmce, weight=2), None),
+    "MMCE, weighted": (
+        losses.MMCELoss(weighted=True, weight=4.0),
+        partial(mmce, weight=4, weighted=True),
+        None,
+    ),
+    "CRL": (losses.CorrectnessRankingLoss(), correctness_ranking, "history"),
+    "CRL, margin": (
+        losses.CorrectnessRankingLoss(confidence="margin"),
+        partial(correctness_ranking, confidence="margin"),
+        "history",
+    ),
+    "CRL, entropy": (
+        losses.CorrectnessRankingLoss(confidence="entropy"),
+        partial(correctness_ranking, confidence="entropy"),
+        "history",
+    ),
+    "0-hinge": (losses.ZeroHingeLoss(), zero_hinge, None),
+}
+HARD_ONLY = {"MMCE", "MMCE, weighted", "0-hinge"}
+DETACHED = {
+    "focal 3, detached",
+    "FLSD-GRA",
+    "DFL-GRA",
+    "BSCE-GRA(2, 4)",
+    "BSCE-GRA, general",
+}
+
+
+def extra_inputs(needs, n, dtype=torch.float64):
+    """The difficulty or history that a loss needs, fixed and with ties."""
+    values = torch.tensor([0.0, 1.0, 0.25, 0.25, 0.5, 0.75, 0.125], dtype=dtype)
+    return {} if needs is None else {needs: values.repeat(n // 7 + 1)[:n]}
+
+
+def expected(name, logits, target):
+    """Values of each row, as mpf: the reference on the exact values of the tensors."""
+    _, reference, needs = CASES[name]
+    spread = float((logits.amax(1) - logits.amin(1)).max())
+    with mp.workdps(30 + int(spread / 2.3)):
+        zs = [[mpmath.mpf(x) for x in row] for row in logits.double().tolist()]
+        if target.is_floating_point():
+            ts = [[mpmath.mpf(x) for x in row] for row in target.double().tolist()]
+        else:
+            n_classes = logits.shape[1]
+            ts = [[int(k == y) for k in range(n_classes)] for y in target.tolist()]
+        extra = extra_inputs(needs, len(zs))
+        return reference(zs, ts, *(value.tolist() for value in extra.values()))
+
+
+def unreduced(name, logits, target):
+    loss, _, needs = CASES[name]
+    inputs = {key: getattr(loss, key) for key in loss._names} | {"reduction": "none"}
+    return type(loss)(**inputs)(logits, target, **extra_inputs(needs, len(logits), logits.dtype))
+
+
+def relative_errors(name, logits, target):
+    """Relative error of each row; below the smallest normal number, error in units of that number.
+
+    Where a term is subtracted, the error is relative to the cross-entropy, the larger term.
+    """
+    values = unreduced(name, logits, target).detach().double().tolist()
+    tiny = torch.finfo(logits.dtype).tiny
+    exact = expected(name, logits, target)
+    scale = exact
+    if name in ("entropy", "difficulty-aware", "Poly-1, -1"):
+        scale = expected("cross-entropy", logits, target)
+    return [
+        float(abs(value - truth) / max(abs(size), tiny))
+        for value, truth, size in zip(values, exact, scale, strict=True)
+    ]
+
+
+def logit_sets(dtype=torch.float64):
+    """Name -> (logits, target): ordinary, extreme and degenerate batches."""
+    generator = torch.Generator().manual_seed(0)
+    ordinary = 3 * torch.randn(8, 4, generator=generator, dtype=torch.float64)
+    near = torch.tensor([[40.0, 3, -7], [0, 36, 1], [18, 0.5, 0]], dtype=torch.float64)
+    target = torch.arange(8) % 4
+    signs = torch.randn(8, 4, generator=generator, dtype=torch.float64).sign()
+    noise = torch.randn(8, 4, generator=generator, dtype=torch.float64)
+    sets = {
+        "N(0, 9)": (ordinary, target),
+        "1000 + N(0, 9)": (1000 + ordinary, target),
+        "wide lead": (near.repeat(3, 1), torch.arange(3).repeat_interleave(3)),
+        "+-50": (50 * signs, target),
+        "+-50 + noise": (50 * signs + noise, target),
+        "+-1000": (1000 * signs, target),
+        "+-1000 + noise": (1000 * signs + noise, target),
+        "ties": (torch.zeros(4, 4, dtype=torch.float64), torch.arange(4)),
+        "K = 2": (ordinary[:, :2], target % 2),
+        "K = 1": (ordinary[:4, :1], torch.zeros(4, dtype=torch.long)),
+    }
+    return {name: (logits.to(dtype), labels) for name, (logits, labels) in sets.items()}
+
+
+def soft_target(logits, seed=0):
+    """Random class probabilities, one-hot in the first row and with zeros in the second."""
+    generator = torch.Generator().manual_seed(seed)
+    target = torch.rand(logits.shape, generator=generator, dtype=torch.float64)
+    target[0] = 0
+    target[0, 0] = 1
+    if logits.shape[1] > 2:
+        target[1:2, -1] = 0
+    target = target / target.sum(1, keepdim=True)
+    return target.to(logits.dtype)
