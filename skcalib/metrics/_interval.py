@@ -171,8 +171,8 @@ def _statistic(
 
         def from_sums(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
             mass = _mass(weight, count, len(codes))
-            rows = (mass, mass * values, mass * codes)
-            return gap_norm(np.stack([np.bincount(index, row) for row in rows]), norm)
+            gap = np.bincount(index, mass * (values - codes))
+            return gap_norm(np.stack([np.bincount(index, mass), gap, np.zeros(len(gap))]), norm)
 
         return from_sums
 

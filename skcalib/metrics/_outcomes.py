@@ -10,6 +10,8 @@ from ..utils._validation import Predictions, iter_proba_blocks
 
 # Up to here, the maximum over the rows of the transposed block is faster than argmax.
 _FEW_CLASSES = 64
+# Wide blocks have few rows: they are gathered, so that what follows is not called too often.
+_ENOUGH_ROWS = 2**14
 
 
 def iter_outcomes(
@@ -21,12 +23,14 @@ def iter_outcomes(
     probability and a hit is a row whose class it is, the first of equals as in `predict`.
     Probabilities of shape (n,) are judged on the positive class.
     """
+    pending, start = [], 0
     for rows, block in iter_proba_blocks(predictions.proba):
         codes = predictions.codes[rows]
-        if block.ndim == 1:
-            yield rows, block, codes == 1
-        else:
-            yield rows, *_top_label(block, codes)
+        pending.append((block, codes == 1) if block.ndim == 1 else _top_label(block, codes))
+        if rows.stop - start >= _ENOUGH_ROWS or rows.stop == len(predictions.proba):
+            confidence, hit = zip(*pending)
+            yield slice(start, rows.stop), np.concatenate(confidence), np.concatenate(hit)
+            pending, start = [], rows.stop
 
 
 def _top_label(
