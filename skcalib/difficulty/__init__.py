@@ -17,17 +17,23 @@ from ._ensemble import (
     consistency_score,
     prediction_entropy,
 )
+from ._error_rate import error_rate_by_difficulty
+from ._loss import LossScorer
 from ._mahalanobis import RelativeMahalanobisScorer, RMDScorer
 from ._margins import output_margin
 from ._prediction_depth import PredictionDepthScorer
 from ._profile import DifficultyProfiler
+from ._prototypes import KMeansPrototypeScorer
 from ._quadrant import difficulty_quadrant
+from ._views import difficulty_over_views
 from ._weights import difficulty_weights
 
 __all__ = [
     "DifficultyAwareClassifier",
     "DifficultyMixin",
     "DifficultyProfiler",
+    "KMeansPrototypeScorer",
+    "LossScorer",
     "PredictionDepthScorer",
     "RMDScorer",
     "RelativeMahalanobisScorer",
@@ -37,9 +43,11 @@ __all__ = [
     "consensus_consistency",
     "consistency_score",
     "correctness",
+    "difficulty_over_views",
     "difficulty_quadrant",
     "difficulty_weights",
     "el2n",
+    "error_rate_by_difficulty",
     "forgetting_events",
     "iteration_learned",
     "output_margin",

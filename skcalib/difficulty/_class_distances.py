@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,53 +33,97 @@ class ClassDistances:
     ) -> None:
         self.form = form
         self.mean = mean
-        self.means = means
+        self.absent = np.isnan(means).any(axis=1)
+        # A stand-in for means that do not exist: their distances are overwritten by infinity.
+        self.means = np.where(self.absent[:, None], mean, means)
 
-    def _chunks(self, n_samples: int, n_features: int) -> Iterator[slice]:
-        width = n_features + 2 * self.form.projection.shape[1] + len(self.means)
-        return gen_batches(n_samples, max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width))
+    def _chunk_rows(self, X: NDArray, n_columns: int) -> int:
+        width = X.shape[1] + self.form.projection.shape[1] + n_columns
+        return min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width))
 
-    def to_all_classes(self, X: NDArray) -> Iterator[tuple[slice, NDArray]]:
-        """Yield (rows, distances of those rows to every class)."""
+    def to_all_classes(self, X: NDArray) -> NDArray:
+        """Return the distances of each row to every class."""
+        out = np.empty((len(X), len(self.means)), dtype=working_dtype(X.dtype))
+        score = self._scorer(X.dtype)
+        n_rows = self._chunk_rows(X, 0)
+        buffers = self._buffers(n_rows, X)
+        for rows in gen_batches(len(X), n_rows):
+            score(X[rows], buffers, out[rows])
+        return out
+
+    def reduced(self, X: NDArray, reduce: Callable[[NDArray], NDArray]) -> NDArray:
+        """Return ``reduce(distances)`` of each row, without holding the distances of all."""
+        score = self._scorer(X.dtype)
+        n_rows = self._chunk_rows(X, len(self.means))
+        buffers = self._buffers(n_rows, X)
+        block = np.empty((n_rows, len(self.means)), dtype=working_dtype(X.dtype))
+        parts = [
+            reduce(score(X[rows], buffers, block[: rows.stop - rows.start]))
+            for rows in gen_batches(len(X), n_rows)
+        ]
+        return np.concatenate(parts)
+
+    def _buffers(self, n_rows: int, X: NDArray) -> tuple[NDArray, NDArray]:
         work = working_dtype(X.dtype)
+        # Fresh memory costs a page fault a page, which is more than the arithmetic in it.
+        widths = X.shape[1], self.form.projection.shape[1]
+        return np.empty((n_rows, widths[0]), dtype=work), np.empty((n_rows, widths[1]), dtype=work)
+
+    def _scorer(
+        self, dtype: np.dtype
+    ) -> Callable[[NDArray, tuple[NDArray, NDArray], NDArray], NDArray]:
+        """Return the function (rows, buffers, out) -> distances to every class, in `out`."""
+        work = working_dtype(dtype)
         # With the centre representable in `work`, all constants are exact to float64.
         center = self.mean.astype(work)
         shift = (self.mean - center) @ self.form.projection
         offset = (self.means - center) @ self.form.projection
         own, background = self.form.class_weights, self.form.background
-        absent = np.isnan(offset).any(axis=1)
-        offset[absent] = 0.0
-        constant = (offset**2) @ own - (shift**2) @ background
-        constant[absent] = np.inf
+        exact = (offset**2) @ own - (shift**2) @ background
+        exact[self.absent] = np.inf
+        constant = exact.astype(work)
         linear = (2.0 * (background * shift - own * offset)).T.astype(work)
         quadratic = (own - background).astype(work)
-        projection, constant = self.form.projection.astype(work), constant.astype(work)
-        for rows in self._chunks(*X.shape):
-            z = (np.asarray(X[rows], dtype=work) - center) @ projection
-            distances = z @ linear
-            distances += np.einsum("ij,ij,j->i", z, z, quadratic)[:, None]
-            distances += constant
-            yield rows, distances
+        projection = self.form.projection.astype(work)
+
+        def score(block: NDArray, buffers: tuple[NDArray, NDArray], out: NDArray) -> NDArray:
+            centered, z = (buffer[: len(block)] for buffer in buffers)
+            np.subtract(block, center, out=centered)
+            np.matmul(centered, projection, out=z)
+            np.matmul(z, linear, out=out)
+            out += np.einsum("ij,ij,j->i", z, z, quadratic)[:, None]
+            out += constant
+            if not background.any():
+                # A square that rounding made negative.
+                np.maximum(out, 0.0, out=out)
+            return out
+
+        return score
 
     def to_own_class(self, X: NDArray, codes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the distance of each row to the class ``codes[i]``."""
         work = working_dtype(X.dtype)
-        projection = self.form.projection
-        own, background = self.form.class_weights, self.form.background
-        anchor = np.where(np.isnan(self.means), self.mean, self.means).astype(work)
         # Rows are centred on (the rounding of) their class mean before the product: a large
         # distance between classes would otherwise cancel after it.
-        to_class = (anchor - np.where(np.isnan(self.means), anchor, self.means)) @ projection
-        to_background = (anchor - self.mean) @ projection
+        anchor = self.means.astype(work)
+        to_class = (anchor - self.means) @ self.form.projection
+        to_background = (anchor - self.mean) @ self.form.projection
+        own, background = self.form.class_weights, self.form.background
         linear = (2.0 * (own * to_class - background * to_background)).astype(work)
         constant = (to_class**2) @ own - (to_background**2) @ background
-        constant[np.isnan(self.means).any(axis=1)] = np.inf
+        constant[self.absent] = np.inf
         quadratic = (own - background).astype(work)
-        projection = projection.astype(work)
-        difficulty = np.empty(len(X))
-        for rows in self._chunks(*X.shape):
-            label = codes[rows]
-            z = (np.asarray(X[rows], dtype=work) - anchor[label]) @ projection
-            difficulty[rows] = np.einsum("ij,ij->i", z, z * quadratic + linear[label])
-            difficulty[rows] += constant[label]
+        projection = self.form.projection.astype(work)
+        n_rows = self._chunk_rows(X, projection.shape[1])
+        centered, z = self._buffers(n_rows, X)
+        slope = np.empty_like(z)
+        difficulty = constant[codes]
+        for rows in gen_batches(len(X), n_rows):
+            label, n = codes[rows], rows.stop - rows.start
+            np.take(anchor, label, axis=0, out=centered[:n], mode="clip")
+            np.subtract(X[rows], centered[:n], out=centered[:n])
+            np.matmul(centered[:n], projection, out=z[:n])
+            np.take(linear, label, axis=0, out=slope[:n], mode="clip")
+            difficulty[rows] += np.einsum("ij,ij->i", z[:n], slope[:n])
+            difficulty[rows] += np.einsum("ij,ij,j->i", z[:n], z[:n], quadratic)
         return difficulty

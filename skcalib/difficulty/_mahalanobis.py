@@ -17,7 +17,8 @@ from skcalib.utils._validation import check_weights
 from ._base import DifficultyMixin
 from ._class_distances import ClassDistances
 from ._covariance import class_distances, shrunk
-from ._gaussian_statistics import GaussianStatistics, working_dtype
+from ._gaussian_statistics import GaussianStatistics
+from ._label_codes import label_codes
 
 _DTYPES = [np.float64, np.float32, np.float16]
 
@@ -228,10 +229,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
             with ``relative=False``.
         """
         data, distances = self._query(X)
-        out = np.empty((len(data), len(self.classes_)), dtype=working_dtype(data.dtype))
-        for rows, block in distances.to_all_classes(data):
-            out[rows] = block
-        return out
+        return distances.to_all_classes(data)
 
     def difficulty(self, X: ArrayLike, y: ArrayLike | None = None) -> NDArray[np.float64]:
         """Distance to the class of `y`, or to the nearest class; larger means harder.
@@ -255,13 +253,10 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         """
         if y is None:
             data, distances = self._query(X)
-            difficulty = np.empty(len(data))
-            for rows, block in distances.to_all_classes(data):
-                difficulty[rows] = block.min(axis=1)
-            return difficulty
+            return distances.reduced(data, lambda block: block.min(axis=1)).astype(np.float64)
         check_is_fitted(self)
         rows, labels = validate_data(self, X, y, reset=False, dtype=_DTYPES)
-        return self._fitted_distances().to_own_class(rows, _codes(labels, self.classes_))
+        return self._fitted_distances().to_own_class(rows, label_codes(labels, self.classes_))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Nearest class in relative distance.
@@ -277,10 +272,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
             Class labels.
         """
         data, distances = self._query(X)
-        nearest = np.empty(len(data), dtype=np.intp)
-        for rows, block in distances.to_all_classes(data):
-            nearest[rows] = block.argmin(axis=1)
-        return self.classes_[nearest]
+        return self.classes_[distances.reduced(data, lambda block: block.argmin(axis=1))]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
         """Names of the columns of `transform`.
@@ -357,7 +349,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
                 statistics = _moved(statistics, self.classes_, known)
         # A removed row may bear a label that nothing else has.
         labels = labels if weight is None else np.where(weight > 0, labels, found[0])
-        statistics.update(rows, _codes(labels, known), weight)
+        statistics.update(rows, label_codes(labels, known), weight)
         self.classes_, self._statistics, self._distances = known, statistics, None
 
     def _query(self, X: ArrayLike) -> tuple[NDArray, ClassDistances]:
@@ -372,18 +364,6 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
                 self._statistics, relative=self.relative, shrinkage=self.shrinkage, tol=self.tol
             )
         return self._distances
-
-
-def _codes(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
-    """Return the position of every label among the sorted classes."""
-    codes = np.searchsorted(classes, y)
-    known = classes[np.minimum(codes, len(classes) - 1)] == y
-    if not known.all():
-        raise ValueError(
-            f"y must hold labels among the {len(classes)} classes of the fit, "
-            f"got {np.unique(y[~known])[:5].tolist()}."
-        )
-    return codes
 
 
 def _features(scorer: RelativeMahalanobisScorer) -> list[str] | str:

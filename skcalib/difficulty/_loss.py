@@ -1,0 +1,192 @@
+"""Difficulty as the loss of a classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from skcalib.utils._sklearn_private import HasMethods, _fit_context, _routing_enabled
+
+from ._base import DifficultyMixin
+from ._label_codes import label_codes
+
+
+class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
+    """Difficulty as the log-loss of the label under a classifier.
+
+    ``difficulty(X, y)`` is minus the logarithm of the probability that the classifier gives to
+    the label, ``difficulty(X)`` that of its most probable class. **Larger means harder.**
+
+    A classifier that has memorised its training rows finds all of them easy. With `cv`,
+    :meth:`fit_difficulty` therefore scores each row by a classifier fitted on other folds. As
+    with :class:`sklearn.preprocessing.TargetEncoder`, it differs in this from `fit` followed by
+    `difficulty`, which is for new rows and uses the classifier fitted on all.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With `predict_proba`. A clone is fitted; a fitted one goes in as
+        :class:`sklearn.frozen.FrozenEstimator`.
+    cv : int, cross-validation generator or iterable, default=None
+        Folds of `fit_difficulty`, as in :func:`sklearn.model_selection.cross_val_predict`. None
+        scores the rows in-sample.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The classifier, fitted on all rows.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Of `estimator_`, where it has them.
+
+    See Also
+    --------
+    RelativeMahalanobisScorer : Difficulty from features, without training a classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skcalib.difficulty import LossScorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> scorer = LossScorer(LogisticRegression(max_iter=500), cv=5)
+    >>> difficulty = scorer.fit_difficulty(X, y)
+    >>> bool(difficulty.mean() > scorer.difficulty(X, y).mean())
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "cv": ["cv_object"],
+    }
+
+    def __init__(self, estimator: Any, cv: Any = None) -> None:
+        self.estimator = estimator
+        self.cv = cv
+
+    # The parameters of the estimator are its own to validate.
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LossScorer:
+        """Fit the classifier on all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What the classifier takes.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Passed to the `fit` of the classifier.
+
+        Returns
+        -------
+        self : LossScorer
+            The fitted scorer.
+        """
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        self.estimator_ = clone(self.estimator).fit(X, y, **self._params(sample_weight))
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def fit_difficulty(
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.floating]:
+        """Fit, and score the rows: each by a classifier that has not seen it, given `cv`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What the classifier takes.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Passed to the `fit` of the classifier.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Out-of-fold log-loss, or in-sample with ``cv=None``; larger means harder.
+        """
+        self.fit(X, y, sample_weight)  # type: ignore[arg-type]
+        if self.cv is None:
+            return self.difficulty(X, y)
+        labels = np.asarray(y)
+        proba = cross_val_predict(
+            self.estimator,
+            X,
+            labels,
+            cv=check_cv(self.cv, labels, classifier=True),
+            method="predict_proba",
+            params=self._params(sample_weight),
+        )
+        return _log_loss(proba, label_codes(labels, self.classes_))
+
+    def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.floating]:
+        """Log-loss of the label, or of the most probable class; larger means harder.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Labels, each among `classes_`.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Non-negative; larger means harder.
+        """
+        check_is_fitted(self)
+        proba = self.estimator_.predict_proba(X)
+        if y is None:
+            return _log_loss(proba, proba.argmax(axis=1))
+        labels = np.asarray(y)
+        if labels.shape != (len(proba),):
+            raise ValueError(f"y must have shape ({len(proba)},), got {labels.shape}.")
+        return _log_loss(proba, label_codes(labels, self.classes_))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Get the metadata routing of this object.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            `sample_weight` goes to the `fit` of the classifier, where it requests it.
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                estimator=self.estimator,
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+        )
+
+    def _params(self, sample_weight: ArrayLike | None) -> dict[str, Any]:
+        if _routing_enabled():
+            return process_routing(self, "fit", sample_weight=sample_weight)["estimator"]["fit"]
+        return {} if sample_weight is None else {"sample_weight": sample_weight}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.target_tags.required = True
+        return tags
+
+
+def _log_loss(proba: NDArray, codes: NDArray[np.intp]) -> NDArray[np.floating]:
+    own = np.take_along_axis(proba, codes[:, None], axis=1)[:, 0]
+    # The smallest normal number stands in for 0: such rows stay the hardest, but finite.
+    return -np.log(np.maximum(own, np.finfo(proba.dtype).tiny))

@@ -1,0 +1,149 @@
+"""Difficulty as distance to the nearest prototype, without labels."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skcalib.utils._sklearn_private import Interval, StrOptions, _fit_context
+from skcalib.utils._validation import check_weights
+
+from ._base import DifficultyMixin
+
+
+class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
+    """Difficulty as the distance to the nearest of k-means prototypes.
+
+    Self-supervised prototypicality [1]_: a sample close to a centroid of its features is
+    typical, and easy. **Larger means harder.** Labels play no part, so a wrong one is not
+    noticed. For cosine distance, scale the rows to unit length first, by
+    :class:`sklearn.preprocessing.Normalizer`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=None
+        Number of prototypes. None takes the number of classes in `y`.
+    n_init : 'auto' or int, default='auto'
+        Number of starts, as in :class:`sklearn.cluster.KMeans`.
+    max_iter : int, default=300
+        Largest number of iterations of a start.
+    tol : float, default=1e-4
+        Tolerance of convergence.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts. An int makes the fit repeatable.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The prototypes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the input has string column names.
+
+    See Also
+    --------
+    RelativeMahalanobisScorer : Difficulty from class Gaussians.
+
+    References
+    ----------
+    .. [1] B. Sorscher, R. Geirhos, S. Shekhar, S. Ganguli, A. Morcos, "Beyond neural scaling
+       laws: beating power law scaling via data pruning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from skcalib.difficulty import KMeansPrototypeScorer
+    >>> X = [[0.0], [0.0], [1.0], [9.0], [9.0]]
+    >>> KMeansPrototypeScorer(2, random_state=0).fit(X).difficulty([[9.0], [12.0]])
+    array([0., 3.])
+    """
+
+    _parameter_constraints: dict = {
+        "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
+        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> KMeansPrototypeScorer:
+        """Find the prototypes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,), default=None
+            Labels; only their number counts, where `n_clusters` is None.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        self : KMeansPrototypeScorer
+            The fitted scorer.
+
+        Raises
+        ------
+        ValueError
+            If both `n_clusters` and `y` are None.
+        """
+        data = validate_data(self, X, dtype=[np.float64, np.float32])
+        weight = check_weights(sample_weight, len(data))
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            if y is None:
+                raise ValueError("n_clusters must be given where y is None, got None for both.")
+            n_clusters = len(np.unique(y))
+        self._kmeans = KMeans(
+            n_clusters,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            random_state=self.random_state,
+        ).fit(data, sample_weight=weight)
+        self.cluster_centers_ = self._kmeans.cluster_centers_
+        return self
+
+    def difficulty(self, X: ArrayLike, y: Any = None) -> NDArray[np.floating]:
+        """Euclidean distance to the nearest prototype; larger means harder.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : None
+            Ignored: prototypes have no labels.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Larger means harder.
+        """
+        check_is_fitted(self)
+        data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return self._kmeans.transform(data).min(axis=1)
