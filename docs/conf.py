@@ -5,6 +5,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -109,3 +110,13 @@ def _write(path: Path, lines: list[str]) -> None:
 
 
 _write_api_pages()
+
+
+def _skip_foreign(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool:
+    """Leave the methods inherited from scikit-learn, torch and skorch to their documentation."""
+    owner = getattr(getattr(member, "fget", member), "__module__", None) or "skcalib"
+    return skip or owner.partition(".")[0] != "skcalib"
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-skip-member", _skip_foreign)

@@ -65,7 +65,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         Features of each of them.
     n_features_in_ : int
         Length of the second axis of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of X, where it is a DataFrame.
 
     References
@@ -158,7 +158,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        features : ndarray of shape (n_samples, sum(layer_sizes_)), float32
+        features : ndarray of shape (n_samples, `sum(layer_sizes_)`), float32
             Layer after layer, in the order of `layer_names_`.
         """
         check_is_fitted(self)
@@ -182,7 +182,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        layers : list of ndarray of shape (n_samples, layer_sizes_[l]), float32
+        layers : list of ndarray of shape (n_samples, `layer_sizes_[l]`), float32
             In the order of `layer_names_`; with `output`, one more.
         """
         check_is_fitted(self)
@@ -205,7 +205,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        names : ndarray of shape (sum(layer_sizes_),), object
+        names : ndarray of shape (`sum(layer_sizes_)`,), object
             Names of the columns that `transform` returns.
         """
         check_is_fitted(self)

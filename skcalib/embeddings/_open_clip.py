@@ -32,8 +32,8 @@ class OpenClipEmbedder(BaseImageEmbedder):
     Parameters
     ----------
     model_name : str, default="ViT-B-32"
-        One of ``open_clip.list_models()``; or "hf-hub:<repository>" or "local-dir:<folder>",
-        which bring their own weights.
+        One of ``open_clip.list_models()``; or "hf-hub:<repository>" or (open_clip 3)
+        "local-dir:<folder>", which bring their own weights.
     pretrained : str, path or None, default=None
         One of ``open_clip.list_pretrained_tags_by_model(model_name)``, downloaded by open_clip
         and kept in its cache; or a local file of weights; or None for random weights, drawn

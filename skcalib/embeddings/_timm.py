@@ -25,8 +25,8 @@ class TimmEmbedder(BaseImageEmbedder):
     ----------
     model_name : str
         One of ``timm.list_models()``, with or without a tag ("vit_base_patch16_224.mae"); or
-        "hf-hub:<repository>" or "local-dir:<folder>", which bring their own weights. A tag also
-        decides the pre-processing.
+        "hf-hub:<repository>" or (recent releases of timm) "local-dir:<folder>", which bring
+        their own weights. A tag also decides the pre-processing.
     pretrained : str, path or None, default=None
         A tag of the model, downloaded by timm and kept in its cache; or a local file of weights,
         with or without a classifier; or None for the tag in `model_name` and, where there is

@@ -66,7 +66,8 @@ def expected_calibration_error(
     The rows are put into bins by confidence. With `y_proba` of shape (n_samples, n_classes),
     confidence is the largest probability of a row and accuracy the share of rows whose class
     it is; with shape (n_samples,), they are the probability and the share of the positive
-    class. With n_b rows of n in bin b, the error is the sum of n_b / n |acc_b - conf_b|.
+    class. With n_b rows of n in bin b, the error is the sum of
+    ``n_b / n |acc_b - conf_b|``.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         The chosen rows. Ties at the cut are broken by row order.
     n_features_in_ : int
         Number of columns of X seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when X has string column names.
 
     See Also

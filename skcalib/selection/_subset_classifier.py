@@ -44,7 +44,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The classes of all training rows, chosen or not.
     n_features_in_ : int
         Number of features, where `estimator_` tells it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Feature names, where `estimator_` tells them.
 
     See Also
