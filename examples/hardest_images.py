@@ -48,7 +48,10 @@ def draw(files, y, difficulty, n_columns):
     """Draw the hardest and the easiest images of every class, a class below the other."""
     classes = np.unique(y)
     figure, axes = plt.subplots(
-        len(classes), figsize=(1.1 * n_columns + 0.5, 3 * len(classes)), squeeze=False
+        len(classes),
+        figsize=(1.1 * n_columns + 0.5, 3.4 * len(classes)),
+        squeeze=False,
+        gridspec_kw={"hspace": 0.35},
     )
     for label, ax in zip(classes, axes[:, 0]):
         rows = np.flatnonzero(y == label)
