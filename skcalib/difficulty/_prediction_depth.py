@@ -62,6 +62,10 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     target : {"prediction", "label"}, default="prediction"
         What the probes have to agree with: the prediction of the network, or the label `y` where
         one is given to `difficulty`.
+    undefined : {"nan", "hardest"}, default="nan"
+        The depth where the last probe disagrees. "hardest" is ``len(layer_names_)``, one more
+        than the deepest, for consumers that take no NaN, such as
+        :class:`DifficultyAwareClassifier` or a step that follows in a Pipeline.
     pooling : "mean" or callable, default=None
         What becomes of activations with axes of space or time; None keeps every feature. See
         :class:`skcalib.embeddings.LayerEmbedder`.
@@ -120,6 +124,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         "n_jobs": [Integral, None],
         "probe": [HasMethods(["fit", "predict"]), None],
         "target": [StrOptions({"prediction", "label"})],
+        "undefined": [StrOptions({"nan", "hardest"})],
         "pooling": [StrOptions({"mean"}), callable, None],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
@@ -138,6 +143,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         n_jobs: int | None = None,
         probe: Any = None,
         target: str = "prediction",
+        undefined: str = "nan",
         pooling: str | Callable | None = None,
         n_components: int | None = None,
         batch_size: int = 256,
@@ -152,6 +158,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.probe = probe
         self.target = target
+        self.undefined = undefined
         self.pooling = pooling
         self.n_components = n_components
         self.batch_size = batch_size
@@ -217,12 +224,14 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         depth : ndarray of shape (n_samples,)
-            From 0 to ``len(layer_names_) - 1``; NaN where the last probe disagrees.
+            From 0 to ``len(layer_names_) - 1``; where the last probe disagrees, NaN, or as
+            `undefined` says.
         """
         predictions, final = self._answers(X, y)
         if y is not None and self.target == "label":
             final = np.asarray(y)
-        return prediction_depth(predictions, final)
+        depth = prediction_depth(predictions, final)
+        return depth if self.undefined == "nan" else np.nan_to_num(depth, nan=predictions.shape[1])
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the label-free prediction depth as a column.

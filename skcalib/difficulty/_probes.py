@@ -49,18 +49,18 @@ class LayerProbes:
         return self
 
     def fit(self, layers: list[NDArray], codes: NDArray) -> "LayerProbes":
-        """Fit to activations (n, d), one array a layer, the first of them the input."""
+        """Fit to activations (n, d), one array a layer, the input first; the list is used up."""
         self.own_rows = OwnRows().fit(layers[0], codes) if self.exclude_self else None
         if self.probe is None:
-            self.probes = [
-                NeighborVote(
+            self.probes = []
+            while layers:  # Emptied on the way: large activations are not held twice.
+                vote = NeighborVote(
                     self.n_neighbors,
                     metric=self.metric,
                     algorithm=self.algorithm,
                     n_jobs=self.n_jobs,
-                ).fit(layer, codes)
-                for layer in layers
-            ]
+                )
+                self.probes.append(vote.fit(layers.pop(0), codes))
         else:
             self.probes = Parallel(n_jobs=self.n_jobs)(
                 delayed(clone(self.probe).fit)(layer, codes) for layer in layers

@@ -116,8 +116,9 @@ class DifficultyPlaneDisplay:
             The display, plotted.
         """
         form = difficulty_quadrant(depth_held_out, depth_trained, threshold=threshold)
-        depths = (np.asarray(d, dtype=np.float64) for d in (depth_held_out, depth_trained))
-        return cls(*depths, form).plot(**kwargs)
+        held_out = np.asarray(depth_held_out, dtype=np.float64)
+        trained = np.asarray(depth_trained, dtype=np.float64)
+        return cls(held_out, trained, form).plot(**kwargs)
 
     def plot(self, *, ax: "Axes | None" = None, jitter: float = 0.15, **kwargs: Any) -> Self:
         """Draw the points, and in every corner its name and its share of the rows.

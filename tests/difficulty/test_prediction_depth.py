@@ -13,7 +13,11 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skcalib.difficulty import DifficultyMixin, PredictionDepthScorer
+from skcalib.difficulty import (
+    DifficultyAwareClassifier,
+    DifficultyMixin,
+    PredictionDepthScorer,
+)
 
 K = 5
 
@@ -140,6 +144,16 @@ def test_target_label(data, scorer):
     )
     np.testing.assert_array_equal(labelled.difficulty(queries), scorer.difficulty(queries))
     np.testing.assert_array_equal(scorer.difficulty(queries, truth), scorer.difficulty(queries))
+
+
+def test_undefined_depth_can_be_the_hardest(data, scorer):
+    X, y, queries, _ = data
+    full = clone(scorer).set_params(undefined="hardest").fit(X, y)
+    expected = [5.0 if np.isnan(depth) else depth for depth in scorer.difficulty(queries)]
+    np.testing.assert_array_equal(full.difficulty(queries), expected)
+    np.testing.assert_array_equal(full.transform(queries)[:, 0], expected)
+    aware = DifficultyAwareClassifier(GaussianNB(), full, fit_param="sample_weight").fit(X, y)
+    assert np.isfinite(aware.weights_).all()
 
 
 def test_string_labels_and_frames(data, scorer):
