@@ -1,0 +1,114 @@
+"""The terms the losses are made of."""
+
+import math
+
+import pytest
+import torch
+
+from skcalib.losses._softmax import (
+    class_nll,
+    cross_entropy_terms,
+    miss_probability,
+    power,
+    probability_at,
+    row_dot,
+)
+
+
+@pytest.mark.parametrize("lead", [1.0, 17.0, 40.0, 80.0])
+def test_digits_survive_where_log_softmax_has_lost_them(lead):
+    logits = torch.tensor([[lead, 0.0, 0.0]])
+    exact = math.log1p(2 * math.exp(-lead))
+    nll, residual = cross_entropy_terms(logits, torch.tensor([0]))
+    assert nll.item() == pytest.approx(exact, rel=1e-6)
+    assert residual[0, 0].item() == pytest.approx(math.expm1(-exact), rel=1e-6)
+    assert class_nll(logits)[0, 0].item() == pytest.approx(exact, rel=1e-6)
+    _, residual = cross_entropy_terms(logits, torch.tensor([[1.0, 0.0, 0.0]]))
+    assert residual[0, 0].item() == pytest.approx(math.expm1(-exact), rel=1e-6)
+    if lead > 17:
+        assert torch.nn.functional.cross_entropy(logits, torch.tensor([0])) == 0
+
+
+def test_gradient_keeps_its_digits_too():
+    logits = torch.tensor([[40.0, 0.0, 0.0]], requires_grad=True)
+    cross_entropy_terms(logits, torch.tensor([0]))[0].sum().backward()
+    small = math.exp(-40)
+    expected = torch.tensor([[-2 * small, small, small]])
+    torch.testing.assert_close(logits.grad, expected, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_terms_and_their_derivatives_are_those_of_softmax(smoothing):
+    logits = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+    label = torch.tensor([0, 1, 2, 3, 0, 1])
+    target = torch.nn.functional.one_hot(label, 4) * (1 - smoothing) + smoothing / 4
+    weight, mix = torch.randn(6).double(), torch.randn(6, 4).double()
+
+    def ours(z):
+        nll, residual = cross_entropy_terms(z, label, smoothing)
+        return (weight * nll).sum() + (mix * residual**2).sum()
+
+    def plain(z):
+        log_proba = torch.log_softmax(z, 1)
+        nll, residual = -(target * log_proba).sum(1), log_proba.exp() - target
+        return (weight * nll).sum() + (mix * residual**2).sum()
+
+    for a, b in [(ours, plain)]:
+        torch.testing.assert_close(a(logits), b(logits))
+        torch.testing.assert_close(
+            torch.autograd.grad(a(logits), logits), torch.autograd.grad(b(logits), logits)
+        )
+        torch.testing.assert_close(
+            torch.autograd.functional.hessian(a, logits.detach()),
+            torch.autograd.functional.hessian(b, logits.detach()),
+        )
+
+
+def test_the_graph_can_be_walked_twice():
+    logits = torch.randn(3, 4, requires_grad=True)
+    nll, residual = cross_entropy_terms(logits, torch.tensor([0, 1, 2]))
+    value = (nll + residual.square().sum(1)).sum()
+    value.backward(retain_graph=True)
+    first = logits.grad.clone()
+    value.backward()
+    torch.testing.assert_close(logits.grad, 2 * first)
+
+
+def test_nan_is_not_hidden():
+    logits = torch.tensor([[float("nan"), 0.0]])
+    assert cross_entropy_terms(logits, torch.tensor([1]))[0].isnan()
+
+
+def test_row_dot_stays_in_full_precision_under_autocast():
+    a = torch.full((1, 3), 1e5) + torch.arange(3)
+    with torch.autocast("cpu", dtype=torch.float16):
+        assert row_dot(a, a).dtype == torch.float32
+        torch.testing.assert_close(row_dot(a, a), (a.double() ** 2).sum(1).float())
+
+
+def test_probability_at():
+    logits = torch.randn(5, 4, dtype=torch.float64)
+    target, index = torch.tensor([0, 1, 2, 3, 0]), torch.tensor([[1, 0]]).repeat(5, 1)
+    soft = torch.softmax(torch.randn(5, 4).double(), 1)
+    for t in (target, soft):
+        nll, _ = cross_entropy_terms(logits, t)
+        torch.testing.assert_close(
+            probability_at(logits, index, t, nll), torch.softmax(logits, 1)[:, [1, 0]]
+        )
+
+
+def test_miss_probability():
+    nll = torch.tensor([0.0, 1e-40, 1e-10, 1.0, 1e4], dtype=torch.float64)
+    expected = [0, 1e-40, 1e-10 - 5e-21, 1 - math.exp(-1), 1]
+    assert miss_probability(nll).tolist() == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("exponent", [0, 0.25, 0.5, 1, 1.5, 2, 4])
+def test_power_has_a_finite_slope_at_zero(exponent):
+    base = torch.tensor([0.0, 1e-30, 0.25, 1.0], requires_grad=True)
+    value = power(base, exponent)
+    value.sum().backward()
+    assert base.grad.isfinite().all()
+    torch.testing.assert_close(value[1:], base.detach()[1:] ** exponent)
+    torch.testing.assert_close(base.grad[2:], exponent * base.detach()[2:] ** (exponent - 1))
+    assert value[0].item() == pytest.approx(0**exponent, abs=1e-9)
