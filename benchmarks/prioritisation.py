@@ -175,7 +175,7 @@ def main():
     default = Path(tempfile.gettempdir()) / "skcalib_prioritisation.csv"
     parser.add_argument("--out", type=Path, default=default)
     parser.add_argument("--table", action="store_true", help="print the table and stop")
-    parser.add_argument("--rows", type=int, default=6000)
+    parser.add_argument("--rows", type=int, default=4000)
     parser.add_argument("--test-rows", type=int, default=10_000)
     parser.add_argument("--size", type=int, default=16, help="pixels a side: 32, 16 or 8")
     parser.add_argument("--depth", type=int, default=8)

@@ -29,7 +29,14 @@ class RowBatch(NamedTuple):
     """A batch that was taken from arrays at once and needs no collation."""
 
     X: Any
-    y: RowLabels
+    y: Any
+
+
+class RowItems(NamedTuple):
+    """The items of a batch before collation, and their rows."""
+
+    items: list[Any]
+    rows: Tensor
 
 
 @dataclass
@@ -89,7 +96,7 @@ class FitRows:
 
 
 class RowDataset(Dataset):
-    """Items of a dataset together with their row numbers."""
+    """Items of a dataset together with their row numbers, a batch at a time."""
 
     def __init__(self, dataset: Any, rows: NDArray[np.intp]) -> None:
         self.dataset = dataset
@@ -98,8 +105,12 @@ class RowDataset(Dataset):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, i: int) -> tuple[Any, int]:
-        return self.dataset[i], self.rows[i]
+    def __getitems__(self, positions: list[int]) -> RowItems:
+        if hasattr(self.dataset, "__getitems__"):
+            items = self.dataset.__getitems__(positions)
+        else:
+            items = [self.dataset[i] for i in positions]
+        return RowItems(items, torch.as_tensor(self.rows[positions]))
 
 
 class ArrayDataset(Dataset):
@@ -116,7 +127,7 @@ class ArrayDataset(Dataset):
     def __len__(self) -> int:
         return len(self.indices)
 
-    def __getitems__(self, positions: list[int]) -> Any:
+    def __getitems__(self, positions: list[int]) -> RowBatch:
         at = self.indices[positions]
         X = self.X[at]
         X = torch.as_tensor(X.toarray() if sparse.issparse(X) else X)
@@ -133,19 +144,15 @@ class ArrayDataset(Dataset):
             return RowBatch(X, y)
         return RowBatch(X, RowLabels(y, torch.as_tensor(self.rows[positions])))
 
-    def __getitem__(self, position: int) -> Any:
-        X, y = self.__getitems__([position])
-        return X[0], y
 
-
-def collate(items: Any, *, collate_fn: Any, with_rows: bool) -> tuple[Any, Any]:
+def collate(items: Any, *, collate_fn: Any) -> Any:
     """Collate items, unless they come as a batch already; keep the row numbers aside."""
     if isinstance(items, RowBatch):
         return tuple(items)
-    if not with_rows:
+    if not isinstance(items, RowItems):
         return collate_fn(items)
-    X, y = skorch.dataset.unpack_data(collate_fn([item for item, _ in items]))
-    return X, RowLabels(y, torch.as_tensor(np.asarray([row for _, row in items])))
+    X, y = skorch.dataset.unpack_data(collate_fn(items.items))
+    return X, RowLabels(y, items.rows)
 
 
 def is_fast(dataset: Any) -> bool:
@@ -168,11 +175,12 @@ def batched(dataset: Any, rows: NDArray[np.intp] | None, *, own_collate: bool) -
     return dataset if rows is None else RowDataset(dataset, rows)
 
 
-def is_loader(iterator: Any) -> bool:
-    """Tell whether `iterator` constructs a :class:`torch.utils.data.DataLoader`."""
+def batches_items(iterator: Any, params: Mapping[str, Any]) -> bool:
+    """Tell whether `iterator` constructs a DataLoader that makes batches out of items."""
     while isinstance(iterator, partial):
         iterator = iterator.func
-    return isinstance(iterator, type) and issubclass(iterator, DataLoader)
+    loader = isinstance(iterator, type) and issubclass(iterator, DataLoader)
+    return loader and params.get("batch_size", 1) is not None
 
 
 def check_X(net: BaseEstimator, X: Any, *, reset: bool) -> Any:

@@ -84,7 +84,7 @@ class CalibratedNetClassifier(RowNet):
         Losses, scores and times of every epoch.
     n_features_in_ : int
         Size of the second axis of X; absent for datasets.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, when X has string column names.
 
     Examples

@@ -24,20 +24,22 @@ from ._criterion import check_criterion, criterion_loss, needs_row_values
 from ._data import (
     FitRows,
     batched,
+    batches_items,
     check_row_values,
     check_X,
     check_y,
     collate,
     dataset_labels,
     encode_labels,
-    is_loader,
     row_sizes,
 )
 from ._device import AutoDeviceMixin
 from ._mixup import Mixup
 from ._prioritization import make_prioritizer
 
+# Rows of a forward pass that ranks: more of them fall out of a CPU's cache in convolutions.
 _RANKING_BATCH = 1024
+_RANKING_BATCH_CPU = 256
 
 
 class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
@@ -165,8 +167,8 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
         """Return an iterator over batches; within a fit these know their rows."""
         prefix = "iterator_train" if training else "iterator_valid"
         build, params = getattr(self, prefix), self.get_params_for(prefix)
-        rows = None
-        if is_loader(build):
+        wraps, rows = batches_items(build, params), None
+        if wraps:
             rows = None if self._rows_ is None else self._rows_.positions(dataset)
             dataset = batched(dataset, rows, own_collate="collate_fn" in params)
         if training and rows is None and self._rows_ is not None and self._rows_.needed:
@@ -176,13 +178,13 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
                 "Subsets of the dataset that it is given."
             )
         if ranking and "batch_size" not in params:
-            iterator = build(dataset, batch_size=max(self.batch_size, _RANKING_BATCH), **params)
+            on_cpu = next(self.module_.parameters()).device.type == "cpu"
+            size = max(self.batch_size, _RANKING_BATCH_CPU if on_cpu else _RANKING_BATCH)
+            iterator = build(dataset, batch_size=size, **params)
         else:
             iterator = super().get_iterator(dataset, training=training)
-        if is_loader(build):
-            iterator.collate_fn = partial(
-                collate, collate_fn=iterator.collate_fn, with_rows=rows is not None
-            )
+        if wraps:
+            iterator.collate_fn = partial(collate, collate_fn=iterator.collate_fn)
         return iterator
 
     def run_single_epoch(

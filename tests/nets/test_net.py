@@ -10,9 +10,11 @@ from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from skorch.callbacks import EarlyStopping, EpochScoring
+from skorch.hf import AccelerateMixin
 from torch import nn
 
 from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.selection import MaxEntropySelector
 
 X, Y = make_classification(
     120, 6, n_informative=5, n_redundant=0, n_classes=3, class_sep=2.0, random_state=0
@@ -364,3 +366,93 @@ def test_dataset_without_visible_labels_needs_y():
 def test_wrong_number_of_features_at_predict():
     with pytest.raises(ValueError, match="expecting 6 features"):
         make_net().fit(X, Y).predict(X[:, :5])
+
+
+def test_mixed_precision_computes_the_module_in_bfloat16_and_the_loss_in_float32():
+    class Watch(MLP):
+        def forward(self, X):
+            logits = super().forward(X)
+            assert logits.dtype == torch.bfloat16
+            return logits
+
+    class Loss(nn.CrossEntropyLoss):
+        def forward(self, logits, target):
+            assert logits.dtype == torch.float32
+            return super().forward(logits, target)
+
+    params = {"mixed_precision": "bf16", "max_epochs": 10, "lr": 0.1, "random_state": 0}
+    net = CalibratedNetClassifier(Watch, criterion=Loss, **params).fit(X, Y)
+    proba = net.predict_proba(X)
+    assert proba.dtype == np.float32
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
+    assert net.decision_function(X).dtype == np.float32
+    assert net.score(X, Y) > 0.7
+
+
+def test_one_process_under_accelerate():
+    accelerate = pytest.importorskip("accelerate")
+
+    class AcceleratedNet(AccelerateMixin, CalibratedNetClassifier):
+        pass
+
+    class Loss(nn.Module):
+        def forward(self, logits, target, *, sample_weight=None):
+            np.testing.assert_array_equal(sample_weight, net._rows_.batch_rows + 1)
+            losses = nn.functional.cross_entropy(logits, target, reduction="none")
+            return (losses * sample_weight).sum() / sample_weight.sum()
+
+    net = AcceleratedNet(
+        MLP,
+        accelerator=accelerate.Accelerator(cpu=True),
+        criterion=Loss,
+        max_epochs=8,
+        lr=0.1,
+        batch_size=20,
+        selector=MaxEntropySelector(fraction=0.5),
+        warmup_epochs=6,
+        random_state=0,
+    )
+    net.fit(X, NAMES, sample_weight=np.arange(len(X)) + 1.0)
+    assert net.history[:, "rows_seen"] == [96] * 6 + [48] * 2
+    assert net.score(X, NAMES) > 0.7
+
+
+def test_save_and_load_params(tmp_path):
+    net = make_net().fit(X, NAMES)
+    net.save_params(f_params=tmp_path / "params.pt")
+    again = make_net(max_epochs=1, random_state=1).fit(X, NAMES)
+    again.load_params(f_params=tmp_path / "params.pt")
+    np.testing.assert_array_equal(again.predict_proba(X), net.predict_proba(X))
+
+
+def test_set_params_builds_the_module_anew_with_the_sizes_of_the_data():
+    net = make_net().fit(X, Y)
+    net.set_params(module__hidden=(5,))
+    assert net.module_.layers[1].out_features == 5
+    assert net.partial_fit(X, Y).predict_proba(X).shape == (len(X), 3)
+
+
+def test_predict_nonlinearity_of_the_user_is_kept():
+    net = make_net(predict_nonlinearity=None).fit(X, Y)
+    np.testing.assert_allclose(net.predict_proba(X), net.decision_function(X), atol=1e-6)
+
+
+def test_module_with_several_outputs():
+    class Two(MLP):
+        def forward(self, X):
+            return super().forward(X), X
+
+    net = CalibratedNetClassifier(Two, module__hidden=(16,), random_state=0, lr=0.1).fit(X, Y)
+    assert net.predict_proba(X).shape == net.decision_function(X).shape == (len(X), 3)
+
+
+def test_workers_of_the_loader_keep_rows_and_weights_together():
+    class Loss(nn.Module):
+        def forward(self, logits, target, *, sample_weight=None):
+            np.testing.assert_array_equal(sample_weight, weight[net._rows_.batch_rows])
+            return nn.functional.cross_entropy(logits, target)
+
+    weight = np.random.RandomState(0).rand(len(X)).astype(np.float32)
+    net = make_net(criterion=Loss, iterator_train__num_workers=1, max_epochs=1)
+    net.fit(X, Y, sample_weight=weight)
+    assert len(net.history) == 1

@@ -1,0 +1,131 @@
+import inspect
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import skcalib.losses
+from skcalib.losses import (
+    CorrectnessRankingLoss,
+    DifficultyAwareLoss,
+    UncertaintyWeightedLoss,
+)
+from skcalib.nets import MLP, CalibratedNetClassifier
+
+RNG = np.random.RandomState(0)
+X = RNG.randn(90, 4).astype(np.float32)
+Y = RNG.randint(3, size=90)
+WEIGHT = RNG.rand(90)
+
+LOSSES = sorted(
+    (
+        loss
+        for name in skcalib.losses.__all__
+        if inspect.isclass(loss := getattr(skcalib.losses, name)) and issubclass(loss, nn.Module)
+    ),
+    key=lambda loss: loss.__name__,
+)
+
+
+def make_net(criterion, **params):
+    params = {"max_epochs": 2, "lr": 0.05, "random_state": 0, "batch_size": 30} | params
+    return CalibratedNetClassifier(MLP, module__hidden=(8,), criterion=criterion, **params)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_of_the_package_trains(loss):
+    given = {"sample_weight": WEIGHT}
+    if loss().uses_difficulty:
+        given["difficulty"] = RNG.rand(90)
+    net = make_net(loss).fit(X, Y, **given)
+    assert np.isfinite(net.history[:, "train_loss"] + net.history[:, "valid_loss"]).all()
+    np.testing.assert_allclose(net.predict_proba(X).sum(axis=1), 1, rtol=1e-5)
+
+
+def test_all_losses_are_covered():
+    assert len(LOSSES) >= 10
+
+
+@pytest.mark.parametrize("loss", [DifficultyAwareLoss, UncertaintyWeightedLoss])
+def test_difficulty_that_a_loss_needs_is_asked_for(loss):
+    with pytest.raises(ValueError, match=f"{loss.__name__} needs difficulty"):
+        make_net(loss).fit(X, Y)
+
+
+def test_difficulty_that_a_loss_ignores_is_refused():
+    with pytest.raises(ValueError, match="makes no use of difficulty"):
+        make_net(skcalib.losses.FocalLoss).fit(X, Y, difficulty=WEIGHT)
+
+
+def split_off_other_data(data, y):
+    other = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
+    return data, other
+
+
+@pytest.mark.parametrize("loss", [DifficultyAwareLoss, CorrectnessRankingLoss])
+def test_validation_rows_from_elsewhere_are_judged_by_cross_entropy(loss):
+    given = {"difficulty": WEIGHT} if loss is DifficultyAwareLoss else {}
+    net = make_net(loss, train_split=split_off_other_data, max_epochs=1, batch_size=90)
+    net.fit(X, Y, **given)
+    expected = -np.log(net.predict_proba(X)[np.arange(90), Y]).mean()
+    np.testing.assert_allclose(net.history[-1, "valid_loss"], expected, rtol=1e-5)
+
+
+def test_ranking_loss_gets_the_share_of_past_epochs_in_which_a_row_was_right():
+    class Spy(CorrectnessRankingLoss):
+        def forward(self, logits, target, *, history=None, **given):
+            if self.training:
+                rows = net._rows_.batch_rows
+                right = np.asarray(correct)[:, rows] if correct else np.zeros((1, len(rows)))
+                np.testing.assert_allclose(history, right.mean(axis=0), rtol=1e-6)
+                epoch[rows] = (logits.argmax(1) == target).float()
+                seen.append(len(rows))
+                if sum(seen) % 90 == 0:
+                    correct.append(epoch.clone().numpy())
+            return super().forward(logits, target, history=history, **given)
+
+    correct, seen, epoch = [], [], torch.zeros(90)
+    net = make_net(Spy, train_split=None, max_epochs=4)
+    net.fit(X, Y)
+    assert len(correct) == 4
+    assert 0 < np.mean(correct) < 1
+
+
+def test_history_starts_anew_with_partial_fit():
+    net = make_net(CorrectnessRankingLoss).fit(X, Y).partial_fit(X[:60], Y[:60])
+    assert len(net.history) == 4
+
+
+def test_weights_need_batches_that_know_their_rows():
+    def lists(data, y):
+        return [data[i] for i in range(len(data))], None
+
+    with pytest.raises(ValueError, match="batches that know their rows"):
+        make_net(nn.CrossEntropyLoss, train_split=lists).fit(X, Y, sample_weight=WEIGHT)
+    assert make_net(nn.CrossEntropyLoss, train_split=lists).fit(X, Y).score(X, Y) > 0.2
+
+
+def test_sum_reduction_with_weights():
+    net = make_net(nn.CrossEntropyLoss, criterion__reduction="sum", lr=0, batch_size=-1)
+    net.set_params(train_split=None, max_epochs=1).fit(X, Y, sample_weight=WEIGHT)
+    expected = -(WEIGHT * np.log(net.predict_proba(X)[np.arange(90), Y])).sum()
+    np.testing.assert_allclose(net.history[-1, "train_loss"], expected, rtol=1e-5)
+
+
+def test_loss_that_gives_no_value_a_row_refuses_weights():
+    class Batch(nn.Module):
+        reduction = "mean"
+
+        def forward(self, logits, target):
+            return nn.functional.cross_entropy(logits, target)
+
+    with pytest.raises(ValueError, match="gives no loss for every row"):
+        make_net(Batch).fit(X, Y, sample_weight=WEIGHT)
+
+
+def test_instance_of_a_loss():
+    loss = skcalib.losses.FocalLoss(gamma=1.5)
+    net = make_net(loss).fit(X, Y)
+    assert net.criterion is loss
+    assert net.criterion_.gamma == 1.5
