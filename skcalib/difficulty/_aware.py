@@ -153,7 +153,8 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         X, labels = indexable(X, y)
         weight = check_weights(sample_weight, len(labels))
         scorer, estimator = self._clones()
-        _check_takes(estimator, self.fit_param)
+        hint = "; fit_param names the one for the weights, for instance fit_param='sample_weight'"
+        _check_takes(estimator, self.fit_param, hint)
         if self.fit_param in fit_params:
             raise ValueError(
                 f"{self.fit_param} must not be passed to fit: it is computed from the difficulty."
@@ -310,13 +311,11 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         return tags
 
 
-def _check_takes(estimator: Any, parameter: str) -> None:
+def _check_takes(estimator: Any, parameter: str, hint: str = "") -> None:
     """Raise unless ``estimator.fit`` accepts `parameter`."""
     parameters = signature(estimator.fit).parameters.values()
     if any(p.kind is Parameter.VAR_KEYWORD or p.name == parameter for p in parameters):
         return
     raise ValueError(
-        f"The fit of {type(estimator).__name__} has no parameter {parameter!r}; "
-        "fit_param names the one that takes the weights, for instance "
-        "fit_param='sample_weight'."
+        f"The fit of {type(estimator).__name__} has no parameter {parameter!r}{hint}."
     )

@@ -33,7 +33,7 @@ class ClassDistances:
     ) -> None:
         self.form = form
         self.mean = mean
-        self.absent = np.isnan(means).any(axis=1)
+        self.absent = np.asarray(np.isnan(means).any(axis=1))
         # A stand-in for means that do not exist: their distances are overwritten by infinity.
         self.means = np.where(self.absent[:, None], mean, means)
 

@@ -75,7 +75,9 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
 
     # The parameters of the estimator are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LossScorer:
+    def fit(
+        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> LossScorer:
         """Fit the classifier on all rows.
 
         Parameters
@@ -101,7 +103,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def fit_difficulty(
-        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: Any, y: ArrayLike | None = None, **fit_params: Any
     ) -> NDArray[np.floating]:
         """Fit, and score the rows: each by a classifier that has not seen it, given `cv`.
 
@@ -111,15 +113,15 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             What the classifier takes.
         y : array-like of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Passed to the `fit` of the classifier.
+        **fit_params : dict
+            As in `fit`.
 
         Returns
         -------
         difficulty : ndarray of shape (n_samples,)
             Out-of-fold log-loss, or in-sample with ``cv=None``; larger means harder.
         """
-        self.fit(X, y, sample_weight)  # type: ignore[arg-type]
+        self.fit(X, y, **fit_params)
         if self.cv is None:
             return self.difficulty(X, y)
         labels = np.asarray(y)
@@ -129,7 +131,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             labels,
             cv=check_cv(self.cv, labels, classifier=True),
             method="predict_proba",
-            params=self._params(sample_weight),
+            params=self._params(**fit_params),
         )
         return _log_loss(proba, label_codes(labels, self.classes_))
 
@@ -174,7 +176,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             )
         )
 
-    def _params(self, sample_weight: ArrayLike | None) -> dict[str, Any]:
+    def _params(self, sample_weight: ArrayLike | None = None) -> dict[str, Any]:
         if _routing_enabled():
             return process_routing(self, "fit", sample_weight=sample_weight)["estimator"]["fit"]
         return {} if sample_weight is None else {"sample_weight": sample_weight}

@@ -1,5 +1,6 @@
 """Displays of calibration, risk and difficulty."""
 
+from ._difficulty import DifficultyDisplay
 from ._difficulty_plane import DifficultyPlaneDisplay
 from ._hardest_samples import HardestSamplesDisplay
 from ._probe_accuracy import ProbeAccuracyDisplay
@@ -7,6 +8,7 @@ from ._reliability import ReliabilityDisplay
 from ._risk_coverage import RiskCoverageDisplay
 
 __all__ = [
+    "DifficultyDisplay",
     "DifficultyPlaneDisplay",
     "HardestSamplesDisplay",
     "ProbeAccuracyDisplay",

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -11,6 +14,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skcalib.difficulty import (
     DifficultyAwareClassifier,
+    DifficultyMixin,
+    LossScorer,
     RelativeMahalanobisScorer,
     difficulty_weights,
 )
@@ -27,10 +32,12 @@ class RecordingScorer(RelativeMahalanobisScorer):
 class RecordingClassifier(ClassifierMixin, BaseEstimator):
     """Remembers what its fit was given."""
 
-    def fit(self, X, y, difficulty=None, sample_weight=None):
+    def fit(self, X, y, difficulty=None, sample_weight=None, note=None):
         self.classes_ = np.unique(y)
         self.n_features_in_ = X.shape[1]
-        self.seen_ = {"X": X, "difficulty": difficulty, "sample_weight": sample_weight}
+        self.seen_ = {
+            "X": X, "difficulty": difficulty, "sample_weight": sample_weight, "note": note
+        }  # fmt: skip
         return self
 
     def predict(self, X):
@@ -153,6 +160,91 @@ def test_sample_weight_reaches_both(data):
     assert clf.estimator_.seen_["difficulty"] is None
 
 
+def test_weights_are_repetition_for_the_whole_chain(data):
+    X, y = data
+    count = np.random.default_rng(0).integers(0, 3, len(X))
+    for scale in ["minmax", "std"]:
+        clf = DifficultyAwareClassifier(
+            LogisticRegression(), scale=scale, fit_param="sample_weight"
+        )
+        weighted = clone(clf).fit(X, y, sample_weight=count)
+        repeated = clone(clf).fit(np.repeat(X, count, axis=0), np.repeat(y, count))
+        np.testing.assert_allclose(np.repeat(weighted.weights_, count), repeated.weights_)
+        np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
+
+
+def test_pipeline_as_estimator(data):
+    X, y = data
+    weight = np.arange(len(X)) % 3
+    pipeline = make_pipeline(StandardScaler(), RecordingClassifier())
+    clf = DifficultyAwareClassifier(pipeline, fit_param="recordingclassifier__difficulty")
+    seen = clf.fit(X, y, sample_weight=weight).estimator_[-1].seen_
+    np.testing.assert_array_equal(seen["difficulty"], clf.weights_)
+    np.testing.assert_array_equal(seen["sample_weight"], weight)
+    clf.set_params(fit_param="recordingclassifier__sample_weight").fit(X, y, sample_weight=weight)
+    seen = clf.estimator_[-1].seen_
+    np.testing.assert_array_equal(seen["sample_weight"], clf.weights_ * weight)
+
+
+def test_further_fit_parameters_reach_the_estimator(data):
+    X, y = data
+    note = np.arange(len(X))
+    clf = DifficultyAwareClassifier(RecordingClassifier()).fit(X, y, note=note)
+    np.testing.assert_array_equal(clf.estimator_.seen_["note"], note)
+
+
+def test_metadata_routing(data):
+    X, y = data
+    weight = np.arange(len(X)) % 3
+    expected = DifficultyAwareClassifier(LogisticRegression(), fit_param="sample_weight").fit(
+        X, y, sample_weight=weight
+    )
+    with config_context(enable_metadata_routing=True):
+        inner = LogisticRegression().set_fit_request(sample_weight=True)
+        clf = DifficultyAwareClassifier(inner, fit_param="sample_weight")
+        routed = clone(clf).fit(X, y, sample_weight=weight)
+        np.testing.assert_array_equal(routed.predict_proba(X), expected.predict_proba(X))
+        clf.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        grid = GridSearchCV(clf, {"temperature": [0.7]}, cv=3, error_score="raise")
+        grid.fit(X, y, sample_weight=weight)
+        np.testing.assert_array_equal(
+            grid.best_estimator_.predict_proba(X), expected.predict_proba(X)
+        )
+        # What the estimator does not request does not reach it; the scorer still has it.
+        inner = RecordingClassifier().set_fit_request(sample_weight=False, note=True)
+        routed = DifficultyAwareClassifier(inner).fit(X, y, sample_weight=weight, note=weight)
+        assert routed.estimator_.seen_["sample_weight"] is None
+        np.testing.assert_array_equal(routed.estimator_.seen_["note"], weight)
+        np.testing.assert_allclose(routed.scorer_.class_count_.sum(), weight.sum())
+        with pytest.raises(UnsetMetadataPassedError):
+            DifficultyAwareClassifier(RecordingClassifier()).fit(X, y, sample_weight=weight)
+
+
+def test_out_of_fold_scores_are_used(data):
+    X, y = data
+    scorer = LossScorer(LogisticRegression(), cv=4)
+    expected = clone(scorer).fit_difficulty(X, y)
+    for candidate in [scorer, make_pipeline("passthrough", scorer)]:
+        clf = DifficultyAwareClassifier(RecordingClassifier(), candidate).fit(X, y)
+        np.testing.assert_allclose(clf.difficulty_, expected)
+
+
+def test_objects_as_rows(data):
+    texts = ["a cat", "a dog", "the cat", "the dog", "cat dog", "a a", "dog", "cat"] * 3
+    y = [0, 1] * 12
+    scorer = make_pipeline(
+        CountVectorizer(), FunctionTransformer(lambda X: X.toarray()),
+        RelativeMahalanobisScorer(shrinkage=0.5),
+    )  # fmt: skip
+    classifier = make_pipeline(CountVectorizer(), LogisticRegression())
+    clf = DifficultyAwareClassifier(
+        classifier, scorer, fit_param="logisticregression__sample_weight"
+    )
+    weight = [0, 0] + [1] * 22
+    assert clf.fit(texts, y, sample_weight=weight).predict(texts).shape == (24,)
+    assert np.isnan(clf.difficulty_[:2]).all()
+
+
 def test_methods_follow_the_estimator(data):
     clf = DifficultyAwareClassifier(RecordingClassifier())
     assert not hasattr(clf, "predict_proba")
@@ -160,8 +252,25 @@ def test_methods_follow_the_estimator(data):
     assert hasattr(DifficultyAwareClassifier(LogisticRegression()), "predict_proba")
 
 
+class PlainScorer(DifficultyMixin, BaseEstimator):
+    """Knows no sample weights."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def difficulty(self, X, y=None):
+        return np.where(X[:, 0] > 5, np.nan, X[:, 0])
+
+
 def test_bad_input(data):
     X, y = data
+    clf = DifficultyAwareClassifier(RecordingClassifier(), PlainScorer()).fit(X, y)
+    with pytest.raises(ValueError, match="PlainScorer has no parameter 'sample_weight'"):
+        clf.fit(X, y, sample_weight=np.ones(len(X)))
+    with pytest.raises(ValueError, match="difficulty must be finite"):
+        clf.fit(X + 10, y)
+    with pytest.raises(ValueError, match="sample_weight must be finite and not negative"):
+        clf.fit(X, y, sample_weight=-np.ones(len(X)))
     with pytest.raises(
         ValueError, match=r"LogisticRegression has no parameter 'difficulty'.*fit_"
     ):
