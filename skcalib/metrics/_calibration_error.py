@@ -6,7 +6,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..utils._sklearn_private import Interval, StrOptions, validate_params
-from ..utils._validation import check_predictions
+from ..utils._validation import Predictions, check_predictions
 from ._accumulator import CalibrationAccumulator, ReliabilityCurve
 from ._binning import quantile_edges
 from ._outcomes import outcomes
@@ -18,25 +18,9 @@ BINNING_CONSTRAINTS: dict[str, list[Any]] = {
 
 
 def accumulate(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    n_bins: int,
-    strategy: str,
-    norm: str = "l1",
-    sample_weight: ArrayLike | None,
-    labels: ArrayLike | None,
-    pos_label: Any,
+    predictions: Predictions, *, n_bins: int, strategy: str, norm: str = "l1"
 ) -> CalibrationAccumulator:
-    """Return the filled accumulator of one call."""
-    predictions = check_predictions(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        defer_values=True,
-    )
+    """Return the filled accumulator of predictions whose values are not checked yet."""
     if strategy == "uniform":
         return CalibrationAccumulator(n_bins, norm=norm)._add(predictions)
     confidence, hit = outcomes(predictions)
@@ -124,16 +108,15 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 0], y_proba), 3)
     0.1
     """
-    return accumulate(
+    predictions = check_predictions(
         y_true,
         y_proba,
-        n_bins=n_bins,
-        strategy=strategy,
-        norm=norm,
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
-    ).result()
+        defer_values=True,
+    )
+    return accumulate(predictions, n_bins=n_bins, strategy=strategy, norm=norm).result()
 
 
 @validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
@@ -191,16 +174,15 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 0, 1, 0], y_proba), 3)
     0.3
     """
-    return accumulate(
+    predictions = check_predictions(
         y_true,
         y_proba,
-        n_bins=n_bins,
-        strategy=strategy,
-        norm="max",
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
-    ).result()
+        defer_values=True,
+    )
+    return accumulate(predictions, n_bins=n_bins, strategy=strategy, norm="max").result()
 
 
 @validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
@@ -258,12 +240,12 @@ def reliability_curve(
     >>> curve.prob_true, curve.bin_weight
     (array([0., 1.]), array([1., 3.]))
     """
-    return accumulate(
+    predictions = check_predictions(
         y_true,
         y_proba,
-        n_bins=n_bins,
-        strategy=strategy,
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
-    ).curve()
+        defer_values=True,
+    )
+    return accumulate(predictions, n_bins=n_bins, strategy=strategy).curve()

@@ -90,15 +90,17 @@ def classwise_calibration_error(
     >>> classwise_calibration_error([0, 0, 1, 2], y_proba, average=None).round(3)
     array([0.1 , 0.45, 0.25])
     """
-    options: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels}
     predictions = check_predictions(
-        y_true, y_proba, pos_label=pos_label, defer_values=True, **options
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+        defer_values=True,
     )
     sums: Iterable[NDArray[np.float64]]
     if predictions.proba.ndim == 1:
-        sums = accumulate(
-            y_true, y_proba, n_bins=n_bins, strategy=strategy, pos_label=pos_label, **options
-        ).sums_[np.newaxis]
+        sums = [accumulate(predictions, n_bins=n_bins, strategy=strategy).sums_]
     elif strategy == "uniform":
         sums = _uniform_sums(predictions, n_bins)
     else:

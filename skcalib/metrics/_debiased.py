@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..utils._sklearn_private import validate_params
+from ..utils._validation import check_predictions
 from ._calibration_error import BINNING_CONSTRAINTS, accumulate
 
 
@@ -86,15 +87,15 @@ def debiased_calibration_error(
     ... )
     -0.015
     """
-    sums = accumulate(
+    predictions = check_predictions(
         y_true,
         y_proba,
-        n_bins=n_bins,
-        strategy=strategy,
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
-    ).sums_
+        defer_values=True,
+    )
+    sums = accumulate(predictions, n_bins=n_bins, strategy=strategy).sums_
     count, value, hit = sums[:, sums[0] > 1]
     accuracy = hit / count
     unbiased = (value / count - accuracy) ** 2 - accuracy * (1 - accuracy) / (count - 1)
