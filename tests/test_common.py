@@ -135,11 +135,6 @@ EXPECTED_FAILURES = {
         "classes: the slopes of the others have no finite best value, and the solver stops on "
         "the way",
     },
-    "PostHocCalibratedClassifier": {
-        f"check_sample_weight_equivalence_on_{kind}_data": "a row repeated falls into several "
-        "folds, a row of weight two into one"
-        for kind in ("dense", "sparse")
-    },
 }
 
 

@@ -1,5 +1,23 @@
 """Repair the probabilities of a trained model."""
 
+from ._beta import BetaCalibration
+from ._calibrated_classifier import PostHocCalibratedClassifier
+from ._dirichlet import DirichletCalibration
+from ._ensemble_temperature import EnsembleTemperatureScaling
+from ._histogram import HistogramBinning
+from ._isotonic import IsotonicCalibration
+from ._matrix import MatrixScaling
 from ._temperature import TemperatureScaling
+from ._vector import VectorScaling
 
-__all__ = ["TemperatureScaling"]
+__all__ = [
+    "BetaCalibration",
+    "DirichletCalibration",
+    "EnsembleTemperatureScaling",
+    "HistogramBinning",
+    "IsotonicCalibration",
+    "MatrixScaling",
+    "PostHocCalibratedClassifier",
+    "TemperatureScaling",
+    "VectorScaling",
+]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import Tags, check_consistent_length, column_or_1d
+from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,7 +16,7 @@ from ..utils._validation import check_weights
 
 # Where a probability is 0 its logit is unknown, not infinite: a model that counts votes or
 # rounds would otherwise let a single such row decide the whole fit.
-_SMALLEST_PROBABILITY = 1e-12
+SMALLEST_PROBABILITY = 1e-12
 
 
 class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -151,6 +151,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _read_labels(self, y: ArrayLike, n_classes: int) -> tuple[NDArray, NDArray]:
         """Return the label of every column and the column of every row's label."""
         y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         labels, codes = np.unique(y, return_inverse=True)
         if self.classes is not None:
@@ -183,7 +184,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return one logit a class, up to a constant of the row."""
         if self.input == "logits":
             return _with_zero_column(scores) if scores.shape[1] == 1 else scores
-        floor = scores.dtype.type(_SMALLEST_PROBABILITY)
+        floor = scores.dtype.type(SMALLEST_PROBABILITY)
         if scores.shape[1] == 1:
             scores = np.hstack([1 - scores, scores])
         return np.log(np.maximum(scores, floor))

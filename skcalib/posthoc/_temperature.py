@@ -15,6 +15,7 @@ from ._temperature_search import minimize_log_loss
 
 # The grid of Mukhoti et al. (2020).
 _GRID = np.arange(1, 101) / 10
+DEFAULT_BOUNDS = (1e-3, 1e3)
 
 
 class TemperatureScaling(PostHocCalibrator):
@@ -53,7 +54,7 @@ class TemperatureScaling(PostHocCalibrator):
         Labels of the columns.
     n_features_in_ : int
         Number of columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of X, where they are all strings.
 
     See Also
@@ -100,7 +101,7 @@ class TemperatureScaling(PostHocCalibrator):
         *,
         criterion: str = "nll",
         input: str = "logits",
-        bounds: tuple[float, float] = (1e-3, 1e3),
+        bounds: tuple[float, float] = DEFAULT_BOUNDS,
         grid: ArrayLike | None = None,
         n_bins: int = 15,
         classes: ArrayLike | None = None,

@@ -1,0 +1,143 @@
+"""Post-hoc calibrators: speed of temperature scaling in softmax passes, and quality on real logits.
+
+    python -m benchmarks.posthoc [--data DIR]
+
+The bound is a softmax in cached blocks of rows; scipy's, which makes several passes through the
+memory, is shown beside it. Peers are timed where they are installed.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.metrics import log_loss
+
+from benchmarks._timing import least_seconds, print_ratios
+from skcalib.metrics import classwise_calibration_error, expected_calibration_error
+from skcalib.metrics._rows import row_max, row_sum
+from skcalib.posthoc import (
+    BetaCalibration,
+    DirichletCalibration,
+    EnsembleTemperatureScaling,
+    HistogramBinning,
+    IsotonicCalibration,
+    MatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from skcalib.posthoc._temperature_search import minimize_log_loss
+from skcalib.utils._proba import iter_blocks
+
+try:
+    import torch
+    from netcal.scaling import TemperatureScaling as NetcalTemperature
+except ImportError:
+    NetcalTemperature = None
+try:
+    from probmetrics.calibrators import get_calibrator
+except ImportError:
+    get_calibrator = None
+try:
+    from sklearn.calibration import _TemperatureScaling as ScikitTemperature
+except ImportError:
+    ScikitTemperature = None
+
+
+def blocked_softmax(logits):
+    out = np.empty_like(logits)
+    for rows, block in iter_blocks(logits):
+        terms = np.exp(block - row_max(block)[:, None])
+        np.divide(terms, row_sum(terms)[:, None], out=out[rows])
+    return out
+
+
+def sample(n, k, temperature=2.5):
+    rng = np.random.default_rng(0)
+    logits = 3 * rng.normal(size=(n, k)).astype(np.float32)
+    proba = softmax(logits / temperature, axis=1)
+    y = (proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    return logits, np.minimum(y, k - 1)
+
+
+def speed(n, k):
+    logits, y = sample(n, k)
+    functions = {
+        "softmax in blocks": lambda: blocked_softmax(logits),
+        "scipy.special.softmax": lambda: softmax(logits, axis=1),
+        "search of the temperature alone": lambda: minimize_log_loss(logits, y, None, (1e-3, 1e3)),
+        "TemperatureScaling.fit, nll": lambda: TemperatureScaling().fit(logits, y),
+    }
+    if n * k <= 10**7:
+        functions["TemperatureScaling.fit, ece (100 temperatures)"] = lambda: TemperatureScaling(
+            criterion="ece"
+        ).fit(logits, y)
+    if ScikitTemperature is not None:
+        functions["scikit-learn's temperature scaling"] = lambda: ScikitTemperature().fit(
+            logits, y
+        )
+    if NetcalTemperature is not None and n * k <= 10**7:
+        proba = softmax(logits, axis=1)
+        functions["netcal"] = lambda: NetcalTemperature().fit(proba, y)
+    seconds = least_seconds(functions, repeats=3)
+    print_ratios(f"temperature scaling, ({n}, {k}) float32", "softmax in blocks", seconds)
+    print(f"  temperature {TemperatureScaling().fit(logits, y).temperature_:.6f}", end="")
+    if ScikitTemperature is not None:
+        for dtype in (np.float32, np.float64):
+            beta = ScikitTemperature().fit(logits.astype(dtype), y).beta_
+            print(f", scikit-learn on {np.dtype(dtype)} {1 / beta:.6f}", end="")
+    print()
+
+
+def quality(folder):
+    with np.load(folder / "cifar10_resnet20_logits.npz") as data:
+        logits, y = data["logits"].astype(np.float64), data["y"].astype(np.int64)
+    order = np.random.default_rng(0).permutation(len(y))
+    test = order[5000:]
+    for n in (500, 5000):
+        print(f"\nResNet-20 on shifted CIFAR-10, fitted on {n} rows, judged on 5000 others")
+        print(f"  {'':<44}{'log-loss':>9}{'ECE':>9}{'classwise':>11}{'accuracy':>10}{'s':>7}")
+        report("none", softmax(logits[test], axis=1), y[test], 0.0)
+        for calibrator in (
+            TemperatureScaling(),
+            TemperatureScaling(criterion="ece"),
+            EnsembleTemperatureScaling(),
+            VectorScaling(),
+            MatrixScaling(),
+            MatrixScaling(off_diagonal_penalty=0, intercept_penalty=0),
+            DirichletCalibration(),
+            BetaCalibration(),
+            IsotonicCalibration(),
+            HistogramBinning(),
+        ):
+            start = time.perf_counter()
+            calibrator.fit(logits[order[:n]], y[order[:n]])
+            seconds = time.perf_counter() - start
+            report(str(calibrator), calibrator.predict_proba(logits[test]), y[test], seconds)
+
+
+def report(name, proba, y, seconds):
+    # A probability of 0 is infinitely wrong where it happens: it counts as 1e-12.
+    finite = np.maximum(proba, 1e-12)
+    finite /= finite.sum(axis=1, keepdims=True)
+    print(
+        f"  {' '.join(name.split())[:43]:<44}{log_loss(y, finite):9.4f}"
+        f"{expected_calibration_error(y, proba):9.4f}{classwise_calibration_error(y, proba):11.4f}"
+        f"{np.mean(proba.argmax(axis=1) == y):10.4f}{seconds:7.2f}"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    data = parser.parse_args().data
+    speed(1_000_000, 10)
+    speed(50_000, 1000)
+    speed(10_000, 10)
+    if data is not None:
+        quality(data)
+
+
+if __name__ == "__main__":
+    main()

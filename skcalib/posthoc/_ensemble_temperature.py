@@ -1,0 +1,107 @@
+"""Ensemble temperature scaling: a mixture of three calibration maps."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from ._base import PostHocCalibrator
+from ._temperature import DEFAULT_BOUNDS
+from ._temperature_search import minimize_log_loss
+
+
+class EnsembleTemperatureScaling(PostHocCalibrator):
+    """Mix the probabilities at a fitted temperature, the raw ones and the uniform ones.
+
+    The probabilities are ``w1 softmax(z / T) + w2 softmax(z) + w3 / n_classes``. T is that of
+    :class:`TemperatureScaling`; the weights, which are >= 0 and sum to 1, minimise the log-loss.
+    More expressive than one temperature, it still never changes the predicted class.
+
+    Parameters
+    ----------
+    input : {"logits", "proba"}, default="logits"
+        What X holds. Probabilities turn into logits by their logarithm; those below 1e-12 count
+        as 1e-12.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no row in `y`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature T.
+    weights_ : ndarray of shape (3,)
+        The weights w1, w2, w3.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    See Also
+    --------
+    TemperatureScaling : The first component alone.
+
+    References
+    ----------
+    .. [1] Zhang, Kailkhura and Han, Mix-n-Match: Ensemble and Compositional Methods for
+       Uncertainty Calibration in Deep Learning, ICML 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import EnsembleTemperatureScaling
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 4 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> noisy = np.where(rng.random(2000) < 0.3, rng.integers(0, 3, 2000), y)
+    >>> scaling = EnsembleTemperatureScaling().fit(logits, noisy)
+    >>> bool(scaling.weights_[2] > 0.2)
+    True
+    """
+
+    def __init__(self, *, input: str = "logits", classes: ArrayLike | None = None) -> None:
+        self.input = input
+        self.classes = classes
+
+    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        logits = self._logits(scores).astype(np.float64)
+        self.temperature_ = minimize_log_loss(logits, y, sample_weight, DEFAULT_BOUNDS)
+        label = np.arange(len(y)), y
+        of_label = np.column_stack([part[label] for part in self._components(logits)])
+        self.weights_ = _mixture_weights(of_label, sample_weight)
+
+    def _predict_proba(self, scores: NDArray) -> NDArray:
+        parts = self._components(self._logits(scores))
+        return sum(weight * part for weight, part in zip(self.weights_, parts))
+
+    def _components(self, logits: NDArray) -> list[NDArray]:
+        return [
+            softmax(logits / self.temperature_, axis=1),
+            softmax(logits, axis=1),
+            np.full_like(logits, 1 / logits.shape[1]),
+        ]
+
+
+def _mixture_weights(of_label: NDArray, sample_weight: NDArray | None) -> NDArray:
+    """Return the weights on the simplex that maximise the mean log of ``of_label @ weights``."""
+    share = np.ones(len(of_label)) if sample_weight is None else sample_weight
+    share = share / share.sum()
+
+    def loss_and_gradient(weights: NDArray) -> tuple[float, NDArray]:
+        mixed = of_label @ weights
+        return -float(share @ np.log(mixed)), -(share / mixed) @ of_label
+
+    solution = minimize(
+        loss_and_gradient,
+        np.array([0.8, 0.1, 0.1]),
+        jac=True,
+        method="SLSQP",
+        # The uniform component keeps the logarithm finite.
+        bounds=[(0, 1), (0, 1), (1e-12, 1)],
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    weights = np.maximum(solution.x, 0)
+    return weights / weights.sum()

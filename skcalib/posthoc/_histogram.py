@@ -1,0 +1,105 @@
+"""Histogram binning: a constant probability in every bin."""
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..metrics._binning import bin_index, bin_sums, quantile_edges, uniform_edges
+from ..utils._sklearn_private import Interval, StrOptions
+from ._one_vs_rest import OneVsRestCalibrator
+
+
+class BinMap(NamedTuple):
+    """What is learned of one class: edges (n_bins + 1,) and a value for every bin (n_bins,)."""
+
+    edges: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+class HistogramBinning(OneVsRestCalibrator):
+    """Replace every probability by the share of positives among its like.
+
+    The probabilities of the rows given to `fit` are put into bins; a new probability becomes the
+    share of the rows of its bin that belong to the class.
+
+    With more than two classes each is calibrated against the rest, and the probabilities of a row
+    are divided by their sum, which may spoil what was fitted. With two classes there is one map.
+
+    Parameters
+    ----------
+    n_bins : int, default=15
+        Number of bins; with equal masses, at most that many.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins of equal mass or of equal width. Equal probabilities always share a bin. A bin of
+        equal width without rows keeps its middle.
+    input : {"logits", "proba"}, default="logits"
+        What X holds. Logits turn into probabilities by their softmax.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no row in `y`.
+
+    Attributes
+    ----------
+    calibrators_ : list of BinMap
+        For every calibrated class the ``edges`` of the bins and their ``values``.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    See Also
+    --------
+    IsotonicCalibration : Bins that follow the data.
+
+    References
+    ----------
+    .. [1] Zadrozny and Elkan, Obtaining Calibrated Probability Estimates from Decision Trees and
+       Naive Bayesian Classifiers, ICML 2001.
+
+    Examples
+    --------
+    >>> from skcalib.posthoc import HistogramBinning
+    >>> proba, y = [0.1, 0.2, 0.7, 0.8, 0.9, 0.9], [0, 0, 1, 0, 1, 0]
+    >>> binning = HistogramBinning(n_bins=2, input="proba").fit(proba, y)
+    >>> binning.predict_proba([0.3, 0.95]).round(2)
+    array([[0.67, 0.33],
+           [0.67, 0.33]])
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **OneVsRestCalibrator._parameter_constraints,
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions({"quantile", "uniform"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_bins: int = 15,
+        strategy: str = "quantile",
+        input: str = "logits",
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.n_bins = n_bins
+        self.strategy = strategy
+        self.input = input
+        self.classes = classes
+
+    def _fit_class(
+        self, p: NDArray, hit: NDArray[np.bool_], sample_weight: NDArray | None
+    ) -> BinMap:
+        edges = (
+            uniform_edges(self.n_bins)
+            if self.strategy == "uniform"
+            else quantile_edges(p, self.n_bins, sample_weight)
+        )
+        weight, _, hits = bin_sums(p, hit, sample_weight, edges)
+        middle = (edges[1:] + edges[:-1]) / 2
+        return BinMap(edges, np.divide(hits, weight, out=middle, where=weight > 0))
+
+    def _map_class(self, learned: BinMap, p: NDArray) -> NDArray:
+        return learned.values[bin_index(p, learned.edges)]

@@ -1,0 +1,71 @@
+"""Isotonic calibration: the best increasing map of a probability."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.isotonic import IsotonicRegression
+
+from ._one_vs_rest import OneVsRestCalibrator
+
+
+class IsotonicCalibration(OneVsRestCalibrator):
+    """Map every probability by isotonic regression on the labels.
+
+    The map is the increasing function of least squared error, and at the same time of least
+    log-loss, on the rows given to `fit`, with straight lines between them. It needs many rows: it
+    gives probabilities of exactly 0 and 1, of which one wrong makes the log-loss infinite.
+
+    With more than two classes each is calibrated against the rest, and the probabilities of a row
+    are divided by their sum, which may spoil what was fitted. With two classes there is one map.
+
+    Parameters
+    ----------
+    input : {"logits", "proba"}, default="logits"
+        What X holds. Logits turn into probabilities by their softmax.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no row in `y`.
+
+    Attributes
+    ----------
+    calibrators_ : list of sklearn.isotonic.IsotonicRegression
+        The map of every calibrated class.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    See Also
+    --------
+    BetaCalibration : A smooth increasing map of three parameters.
+    skcalib.metrics.score_decomposition : What isotonic calibration would save on given rows.
+
+    References
+    ----------
+    .. [1] Zadrozny and Elkan, Transforming Classifier Scores into Accurate Multiclass Probability
+       Estimates, KDD 2002.
+
+    Examples
+    --------
+    >>> from skcalib.posthoc import IsotonicCalibration
+    >>> proba, y = [0.1, 0.2, 0.7, 0.8, 0.9, 0.95], [0, 0, 1, 0, 1, 1]
+    >>> isotonic = IsotonicCalibration(input="proba").fit(proba, y)
+    >>> isotonic.predict_proba([0.15, 0.75, 0.99])
+    array([[1. , 0. ],
+           [0.5, 0.5],
+           [0. , 1. ]])
+    """
+
+    def __init__(self, *, input: str = "logits", classes: ArrayLike | None = None) -> None:
+        self.input = input
+        self.classes = classes
+
+    def _fit_class(
+        self, p: NDArray, hit: NDArray[np.bool_], sample_weight: NDArray | None
+    ) -> IsotonicRegression:
+        regression = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
+        return regression.fit(p, hit.astype(np.float64), sample_weight=sample_weight)
+
+    def _map_class(self, learned: IsotonicRegression, p: NDArray) -> NDArray:
+        return learned.predict(p)

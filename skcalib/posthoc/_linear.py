@@ -1,0 +1,116 @@
+"""Multinomial regression on the scores of a model: the fit behind the linear calibrators."""
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+from sklearn.exceptions import ConvergenceWarning
+
+_GRADIENT_TOLERANCE = 1e-9
+
+
+class LinearFit(NamedTuple):
+    """Slopes, (K,) or (K, K), intercepts (K,) and the number of iterations."""
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    n_iter: int
+
+
+def fit_diagonal(
+    scores: NDArray, y: NDArray, sample_weight: NDArray | None, max_iter: int
+) -> LinearFit:
+    """Return v, b of least mean log-loss of softmax(v * scores + b)."""
+    k = scores.shape[1]
+    theta, n_iter = _minimize_log_loss(
+        lambda theta: scores * theta[:k] + theta[k:],
+        lambda logits: np.concatenate([np.sum(logits * scores, axis=0), logits.sum(axis=0)]),
+        start=np.concatenate([np.ones(k), np.zeros(k)]),
+        penalty=np.zeros(2 * k),
+        y=y,
+        sample_weight=sample_weight,
+        max_iter=max_iter,
+    )
+    return LinearFit(theta[:k], theta[k:], n_iter)
+
+
+def fit_matrix(
+    scores: NDArray,
+    y: NDArray,
+    sample_weight: NDArray | None,
+    max_iter: int,
+    penalties: tuple[float, float],
+) -> LinearFit:
+    """Return W, b of least penalised mean log-loss of softmax(scores @ W.T + b).
+
+    The penalties are those of the mean squared off-diagonal entry of W and of the mean squared
+    entry of b.
+    """
+    k = scores.shape[1]
+    off_diagonal = (1 - np.eye(k)) * penalties[0] / (k * (k - 1))
+    theta, n_iter = _minimize_log_loss(
+        lambda theta: scores @ theta[:-k].reshape(k, k).T + theta[-k:],
+        lambda logits: np.concatenate([(logits.T @ scores).ravel(), logits.sum(axis=0)]),
+        start=np.concatenate([np.eye(k).ravel(), np.zeros(k)]),
+        penalty=np.concatenate([off_diagonal.ravel(), np.full(k, penalties[1] / k)]),
+        y=y,
+        sample_weight=sample_weight,
+        max_iter=max_iter,
+    )
+    return LinearFit(theta[:-k].reshape(k, k), theta[-k:], n_iter)
+
+
+def _minimize_log_loss(
+    forward: Callable[[NDArray], NDArray],
+    adjoint: Callable[[NDArray], NDArray],
+    *,
+    start: NDArray,
+    penalty: NDArray,
+    y: NDArray,
+    sample_weight: NDArray | None,
+    max_iter: int,
+) -> tuple[NDArray, int]:
+    """Minimise the mean log-loss of softmax(forward(theta)) plus ``penalty @ theta**2``.
+
+    `forward` is linear and `adjoint` its transpose, so that the Hessian is applied in one pass of
+    each. The problem is convex; shifts that softmax does not see stay as at the start.
+    """
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    share = (weight / weight.sum())[:, None]
+    label = np.arange(len(y)), y
+
+    def loss(theta: NDArray) -> float:
+        log_proba = log_softmax(forward(theta), axis=1)
+        return -float(share[:, 0] @ log_proba[label]) + float(penalty @ theta**2)
+
+    def gradient(theta: NDArray) -> NDArray:
+        residual = np.exp(log_softmax(forward(theta), axis=1))
+        residual[label] -= 1
+        return adjoint(share * residual) + 2 * penalty * theta
+
+    def hessian_product(theta: NDArray, direction: NDArray) -> NDArray:
+        proba = np.exp(log_softmax(forward(theta), axis=1))
+        change = forward(direction)
+        change -= np.sum(proba * change, axis=1, keepdims=True)
+        return adjoint(share * proba * change) + 2 * penalty * direction
+
+    solution = minimize(
+        loss,
+        start,
+        jac=gradient,
+        hessp=hessian_product,
+        method="trust-ncg",
+        options={"maxiter": max_iter, "gtol": _GRADIENT_TOLERANCE},
+    )
+    if solution.nit >= max_iter:
+        warnings.warn(
+            f"The fit of the calibrator stopped after max_iter={max_iter} iterations at a "
+            f"gradient of {np.abs(solution.jac).max():.1g}; increase max_iter or the penalties.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return solution.x, max(1, solution.nit)

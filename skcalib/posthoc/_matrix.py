@@ -1,0 +1,115 @@
+"""Matrix scaling: the logit of every class from those of all."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+
+from ..utils._sklearn_private import Interval
+from ._base import PostHocCalibrator
+from ._linear import fit_matrix
+
+
+class MatrixScaling(PostHocCalibrator):
+    """Map the logits by a matrix and an intercept, by penalised least log-loss.
+
+    The probabilities are ``softmax(logits @ W.T + b)``. With K (K + 1) parameters it overfits on
+    few rows or many classes unless the off-diagonal entries are penalised (ODIR); with ever larger
+    penalties it becomes a scaling of every class without an intercept.
+
+    Parameters
+    ----------
+    off_diagonal_penalty : float, default=1.0
+        Penalty of the mean squared off-diagonal entry of the matrix, in units of the mean
+        log-loss (lambda of ODIR).
+    intercept_penalty : float, default=1.0
+        Penalty of the mean squared intercept (mu of ODIR).
+    input : {"logits", "proba"}, default="logits"
+        What X holds. Probabilities turn into logits by their logarithm; those below 1e-12 count
+        as 1e-12.
+    max_iter : int, default=200
+        Most iterations of the solver, a Newton method with conjugate gradients.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no row in `y`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_classes)
+        The matrix W; row k gives the logit of class k.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    n_iter_ : int
+        Number of iterations of the solver.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stops at `max_iter`.
+
+    See Also
+    --------
+    VectorScaling : The diagonal of the matrix alone.
+    DirichletCalibration : The same on the logarithms of the probabilities.
+
+    References
+    ----------
+    .. [1] Guo et al., On Calibration of Modern Neural Networks, ICML 2017.
+    .. [2] Kull et al., Beyond Temperature Scaling: Obtaining Well-calibrated Multiclass
+       Probabilities with Dirichlet Calibration, NeurIPS 2019 (ODIR, the penalty).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import MatrixScaling
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> scaling = MatrixScaling().fit(3 * logits, y)
+    >>> np.diag(scaling.coef_).round(1)
+    array([0.6, 0.6, 0.6])
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **PostHocCalibrator._parameter_constraints,
+        "off_diagonal_penalty": [Interval(Real, 0, None, closed="left")],
+        "intercept_penalty": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        off_diagonal_penalty: float = 1.0,
+        intercept_penalty: float = 1.0,
+        input: str = "logits",
+        max_iter: int = 200,
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.off_diagonal_penalty = off_diagonal_penalty
+        self.intercept_penalty = intercept_penalty
+        self.input = input
+        self.max_iter = max_iter
+        self.classes = classes
+
+    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        self.coef_, self.intercept_, self.n_iter_ = fit_matrix(
+            self._logits(scores).astype(np.float64),
+            y,
+            sample_weight,
+            self.max_iter,
+            (self.off_diagonal_penalty, self.intercept_penalty),
+        )
+
+    def _predict_proba(self, scores: NDArray) -> NDArray:
+        return softmax(
+            self._logits(scores).astype(np.float64) @ self.coef_.T + self.intercept_, axis=1
+        )

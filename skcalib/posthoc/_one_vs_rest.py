@@ -1,0 +1,51 @@
+"""Calibrators that map the probability of one class at a time."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._base import PostHocCalibrator
+
+
+class OneVsRestCalibrator(PostHocCalibrator):
+    """Base of the calibrators that calibrate every class against the rest.
+
+    With two classes only the probability of the second is mapped. With more, the mapped
+    probabilities of a row are divided by their sum; a row of zeros becomes uniform.
+
+    A subclass implements ``_fit_class(p, hit, sample_weight)``, which returns what is learned of
+    one class, and ``_map_class(learned, p)``.
+    """
+
+    calibrators_: list[Any]
+
+    def _fit_class(self, p: NDArray, hit: NDArray[np.bool_], sample_weight: NDArray | None) -> Any:
+        raise NotImplementedError
+
+    def _map_class(self, learned: Any, p: NDArray) -> NDArray:
+        raise NotImplementedError
+
+    def _columns(self) -> range:
+        return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
+
+    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        proba = self._proba(scores).astype(np.float64)
+        self.calibrators_ = [
+            self._fit_class(proba[:, k], y == k, sample_weight) for k in self._columns()
+        ]
+
+    def _predict_proba(self, scores: NDArray) -> NDArray:
+        proba = self._proba(scores).astype(np.float64)
+        mapped = np.stack(
+            [
+                self._map_class(learned, proba[:, k])
+                for learned, k in zip(self.calibrators_, self._columns())
+            ],
+            axis=1,
+        )
+        if len(self.classes_) == 2:
+            return np.hstack([1 - mapped, mapped])
+        total = mapped.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            return np.where(total > 0, mapped / total, 1 / mapped.shape[1])
