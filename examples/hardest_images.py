@@ -41,7 +41,8 @@ def find_images(folder):
 
 
 def thumbnail(path, size=96):
-    return ImageOps.fit(ImageOps.exif_transpose(Image.open(path)).convert("RGB"), (size, size))
+    with Image.open(path) as image:
+        return ImageOps.fit(ImageOps.exif_transpose(image).convert("RGB"), (size, size))
 
 
 def draw(files, y, difficulty, n_columns):

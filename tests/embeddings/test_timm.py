@@ -1,8 +1,13 @@
 """TimmEmbedder: the library's own forward pass, and what is said when there is no model."""
 
+import csv
 import json
+import runpy
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
+import matplotlib.pyplot as pyplot
 import pytest
 import timm
 import torch
@@ -166,3 +171,28 @@ def test_weights_that_do_not_fit(small_timm, images, tmp_path):
             TimmEmbedder(name, tmp_path / file).transform(images)
     with pytest.raises(ValueError, match="do not fit test_vit"):
         TimmEmbedder("test_vit", path).transform(images)
+
+
+def test_the_example_that_ranks_a_folder(small_timm, images, tmp_path, monkeypatch, capsys):
+    script = Path(__file__).parents[2] / "examples" / "hardest_images.py"
+    for i, image in enumerate(images):
+        folder = tmp_path / ("odd" if i % 2 else "even")
+        folder.mkdir(exist_ok=True)
+        Image.fromarray(image).save(folder / f"{i}.png")
+    name, weights, _, _ = small_timm
+    out = tmp_path / "picture.png"
+    arguments = [str(tmp_path), "--library", "timm", "--model", name, "--pretrained", str(weights)]
+    arguments += ["--image-size", "32", "--columns", "2", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", [str(script), *arguments])
+    runpy.run_path(str(script), run_name="__main__")
+    assert capsys.readouterr().out.startswith("7 images of 2 classes")
+    pyplot.close("all")
+    with Image.open(out) as picture:
+        assert picture.width > 200
+    with out.with_suffix(".csv").open() as table:
+        rows = list(csv.DictReader(table))
+    assert {row["class"] for row in rows} == {"even", "odd"}
+    assert all(Path(row["file"]).parent.name == row["class"] for row in rows)
+    difficulty = [float(row["difficulty"]) for row in rows]
+    assert difficulty == sorted(difficulty, reverse=True)
+    assert len(difficulty) == 7
