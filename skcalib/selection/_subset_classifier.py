@@ -104,12 +104,13 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             If a class has no chosen row; its probability will be 0.
         """
         check_classification_targets(y)
-        X, y = indexable(X, column_or_1d(y, warn=True))
-        self.classes_ = np.unique(y)
+        labels = column_or_1d(y, warn=True)
+        X, labels = indexable(X, labels)
+        self.classes_ = np.unique(labels)
         check_several_classes(self.classes_)
-        self.selector_ = clone(self.selector).fit(X, y)
+        self.selector_ = clone(self.selector).fit(X, labels)
         rows = self.selector_.get_support(indices=True)
-        lost = np.setdiff1d(self.classes_, y[rows])
+        lost = np.setdiff1d(self.classes_, labels[rows])
         if lost.size:
             warnings.warn(
                 f"No row of class {', '.join(map(repr, lost.tolist()))} was selected; "
@@ -119,7 +120,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         chosen_params = _check_method_params(X, fit_params, indices=rows)
         self.estimator_ = clone(self.estimator).fit(
-            _safe_indexing(X, rows), y[rows], **chosen_params
+            _safe_indexing(X, rows), labels[rows], **chosen_params
         )
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
