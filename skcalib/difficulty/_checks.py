@@ -21,7 +21,7 @@ def check_row_labels(values: ArrayLike, name: str, n_rows: int, like: NDArray) -
         raise ValueError(f"{name} must have one label a row, {n_rows} in all, got {len(array)}.")
     if (array.dtype.kind == "U") != (like.dtype.kind == "U"):
         raise ValueError(
-            f"{name} must hold labels of the type of the predictions, {like.dtype}, "
+            f"{name} must hold labels of the type of the predicted ones, {like.dtype}, "
             f"got {array.dtype}."
         )
     return array

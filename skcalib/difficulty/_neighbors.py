@@ -133,7 +133,10 @@ class NeighborVote:
     def _prepare(self, X: NDArray) -> NDArray:
         moved = np.empty(X.shape, dtype=np.float32)
         # The difference is taken in the precision of X and rounded on its way out.
-        np.subtract(self._direction(X), self.centre_, out=moved, casting="same_kind")
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.subtract(self._direction(X), self.centre_, out=moved, casting="same_kind")
+        if not np.isfinite(moved).all():
+            raise ValueError("Activations must be finite in float32, got NaN or infinity.")
         moved /= self.scale_
         return moved
 

@@ -14,6 +14,7 @@ from skcalib.utils._sklearn_private import HasMethods, Interval, StrOptions, _fi
 
 from ._activations import ActivationReader, Reading
 from ._base import DifficultyMixin
+from ._checks import check_row_labels
 from ._depth import prediction_depth
 from ._network import check_rows, trained_network, unfrozen
 from ._probes import LayerProbes
@@ -382,6 +383,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         X, y = check_rows(self, unfrozen(self.estimator), X, y, reset=False)
         codes = None
         if y is not None:
+            y = check_row_labels(y, "y", len(y), self.classes_)
             codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
             codes[self.classes_[codes] != y] = -1
         for rows, reading in self._reader.read(X):

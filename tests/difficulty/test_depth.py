@@ -35,7 +35,7 @@ def test_last_probe_disagreeing_has_no_depth():
         ([0, 1], [0, 1], "must have 2 dimensions"),
         (np.zeros((0, 3), dtype=int), [], "none of them empty"),
         ([[0, 1]], [0, 1], "final_predictions must have one label a row, 1 in all, got 2"),
-        ([[0, 1]], ["a"], "final_predictions must hold labels of the type of the predictions"),
+        ([[0, 1]], ["a"], "final_predictions must hold labels of the type of the predicted"),
         ([[0.5, 1]], [0], "must hold class labels"),
     ],
 )

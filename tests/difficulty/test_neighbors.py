@@ -75,6 +75,16 @@ def test_scale_neither_overflows_nor_vanishes(algorithm, scale):
     np.testing.assert_array_equal(np.sort(found), brute_neighbors(train, queries, 5))
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+def test_activations_that_are_not_finite(algorithm, bad):
+    X = np.array([[0.0, 1.0], [2.0, bad]])
+    codes = np.array([0, 1])
+    with pytest.raises(ValueError, match="Activations must be finite in float32"):
+        vote(X, codes, 1, algorithm)
+    with pytest.raises(ValueError, match="Activations must be finite in float32"):
+        vote(X[:1], codes[:1], 1, algorithm).kneighbors(X)
+
+
 def test_constant_layer(algorithm):
     fitted = vote(np.ones((6, 40)), np.array([0, 0, 0, 0, 0, 1]), 6, algorithm)
     np.testing.assert_allclose(fitted.predict_proba(np.ones((2, 40))), [[5 / 6, 1 / 6]] * 2)

@@ -318,6 +318,8 @@ def test_bad_labels(data, net, scorer):
     X, _, queries, truth = data
     with pytest.raises(ValueError, match="y must hold class labels, integers or strings, got"):
         PredictionDepthScorer(FrozenEstimator(net)).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="y must hold labels of the type of the predicted ones"):
+        scorer.probe_score(queries, truth.astype(str))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         scorer.difficulty(queries, truth[:-1])
     with pytest.raises(NotFittedError, match="not fitted yet"):
