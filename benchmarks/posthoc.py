@@ -1,4 +1,4 @@
-"""Post-hoc calibrators: speed of temperature scaling in softmax passes, and quality on real logits.
+"""Post-hoc calibrators: temperature scaling in softmax passes, and all of them on real logits.
 
     python -m benchmarks.posthoc [--data DIR]
 
@@ -31,14 +31,9 @@ from skcalib.posthoc._temperature_search import minimize_log_loss
 from skcalib.utils._proba import iter_blocks
 
 try:
-    import torch
     from netcal.scaling import TemperatureScaling as NetcalTemperature
 except ImportError:
     NetcalTemperature = None
-try:
-    from probmetrics.calibrators import get_calibrator
-except ImportError:
-    get_calibrator = None
 try:
     from sklearn.calibration import _TemperatureScaling as ScikitTemperature
 except ImportError:
