@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._sklearn_private import Interval, StrOptions, validate_params
-from ..utils._validation import Predictions, check_predictions
+from ..utils._validation import Predictions, as_proba, check_predictions
 from ._binning import bin_sums, gap_norm, uniform_edges
 from ._outcomes import iter_outcomes
 
@@ -40,8 +40,8 @@ class CalibrationAccumulator:
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. Needed where an update may lack a class
-        and the labels are not the integers 0 to n_classes - 1.
+        Labels of the columns of `y_proba`, in order. Needed where the first update may lack a
+        class and the labels are not the integers 0 to n_classes - 1.
     pos_label : int, bool or str, default=None
         The positive class where `y_proba` has shape (n_samples,).
 
@@ -51,6 +51,8 @@ class CalibrationAccumulator:
         Edges of the bins in use.
     sums_ : ndarray of shape (3, n_edges - 1)
         Weight, weighted confidence and weighted hits of every bin.
+    classes_ : ndarray of shape (n_classes,) or None
+        Labels of the columns, from the first update on.
 
     See Also
     --------
@@ -86,9 +88,11 @@ class CalibrationAccumulator:
         self.pos_label = pos_label
         self.edges_ = uniform_edges(n_bins) if edges is None else _check_edges(edges)
         self.sums_ = np.zeros((3, len(self.edges_) - 1))
+        self.classes_: NDArray[Any] | None = None
+        self._columns: tuple[int, ...] | None = None
 
     def update(
-        self, y_true: ArrayLike, y_proba: ArrayLike, sample_weight: ArrayLike | None = None
+        self, y_true: ArrayLike, y_proba: ArrayLike, *, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Add rows.
 
@@ -106,33 +110,36 @@ class CalibrationAccumulator:
         self : CalibrationAccumulator
             The accumulator itself.
         """
-        return self._add(
-            check_predictions(
-                y_true,
-                y_proba,
-                sample_weight=sample_weight,
-                labels=self.labels,
-                pos_label=self.pos_label,
-                defer_values=True,
+        proba = as_proba(y_proba)
+        columns = proba.shape[1:]
+        if self._columns not in (None, columns):
+            raise ValueError(
+                f"y_proba must have the columns of the updates before, {self._columns}, "
+                f"got {columns}."
             )
+        known = self.classes_ is not None
+        predictions = check_predictions(
+            y_true,
+            proba,
+            sample_weight=sample_weight,
+            labels=self.classes_ if known else self.labels,
+            pos_label=None if known else self.pos_label,
+            defer_values=True,
         )
+        self._add(predictions)
+        self._columns = columns
+        if len(np.unique(predictions.classes)) == len(predictions.classes):
+            # Later updates may lack a class: what the columns are is settled here.
+            self.classes_ = predictions.classes
+        return self
 
     def _add(self, predictions: Predictions) -> Self:
         # Summed aside: a fault in a later block must not leave half an update behind.
-        part = CalibrationAccumulator(edges=self.edges_)
+        sums = np.zeros_like(self.sums_)
         for rows, confidence, hit in iter_outcomes(predictions):
             weight = None if predictions.weight is None else predictions.weight[rows]
-            part._add_outcomes(confidence, hit, weight)
-        self.sums_ += part.sums_
-        return self
-
-    def _add_outcomes(
-        self,
-        confidence: NDArray[Any],
-        hit: NDArray[np.bool_],
-        weight: NDArray[np.float64] | None,
-    ) -> Self:
-        self.sums_ += bin_sums(confidence, hit, weight, self.edges_)
+            sums += bin_sums(confidence, hit, weight, self.edges_)
+        self.sums_ += sums
         return self
 
     def result(self) -> float:
@@ -168,10 +175,16 @@ class CalibrationAccumulator:
             return NotImplemented
         if self.norm != other.norm or not np.array_equal(self.edges_, other.edges_):
             raise ValueError("Only accumulators with the same norm and the same bins add up.")
+        columns = {self._columns, other._columns} - {None}
+        classes = [part.classes_ for part in (self, other) if part.classes_ is not None]
+        if len(columns) > 1 or (classes and not np.array_equal(classes[0], classes[-1])):
+            raise ValueError("Only accumulators of the same classes add up.")
         total = CalibrationAccumulator(
             norm=self.norm, edges=self.edges_, labels=self.labels, pos_label=self.pos_label
         )
         total.sums_ = self.sums_ + other.sums_
+        total.classes_ = classes[0] if classes else None
+        total._columns = columns.pop() if columns else None
         return total
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..utils._sklearn_private import Interval, StrOptions, validate_params
 from ..utils._validation import Predictions, check_predictions
 from ._accumulator import CalibrationAccumulator, ReliabilityCurve
-from ._binning import quantile_edges
+from ._binning import bin_sums, quantile_edges
 from ._outcomes import outcomes
 
 BINNING_CONSTRAINTS: dict[str, list[Any]] = {
@@ -25,9 +25,9 @@ def accumulate(
         return CalibrationAccumulator(n_bins, norm=norm)._add(predictions)
     confidence, hit = outcomes(predictions)
     edges = quantile_edges(confidence, n_bins, predictions.weight)
-    return CalibrationAccumulator(norm=norm, edges=edges)._add_outcomes(
-        confidence, hit, predictions.weight
-    )
+    accumulator = CalibrationAccumulator(norm=norm, edges=edges)
+    accumulator.sums_ += bin_sums(confidence, hit, predictions.weight, edges)
+    return accumulator
 
 
 @validate_params(

@@ -23,7 +23,7 @@ def test_pieces_give_the_whole(data, norm):
     stream = CalibrationAccumulator(7, norm=norm)
     for start in range(0, 200, 33):
         rows = slice(start, start + 33)
-        assert stream.update(y[rows], proba[rows], weight[rows]) is stream
+        assert stream.update(y[rows], proba[rows], sample_weight=weight[rows]) is stream
     expected = expected_calibration_error(y, proba, n_bins=7, norm=norm, sample_weight=weight)
     assert stream.result() == pytest.approx(expected, abs=1e-14)
     curve = reliability_curve(y, proba, n_bins=7, sample_weight=weight)
@@ -85,6 +85,38 @@ def test_a_failed_update_leaves_no_trace(data, monkeypatch):
     with pytest.raises(ValueError, match="must sum to 1"):
         stream.update(y, broken)
     np.testing.assert_array_equal(stream.sums_, before)
+
+
+def test_the_first_update_settles_the_classes():
+    proba = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]])
+    stream = CalibrationAccumulator().update([1, 2, 3], proba)
+    # Alone, 1 and 2 would be taken as columns.
+    stream.update([1, 2], proba[:2])
+    y, twice = [1, 2, 3, 1, 2], np.concatenate([proba, proba[:2]])
+    assert stream.result() == pytest.approx(expected_calibration_error(y, twice))
+    assert stream.classes_.tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="y_true holds 4"):
+        stream.update([1, 4], proba[:2])
+    with pytest.raises(ValueError, match=r"columns of the updates before, \(3,\), got \(2,\)"):
+        CalibrationAccumulator(labels=None).update([0, 2], proba[:2]).update([0], [[0.5, 0.5]])
+
+
+def test_positive_class_alone_at_first():
+    stream = CalibrationAccumulator(pos_label="yes").update(["yes"], [0.6])
+    stream.update(["no", "yes"], [0.6, 0.7]).update(["no"], [0.3])
+    y, p = ["yes", "no", "yes", "no"], [0.6, 0.6, 0.7, 0.3]
+    expected = expected_calibration_error(y, p, pos_label="yes")
+    assert stream.result() == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"columns of the updates before, \(\), got \(2,\)"):
+        stream.update(["no"], [[0.5, 0.5]])
+
+
+def test_accumulators_of_other_classes_do_not_add_up():
+    first = CalibrationAccumulator().update([0, 1], [[0.5, 0.5]] * 2)
+    with pytest.raises(ValueError, match="same classes add up"):
+        first + CalibrationAccumulator().update(["a", "b"], [[0.5, 0.5]] * 2)
+    with pytest.raises(ValueError, match="same classes add up"):
+        first + CalibrationAccumulator().update([0, 1], [0.5, 0.5])
 
 
 def test_nothing_yet():
