@@ -150,24 +150,26 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _read_labels(self, y: ArrayLike, n_classes: int) -> tuple[NDArray, NDArray]:
         """Return the label of every column and the column of every row's label."""
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        labels, codes = np.unique(y, return_inverse=True)
+        target = column_or_1d(y, warn=True)
+        assert_all_finite(target, input_name="y")
+        check_classification_targets(target)
+        labels = np.unique(target)
         if self.classes is not None:
-            return self._look_up(labels, codes, n_classes)
+            return self._look_up(target, labels, n_classes)
         numbers = labels.dtype.kind in "iuf" and len(labels) > 1
         if numbers and np.isin(labels, np.arange(n_classes)).all():
-            return np.arange(n_classes, dtype=labels.dtype), labels[codes].astype(np.intp)
+            return np.arange(n_classes, dtype=labels.dtype), target.astype(np.intp)
         if len(labels) != n_classes:
             raise ValueError(
                 f"X must have one column per class: got {n_classes} classes in X and "
                 f"{len(labels)} class{'es' * (len(labels) > 1)} in y. Where y lacks a class, "
                 "name all of them in `classes`."
             )
-        return labels, codes
+        return labels, np.searchsorted(labels, target)
 
-    def _look_up(self, labels: NDArray, codes: NDArray, n_classes: int) -> tuple[NDArray, NDArray]:
+    def _look_up(
+        self, target: NDArray, labels: NDArray, n_classes: int
+    ) -> tuple[NDArray, NDArray]:
         classes = column_or_1d(self.classes)
         column = {label: k for k, label in enumerate(classes.tolist())}
         if len(column) != n_classes or len(classes) != n_classes:
@@ -178,7 +180,8 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         unknown = [label for label in labels.tolist() if label not in column]
         if unknown:
             raise ValueError(f"y must hold labels of `classes` alone; got {unknown[0]!r}.")
-        return classes, np.array([column[label] for label in labels.tolist()])[codes]
+        columns = np.array([column[label] for label in labels.tolist()])
+        return classes, columns[np.searchsorted(labels, target)]
 
     def _logits(self, scores: NDArray) -> NDArray:
         """Return one logit a class, up to a constant of the row."""

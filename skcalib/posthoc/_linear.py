@@ -82,18 +82,24 @@ def _minimize_log_loss(
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     share = (weight / weight.sum())[:, None]
     label = np.arange(len(y)), y
+    latest: list[NDArray] = [np.full_like(start, np.nan), np.empty(0)]
+
+    def log_proba(theta: NDArray) -> NDArray:
+        # The solver asks for the loss, the gradient and many products at the same theta.
+        if not np.array_equal(latest[0], theta):
+            latest[:] = theta.copy(), log_softmax(forward(theta), axis=1)
+        return latest[1]
 
     def loss(theta: NDArray) -> float:
-        log_proba = log_softmax(forward(theta), axis=1)
-        return -float(share[:, 0] @ log_proba[label]) + float(penalty @ theta**2)
+        return -float(share[:, 0] @ log_proba(theta)[label]) + float(penalty @ theta**2)
 
     def gradient(theta: NDArray) -> NDArray:
-        residual = np.exp(log_softmax(forward(theta), axis=1))
+        residual = np.exp(log_proba(theta))
         residual[label] -= 1
         return adjoint(share * residual) + 2 * penalty * theta
 
     def hessian_product(theta: NDArray, direction: NDArray) -> NDArray:
-        proba = np.exp(log_softmax(forward(theta), axis=1))
+        proba = np.exp(log_proba(theta))
         change = forward(direction)
         change -= np.sum(proba * change, axis=1, keepdims=True)
         return adjoint(share * proba * change) + 2 * penalty * direction

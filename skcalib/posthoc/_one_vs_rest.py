@@ -30,13 +30,13 @@ class OneVsRestCalibrator(PostHocCalibrator):
         return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        proba = self._proba(scores).astype(np.float64)
+        proba = self._proba(scores.astype(np.float64))
         self.calibrators_ = [
             self._fit_class(proba[:, k], y == k, sample_weight) for k in self._columns()
         ]
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        proba = self._proba(scores).astype(np.float64)
+        proba = self._proba(scores.astype(np.float64))
         mapped = np.stack(
             [
                 self._map_class(learned, proba[:, k])

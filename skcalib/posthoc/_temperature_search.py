@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from ..metrics._rows import row_max, row_sum
 from ..utils._proba import iter_blocks
 
-_SAMPLE_ROWS = 4096
+_SAMPLE_ROWS = 2048
 _MAX_ITERATIONS = 200
 # Newton's error after a step is of the order of the square of that step.
 _RELATIVE_STEP = 1e-6
@@ -26,7 +26,7 @@ def minimize_log_loss(
     beta_bounds = (1 / bounds[1], 1 / bounds[0])
     start = float(np.clip(1.0, *beta_bounds))
     stride = len(logits) // _SAMPLE_ROWS
-    if stride > 3:
+    if stride >= 3:
         weight = None if sample_weight is None else sample_weight[::stride]
         start = _root(logits[::stride], y[::stride], weight, beta_bounds, start)
     return float(np.clip(1 / _root(logits, y, sample_weight, beta_bounds, start), *bounds))
@@ -69,9 +69,10 @@ def _limit_temperature(
     for rows, block in iter_blocks(logits):
         z, label = _below_top(block, y[rows])
         weight = np.ones(len(z)) if sample_weight is None else sample_weight[rows]
-        at_zero += float(weight @ (z.mean(axis=1, dtype=np.float64) - label))
+        mean = row_sum(z).astype(np.float64) / z.shape[1]
+        at_zero += float(weight @ (mean - label))
         at_infinity += float(weight @ -label)
-        spread += float(weight @ -z.min(axis=1).astype(np.float64))
+        spread += float(weight @ -mean)
     if spread == 0:
         return float(np.clip(1.0, *bounds))
     if at_infinity == 0:

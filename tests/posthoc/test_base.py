@@ -1,0 +1,209 @@
+"""Laws of all calibrators: weights, labels, forms of the scores, feature names, bad input."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+from sklearn.base import clone
+
+from skcalib import posthoc
+from skcalib.posthoc._base import PostHocCalibrator
+
+from ._sample import sample
+
+CALIBRATORS = sorted(
+    (
+        value
+        for value in map(posthoc.__dict__.get, posthoc.__all__)
+        if issubclass(value, PostHocCalibrator)
+    ),
+    key=lambda c: c.__name__,
+)
+every = pytest.mark.parametrize("calibrator", CALIBRATORS, ids=lambda c: c.__name__)
+# What depends on the precision of a solver, not on a closed form.
+RTOL = 1e-5
+
+
+@every
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("form", ["logits", "proba"])
+def test_rows_are_distributions_of_the_right_dtype(calibrator, k, form):
+    logits, y = sample(k=k, n=400)
+    scores = logits if form == "logits" else softmax(logits, axis=1)
+    proba = calibrator(input=form).fit(scores, y).predict_proba(scores)
+    assert proba.shape == (400, k)
+    assert (proba >= 0).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+
+
+@every
+def test_logits_and_their_softmax_agree(calibrator):
+    logits, y = sample(n=400)
+    proba = softmax(logits, axis=1)
+    from_proba = calibrator(input="proba").fit(proba, y).predict_proba(proba)
+    if calibrator is posthoc.MatrixScaling:
+        # A shift of the row is no longer lost when a matrix mixes the columns.
+        logits = np.log(proba)
+    from_logits = calibrator().fit(logits, y).predict_proba(logits)
+    if calibrator is posthoc.VectorScaling:
+        from_logits = calibrator().fit(np.log(proba), y).predict_proba(np.log(proba))
+    np.testing.assert_allclose(from_logits, from_proba, rtol=RTOL, atol=1e-7)
+
+
+@every
+@pytest.mark.parametrize("k", [2, 3])
+def test_weight_is_repetition_and_zero_weight_is_removal(calibrator, k):
+    logits, y = sample(n=300, k=k)
+    weight = np.random.default_rng(1).integers(0, 4, len(y))
+    repeated = np.repeat(np.arange(len(y)), weight)
+    weighted = calibrator().fit(logits, y, sample_weight=weight)
+    expected = calibrator().fit(logits[repeated], y[repeated])
+    np.testing.assert_allclose(
+        weighted.predict_proba(logits), expected.predict_proba(logits), rtol=RTOL, atol=1e-7
+    )
+
+
+@every
+def test_scale_of_the_weights_does_not_matter(calibrator):
+    logits, y = sample(n=300)
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    one, other = (
+        calibrator().fit(logits, y, sample_weight=scale * weight).predict_proba(logits)
+        for scale in (1, 1000)
+    )
+    np.testing.assert_allclose(one, other, rtol=RTOL, atol=1e-7)
+
+
+@every
+def test_order_of_rows_and_of_classes_does_not_matter(calibrator):
+    logits, y = sample(n=300)
+    rng = np.random.default_rng(2)
+    rows, columns = rng.permutation(300), rng.permutation(4)
+    expected = calibrator().fit(logits, y).predict_proba(logits)
+    shuffled = calibrator().fit(logits[rows], y[rows]).predict_proba(logits)
+    np.testing.assert_allclose(shuffled, expected, rtol=RTOL, atol=1e-7)
+    permuted = calibrator(classes=columns).fit(logits[:, columns], y)
+    np.testing.assert_allclose(
+        permuted.predict_proba(logits[:, columns]), expected[:, columns], rtol=RTOL, atol=1e-7
+    )
+
+
+@every
+def test_string_labels_are_integers(calibrator):
+    logits, y = sample(n=300)
+    names = np.array(["ant", "bee", "cat", "dog"])
+    integers = calibrator().fit(logits, y)
+    strings = calibrator().fit(logits, names[y])
+    np.testing.assert_array_equal(strings.predict_proba(logits), integers.predict_proba(logits))
+    np.testing.assert_array_equal(strings.predict(logits), names[integers.predict(logits)])
+    np.testing.assert_array_equal(strings.classes_, names)
+
+
+@every
+def test_a_class_without_rows(calibrator):
+    logits, y = sample(n=300)
+    y = np.where(y == 3, 0, y)
+    names = np.array(["ant", "bee", "cat", "dog"])
+    integers = calibrator().fit(logits, y)
+    named = calibrator(classes=names).fit(logits, names[y])
+    np.testing.assert_array_equal(named.predict_proba(logits), integers.predict_proba(logits))
+    assert integers.predict_proba(logits).shape == (300, 4)
+    with pytest.raises(ValueError, match="4 classes in X and 3 classes in y"):
+        calibrator().fit(logits, names[y])
+
+
+@every
+@pytest.mark.parametrize("form", ["logits", "proba"])
+def test_the_second_class_alone(calibrator, form):
+    logits, y = sample(n=300, k=2)
+    logit = logits[:, 1] - logits[:, 0]
+    alone = logit if form == "logits" else expit(logit)
+    both = np.column_stack([np.zeros(300), logit] if form == "logits" else [1 - alone, alone])
+    expected = calibrator(input=form).fit(both, y).predict_proba(both)
+    vector = calibrator(input=form).fit(alone, y)
+    np.testing.assert_allclose(vector.predict_proba(alone), expected, rtol=RTOL, atol=1e-9)
+    np.testing.assert_array_equal(
+        vector.predict_proba(alone[:, None]), vector.predict_proba(alone)
+    )
+
+
+@every
+def test_float32(calibrator):
+    logits, y = sample(n=300)
+    narrow = logits.astype(np.float32)
+    expected = calibrator().fit(narrow.astype(np.float64), y).predict_proba(narrow)
+    np.testing.assert_allclose(
+        calibrator().fit(narrow, y).predict_proba(narrow), expected, rtol=1e-4, atol=1e-6
+    )
+
+
+@every
+def test_frames_pickling_and_cloning(calibrator):
+    pandas = pytest.importorskip("pandas")
+    logits, y = sample(n=300)
+    names = np.array(["ant", "bee", "cat", "dog"])
+    frame = pandas.DataFrame(logits, columns=names)
+    fitted = calibrator().fit(frame, pandas.Series(names[y])).set_output(transform="pandas")
+    out = fitted.transform(frame)
+    assert list(out.columns) == [f"proba_{name}" for name in names]
+    np.testing.assert_array_equal(out, fitted.predict_proba(frame))
+    np.testing.assert_array_equal(fitted.feature_names_in_, names)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_proba(frame), out)
+    assert not hasattr(clone(fitted), "classes_")
+
+
+BAD = {
+    "NaN": (lambda x, y: (np.where(x > 3, np.nan, x), y), {}, "X contains NaN"),
+    "rows": (lambda x, y: (x, y[1:]), {}, "inconsistent numbers of samples"),
+    "columns": (lambda x, y: (x[:, :3], y), {}, "3 classes in X and 4 classes in y"),
+    "NaN label": (lambda x, y: (x, np.where(y == 1, np.nan, y)), {}, "y contains NaN"),
+    "fractions": (lambda x, y: (x, y + 0.5), {}, "continuous"),
+    "form": (lambda x, y: (x, y), {"input": "scores"}, "'input' parameter"),
+    "no form": (lambda x, y: (x, y), {"input": None}, "'input' parameter"),
+    "not proba": (lambda x, y: (x, y), {"input": "proba"}, r"X must lie in \[0, 1\]"),
+    "row sum": (lambda x, y: (expit(x), y), {"input": "proba"}, "rows of X must sum to 1"),
+    "classes": (lambda x, y: (x, y), {"classes": [0, 1, 2]}, "classes must hold 4 distinct"),
+    "twice": (lambda x, y: (x, y), {"classes": [0, 1, 2, 2]}, "classes must hold 4 distinct"),
+    "unknown": (lambda x, y: (x, y), {"classes": [0, 1, 2, 9]}, "`classes` alone; got 3"),
+}
+
+
+@every
+@pytest.mark.parametrize("fault", BAD)
+def test_bad_input(calibrator, fault):
+    change, params, message = BAD[fault]
+    with pytest.raises(ValueError, match=message):
+        calibrator(**params).fit(*change(*sample(n=60)))
+
+
+@every
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.zeros(60), "sample_weight must not be zero everywhere"),
+        (-np.ones(60), "sample_weight must be finite and not negative"),
+        (np.ones(59), r"sample_weight must have shape \(60,\)"),
+    ],
+)
+def test_bad_weights(calibrator, weight, message):
+    with pytest.raises(ValueError, match=message):
+        calibrator().fit(*sample(n=60), sample_weight=weight)
+
+
+@every
+def test_new_scores_are_checked_as_those_of_fit(calibrator):
+    logits, y = sample(n=60)
+    fitted = calibrator(input="proba").fit(softmax(logits, axis=1), y)
+    with pytest.raises(ValueError, match=r"X must lie in \[0, 1\]"):
+        fitted.predict_proba(logits)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        fitted.predict_proba(np.full((2, 3), 1 / 3))
+
+
+@pytest.mark.parametrize("name", ["MatrixScaling", "DirichletCalibration"])
+@pytest.mark.parametrize("penalty", ["off_diagonal_penalty", "intercept_penalty"])
+def test_bad_penalties(name, penalty):
+    with pytest.raises(ValueError, match=f"'{penalty}' parameter"):
+        getattr(posthoc, name)(**{penalty: -1}).fit(*sample(n=60))

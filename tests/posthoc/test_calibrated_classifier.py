@@ -1,0 +1,173 @@
+"""The meta-estimator does by itself what is done here by hand."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skcalib.posthoc import (
+    DirichletCalibration,
+    IsotonicCalibration,
+    PostHocCalibratedClassifier,
+    TemperatureScaling,
+    VectorScaling,
+)
+
+NAMES = np.array(["ant", "bee", "cat"])
+
+
+def data(n=300, k=3, seed=0):
+    X, y = make_classification(n, n_informative=5, n_classes=k, n_redundant=8, random_state=seed)
+    return X, NAMES[y]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(
+    ("estimator", "method"),
+    [
+        (LogisticRegression(), "decision_function"),
+        (GaussianNB(), "predict_proba"),
+        (SGDClassifier(random_state=0), "decision_function"),
+    ],
+    ids=str,
+)
+def test_against_the_steps_by_hand(k, estimator, method):
+    X, y = data(k=k)
+    cv = StratifiedKFold(4, shuffle=True, random_state=0)
+    model = PostHocCalibratedClassifier(estimator, VectorScaling(), cv=cv).fit(X, y)
+    scores = cross_val_predict(estimator, X, y, cv=cv, method=method)
+    form = "logits" if method == "decision_function" else "proba"
+    by_hand = VectorScaling(input=form).fit(scores, y)
+    np.testing.assert_array_equal(model.calibrator_.coef_, by_hand.coef_)
+    new = getattr(estimator.fit(X, y), method)(X)
+    np.testing.assert_array_equal(model.predict_proba(X), by_hand.predict_proba(new))
+    np.testing.assert_array_equal(
+        model.predict(X), NAMES[:k][model.predict_proba(X).argmax(axis=1)]
+    )
+
+
+def test_the_default_is_temperature_scaling_and_it_helps():
+    X, y = data(n=1500)
+    train, test = slice(0, 1000), slice(1000, None)
+    model = PostHocCalibratedClassifier(GaussianNB()).fit(X[train], y[train])
+    assert isinstance(model.calibrator_, TemperatureScaling)
+    assert model.calibrator_.input == "proba"
+    assert model.calibrator_.temperature_ > 1.2
+    plain = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
+    assert log_loss(y[test], model.predict_proba(X[test])) < log_loss(y[test], plain)
+
+
+def test_method_can_be_chosen():
+    X, y = data()
+    model = PostHocCalibratedClassifier(LogisticRegression(), method="predict_proba").fit(X, y)
+    assert model.calibrator_.input == "proba"
+    logits = PostHocCalibratedClassifier(LogisticRegression()).fit(X, y)
+    assert logits.calibrator_.input == "logits"
+    # Logits and log-probabilities of a multinomial model differ by a constant of the row.
+    np.testing.assert_allclose(model.predict_proba(X), logits.predict_proba(X), rtol=1e-6)
+
+
+def test_a_frozen_model_is_not_fitted_again():
+    X, y = data(n=600)
+    forest = RandomForestClassifier(20, random_state=0).fit(X[:300], y[:300])
+    model = PostHocCalibratedClassifier(FrozenEstimator(forest), IsotonicCalibration())
+    model.fit(X[300:], y[300:])
+    by_hand = IsotonicCalibration(input="proba").fit(forest.predict_proba(X[300:]), y[300:])
+    np.testing.assert_array_equal(
+        model.predict_proba(X), by_hand.predict_proba(forest.predict_proba(X))
+    )
+
+
+def test_weights_reach_the_folds_the_calibrator_and_the_classifier():
+    X, y = data()
+    weight = np.random.default_rng(0).uniform(0.1, 3, len(y))
+    model = PostHocCalibratedClassifier(GaussianNB(), cv=3).fit(X, y, sample_weight=weight)
+    scores = cross_val_predict(
+        GaussianNB(), X, y, cv=3, method="predict_proba", params={"sample_weight": weight}
+    )
+    by_hand = TemperatureScaling(input="proba").fit(scores, y, sample_weight=weight)
+    assert model.calibrator_.temperature_ == by_hand.temperature_
+    expected = GaussianNB().fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(model.estimator_.theta_, expected.theta_)
+
+
+def test_weights_that_the_classifier_does_not_take_are_an_error():
+    X, y = data()
+    with pytest.raises(ValueError, match="the fit of KNeighborsClassifier has no such parameter"):
+        PostHocCalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(300))
+
+
+def test_fit_params_of_one_entry_a_row_are_cut_to_the_folds():
+    X, y = data()
+    weight = np.random.default_rng(0).uniform(0.1, 3, len(y))
+    pipeline = make_pipeline(StandardScaler(), GaussianNB())
+    model = PostHocCalibratedClassifier(pipeline, cv=3)
+    model.fit(X, y, gaussiannb__sample_weight=weight)
+    expected = make_pipeline(StandardScaler(), GaussianNB()).fit(
+        X, y, gaussiannb__sample_weight=weight
+    )
+    np.testing.assert_array_equal(model.estimator_[-1].theta_, expected[-1].theta_)
+
+
+def test_metadata_routing():
+    X, y = data()
+    weight = np.random.default_rng(0).uniform(0.1, 3, len(y))
+    plain = PostHocCalibratedClassifier(GaussianNB(), cv=3).fit(X, y, sample_weight=weight)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = GaussianNB().set_fit_request(sample_weight=True)
+        routed = PostHocCalibratedClassifier(asks, cv=3).fit(X, y, sample_weight=weight)
+        refuses = GaussianNB().set_fit_request(sample_weight=False)
+        half = PostHocCalibratedClassifier(refuses, cv=3).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(routed.predict_proba(X), plain.predict_proba(X))
+    np.testing.assert_array_equal(half.estimator_.theta_, GaussianNB().fit(X, y).theta_)
+    assert half.calibrator_.temperature_ != plain.calibrator_.temperature_
+
+
+def test_grid_search_over_the_calibrator():
+    X, y = data()
+    grid = {
+        "calibrator": [TemperatureScaling(), DirichletCalibration()],
+        "estimator__var_smoothing": [1e-9, 1e-2],
+    }
+    model = PostHocCalibratedClassifier(GaussianNB(), cv=2)
+    search = GridSearchCV(model, grid, scoring="neg_log_loss", cv=2).fit(X, y)
+    assert len(search.cv_results_["params"]) == 4
+
+
+def test_rare_classes_are_told():
+    X, y = data()
+    y[:] = "ant"
+    y[:100], y[100:103] = "bee", "cat"
+    with pytest.raises(ValueError, match=r"cv has folds \(5\): class 'cat' has 3"):
+        PostHocCalibratedClassifier(GaussianNB()).fit(X, y)
+    assert len(PostHocCalibratedClassifier(GaussianNB(), cv=3).fit(X, y).classes_) == 3
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"calibrator": LogisticRegression()}, "'calibrator' parameter"),
+        ({"method": "transform"}, "'method' parameter"),
+        ({"n_jobs": "all"}, "'n_jobs' parameter"),
+        ({"estimator": StandardScaler()}, "'estimator' parameter"),
+    ],
+)
+def test_bad_parameters(params, message):
+    arguments = {"estimator": GaussianNB(), **params}
+    with pytest.raises(ValueError, match=message):
+        PostHocCalibratedClassifier(**arguments).fit(*data())
+
+
+def test_one_class_is_an_error():
+    X, _ = data()
+    with pytest.raises(ValueError, match="y must hold at least two classes"):
+        PostHocCalibratedClassifier(GaussianNB()).fit(X, ["ant"] * 300)

@@ -1,0 +1,174 @@
+"""Calibrators of one class at a time, against definitions."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.special import expit, softmax
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from skcalib.metrics import expected_calibration_error, score_decomposition
+from skcalib.posthoc import BetaCalibration, HistogramBinning, IsotonicCalibration
+
+from ._sample import mean_log_loss, sample
+
+WEIGHT = np.random.default_rng(9).uniform(0.2, 2, 600)
+
+
+def binary(n=600, a=1.5, b=0.7, c=0.3, seed=0):
+    """Probabilities and labels whose truth is a beta map."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.98, n)
+    truth = expit(a * np.log(p) - b * np.log1p(-p) + c)
+    return p, (rng.random(n) < truth).astype(int)
+
+
+@pytest.mark.parametrize("strategy", ["quantile", "uniform"])
+def test_histogram_is_the_share_of_each_bin(strategy):
+    p, y = binary()
+    fitted = HistogramBinning(n_bins=7, strategy=strategy, input="proba")
+    fitted.fit(p, y, sample_weight=WEIGHT)
+    edges = fitted.calibrators_[0].edges
+    mapped = fitted.predict_proba(p)[:, 1]
+    for low, high in pairwise(edges):
+        inside = (p > low) & (p <= high)
+        expected = np.average(y[inside], weights=WEIGHT[inside])
+        np.testing.assert_allclose(mapped[inside], expected)
+    if strategy == "uniform":
+        np.testing.assert_allclose(edges, np.arange(8) / 7)
+    else:
+        masses = [WEIGHT[(p > lo) & (p <= hi)].sum() for lo, hi in pairwise(edges)]
+        np.testing.assert_allclose(masses, WEIGHT.sum() / 7, rtol=0.05)
+
+
+def test_histogram_is_calibrated_on_its_own_rows():
+    p, y = binary()
+    fitted = HistogramBinning(input="proba").fit(p, y)
+    assert expected_calibration_error(y, fitted.predict_proba(p)[:, 1], n_bins=1000) < 1e-12
+
+
+def test_a_bin_without_rows_keeps_its_middle():
+    fitted = HistogramBinning(n_bins=4, strategy="uniform", input="proba")
+    fitted.fit([0.1, 0.2, 0.9, 0.9], [0, 1, 1, 1])
+    np.testing.assert_allclose(
+        fitted.predict_proba([0.1, 0.3, 0.6, 0.9])[:, 1], [0.5, 0.375, 0.625, 1]
+    )
+
+
+def test_equal_probabilities_share_a_bin():
+    fitted = HistogramBinning(n_bins=10, input="proba").fit([0.5] * 30, [0, 1, 1] * 10)
+    assert len(fitted.calibrators_[0].values) <= 2
+    np.testing.assert_allclose(fitted.predict_proba([0.5])[:, 1], 2 / 3)
+
+
+def test_isotonic_is_that_of_scikit_learn_and_removes_all_miscalibration():
+    p, y = binary()
+    fitted = IsotonicCalibration(input="proba").fit(p, y, sample_weight=WEIGHT)
+    expected = IsotonicRegression(out_of_bounds="clip").fit(p, y, sample_weight=WEIGHT)
+    mapped = fitted.predict_proba(p)[:, 1]
+    np.testing.assert_allclose(mapped, expected.predict(p))
+    before = score_decomposition(y, p, sample_weight=WEIGHT)
+    after = score_decomposition(y, mapped, sample_weight=WEIGHT)
+    assert after.miscalibration == pytest.approx(0, abs=1e-12)
+    assert after.score == pytest.approx(before.score - before.miscalibration)
+
+
+@pytest.mark.parametrize("model", [IsotonicCalibration, HistogramBinning, BetaCalibration])
+def test_several_classes_are_binary_maps_divided_by_their_sum(model):
+    logits, y = sample(n=500)
+    proba = softmax(logits, axis=1)
+    columns = [
+        model(input="proba")
+        .fit(proba[:, k], (y == k).astype(int))
+        .predict_proba(proba[:, k])[:, 1]
+        for k in range(4)
+    ]
+    mapped = np.column_stack(columns)
+    total = mapped.sum(axis=1, keepdims=True)
+    expected = np.where(total > 0, mapped / np.where(total > 0, total, 1), 0.25)
+    np.testing.assert_allclose(
+        model(input="proba").fit(proba, y).predict_proba(proba), expected, atol=1e-7
+    )
+
+
+def test_a_row_of_zeros_is_uniform():
+    proba = np.array([[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]] * 3)
+    fitted = IsotonicCalibration(input="proba").fit(proba, [0, 1, 2] * 3)
+    np.testing.assert_allclose(fitted.predict_proba([[0.05, 0.05, 0.9]]), [[0, 0, 1]])
+    none = fitted.predict_proba([[0.0, 0.04, 0.96]])
+    np.testing.assert_allclose(none, [[0, 0, 1]])
+    flat = IsotonicCalibration(input="proba").fit(proba, [1, 2, 0] * 3)
+    # Every class is where its probability is low: the maps are constant, and so are the rows.
+    np.testing.assert_allclose(flat.predict_proba(proba), 1 / 3)
+
+
+@pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
+def test_beta_is_a_constrained_optimum(parameters):
+    p, y = binary()
+    model = BetaCalibration(parameters=parameters, input="proba").fit(p, y, sample_weight=WEIGHT)
+    a, b, c = model.calibrators_[0]
+
+    def loss(theta):
+        if parameters == "abm":
+            a, b, c = theta
+        elif parameters == "am":
+            a, b, c = theta[0], theta[0], theta[1]
+        else:
+            a, b, c = *theta, 0.0
+        q = expit(a * np.log(p) - b * np.log1p(-p) + c)
+        return mean_log_loss(np.column_stack([1 - q, q]), y, WEIGHT)
+
+    theta = {"abm": [a, b, c], "am": [a, c], "ab": [a, b]}[parameters]
+    if parameters == "am":
+        assert a == b
+    if parameters == "ab":
+        assert c == 0
+    np.testing.assert_allclose(approx_fprime(theta, loss, 1e-6), 0, atol=5e-6)
+
+
+def test_beta_am_is_logistic_regression_on_the_logit():
+    p, y = binary()
+    logit = (np.log(p) - np.log1p(-p))[:, None]
+    fitted = BetaCalibration(parameters="am", input="proba").fit(p, y)
+    platt = LogisticRegression(C=1e10, tol=1e-10).fit(logit, y)
+    np.testing.assert_allclose(fitted.predict_proba(p), platt.predict_proba(logit), atol=1e-5)
+
+
+def test_beta_recovers_its_truth():
+    p, y = binary(n=60_000)
+    np.testing.assert_allclose(
+        BetaCalibration(input="proba").fit(p, y).calibrators_[0], [1.5, 0.7, 0.3], atol=0.06
+    )
+
+
+def test_beta_slopes_are_never_negative():
+    p, y = binary()
+    a, b, _ = BetaCalibration(input="proba").fit(p, 1 - y).calibrators_[0]
+    assert a == b == 0
+    np.testing.assert_allclose(
+        BetaCalibration(input="proba").fit(p, 1 - y).predict_proba([0.1, 0.9])[:, 1],
+        np.mean(1 - y),
+        atol=1e-5,
+    )
+
+
+def test_certain_probabilities_stay_finite():
+    p = np.array([0.0, 0.0, 1.0, 1.0, 0.5] * 20)
+    y = np.array([0, 1, 1, 0, 1] * 20)
+    for model in (BetaCalibration, IsotonicCalibration, HistogramBinning):
+        assert np.isfinite(model(input="proba").fit(p, y).predict_proba(p)).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (HistogramBinning(n_bins=0), "'n_bins' parameter"),
+        (HistogramBinning(strategy="kmeans"), "'strategy' parameter"),
+        (BetaCalibration(parameters="a"), "'parameters' parameter"),
+    ],
+)
+def test_bad_parameters(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(*sample(n=60))
