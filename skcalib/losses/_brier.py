@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, reduce_loss
-from ._softmax import cross_entropy_terms, row_dot
+from ._softmax import cross_entropy_terms
 
 
 def brier_loss(
@@ -45,7 +45,7 @@ def brier_loss(
     """
     logits, target = check_inputs(logits, target)
     _, residual = cross_entropy_terms(logits, target)
-    return reduce_loss(row_dot(residual, residual), sample_weight, reduction)
+    return reduce_loss(residual.square().sum(1), sample_weight, reduction)
 
 
 class BrierLoss(CalibrationLoss):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._softmax import cross_entropy_terms, miss_probability, power, row_dot
+from ._softmax import cross_entropy_terms, miss_probability, power
 
 
 def _check_parameters(order: float, exponent: float) -> None:
@@ -23,7 +23,7 @@ def _norm_power(
     elif order == 1:
         norm = 2 * miss_probability(nll) if hard else residual.abs().sum(1)
     elif order == 2:
-        return power(row_dot(residual, residual), exponent / 2)
+        return power(residual.square().sum(1), exponent / 2)
     elif order == math.inf:
         norm = residual.abs().amax(1)
     else:

@@ -3,14 +3,14 @@
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range, reduce_loss
-from ._softmax import cross_entropy_terms, row_dot
+from ._softmax import cross_entropy_terms
 
 
 def _terms(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy and the entropy of the prediction, each of shape (n,)."""
     nll, residual = cross_entropy_terms(logits, target)
     # H = logsumexp(z) - sum_k p_k z_k = cross-entropy - sum_k (p_k - t_k) z_k
-    return nll, nll - row_dot(residual, logits)
+    return nll, nll - (residual * logits).sum(1)
 
 
 def entropy_regularized_loss(

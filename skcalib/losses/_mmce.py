@@ -88,6 +88,11 @@ def mmce_loss(
     loss : Tensor of shape () or (n,)
         >= 0. Takes n log n time and linear memory.
 
+    Notes
+    -----
+    Near 0 the MMCE goes with the square root of its inputs: the rounding of float32 confidences
+    shows as some 1e-4 there.
+
     References
     ----------
     .. [1] Kumar, Sarawagi and Jain, Trainable Calibration Measures for Neural Networks from Kernel

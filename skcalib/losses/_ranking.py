@@ -13,7 +13,7 @@ from ._base import (
     check_range,
     reduce_loss,
 )
-from ._softmax import cross_entropy_terms, probability_at, row_dot
+from ._softmax import cross_entropy_terms, probability_at
 
 _CONFIDENCES = ("msp", "margin", "entropy")
 
@@ -30,7 +30,7 @@ def _confidence(
     n_classes = logits.shape[1]
     if kind == "entropy":
         # -H = sum_k (p_k - t_k) z_k - cross-entropy
-        return (row_dot(residual, logits) - nll) / math.log(max(n_classes, 2))
+        return ((residual * logits).sum(1) - nll) / math.log(max(n_classes, 2))
     if kind == "msp" or n_classes == 1:
         top = logits.argmax(1, keepdim=True)
         return probability_at(logits, top, target, nll).squeeze(1)
@@ -135,8 +135,7 @@ def correctness_ranking_loss(
 
     References
     ----------
-    .. [1] Moon et al., Confidence-Aware Learning for Deep Neural Networks, ICML 2020,
-       Eqs. 2 and 3.
+    .. [1] Moon et al., Confidence-Aware Learning for Deep Neural Networks, ICML 2020.
 
     Examples
     --------

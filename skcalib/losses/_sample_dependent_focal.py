@@ -107,7 +107,7 @@ def sample_dependent_focal_loss(
 
     References
     ----------
-    .. [1] Mukhoti et al., Calibrating Deep Neural Networks using Focal Loss, NeurIPS 2020, Sec. 5
+    .. [1] Mukhoti et al., Calibrating Deep Neural Networks using Focal Loss, NeurIPS 2020
        (FLSD-53).
 
     Examples

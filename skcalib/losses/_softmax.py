@@ -13,13 +13,6 @@ import torch
 from torch import Tensor
 
 
-def row_dot(a: Tensor, b: Tensor) -> Tensor:
-    """Return ``(a * b).sum(1)``, without a temporary where it stays in full precision."""
-    if torch.is_autocast_enabled(a.device.type):
-        return (a * b).sum(1)
-    return torch.linalg.vecdot(a, b)
-
-
 class _LabelSoftmax(torch.autograd.Function):
     """Cross-entropy against smoothed hard labels t, and the residual p - t, from one softmax.
 
@@ -44,10 +37,6 @@ class _LabelSoftmax(torch.autograd.Function):
             loss.add_(label_logit.sub_(logits.mean(1, keepdim=True)), alpha=smoothing)
         residual.scatter_(1, label, hit)
         return loss.squeeze(1), residual
-
-    # Function.apply binds its arguments to this signature; computing it there takes as long as
-    # the softmax of a small batch.
-    forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
 
     @staticmethod
     def setup_context(
@@ -86,13 +75,20 @@ class _LabelSoftmax(torch.autograd.Function):
         return (flat[0].view(target.shape), flat[1].view(logits.shape)), (0, 0)
 
 
+# Function.apply binds its arguments to this signature; computing it there, at every step, takes
+# as long as the softmax of a small batch.
+_LabelSoftmax.forward.__signature__ = inspect.signature(  # type: ignore[attr-defined]
+    _LabelSoftmax.forward
+)
+
+
 def _softmax_product(residual: Tensor, label: Tensor, smoothing: float, vector: Tensor) -> Tensor:
     """Return the Jacobian of the softmax times `vector`, ``p * (v - sum_k p_k v_k)``.
 
     With ``p = residual + t``, p itself need not be formed. In place unless the result must be
     differentiated again: at (512, 1000) the temporaries would cost more than the arithmetic.
     """
-    mean = row_dot(residual, vector).unsqueeze(1)
+    mean = (residual * vector).sum(1, keepdim=True)
     mean = mean + (1 - smoothing) * vector.gather(1, label)
     if smoothing:
         mean = mean + smoothing * vector.mean(1, keepdim=True)
@@ -127,7 +123,7 @@ def cross_entropy_terms(
     nll = class_nll(logits)
     likely = torch.expm1(-nll) + (1 - target)
     residual = torch.where(nll < math.log(2), likely, (-nll).exp() - target)
-    return row_dot(target, nll), residual
+    return (target * nll).sum(1), residual
 
 
 def target_nll(logits: Tensor, target: Tensor) -> Tensor:
@@ -143,7 +139,7 @@ def probability_at(logits: Tensor, index: Tensor, target: Tensor, nll: Tensor) -
     `nll` is the cross-entropy of the target, shape (n,).
     """
     if target.is_floating_point():
-        at_target = row_dot(target, logits).unsqueeze(1)
+        at_target = (target * logits).sum(1, keepdim=True)
     else:
         at_target = logits.gather(1, target.unsqueeze(1))
     return (logits.gather(1, index) - at_target - nll.unsqueeze(1)).exp()
@@ -151,7 +147,7 @@ def probability_at(logits: Tensor, index: Tensor, target: Tensor, nll: Tensor) -
 
 def expectation(values: Tensor, target: Tensor) -> Tensor:
     """Return the mean over the target of what :func:`target_nll` led to, shape (n,)."""
-    return row_dot(target, values) if target.is_floating_point() else values
+    return (target * values).sum(1) if target.is_floating_point() else values
 
 
 def miss_probability(nll: Tensor) -> Tensor:

@@ -76,11 +76,11 @@ def test_one_row_alone(label, weighted):
 
 
 def test_calibrated_batch_has_none_and_no_nan():
-    logits = torch.zeros(4, 2, requires_grad=True)
-    shifted, target = logits + torch.tensor([1e-4, 0.0]), torch.tensor([0, 1, 0, 1])
-    error = mmce_loss(shifted, target, weight=1.0) - cross_entropy_loss(shifted, target)
+    logits = torch.tensor([[1e-4, 0.0]] * 4, dtype=torch.float64)
+    target = torch.tensor([0, 1, 0, 1])
+    error = mmce_loss(logits, target, weight=1.0) - cross_entropy_loss(logits, target)
     # Four rows of confidence 1/2 + 1e-4 / 4, half of them right.
-    assert error.item() == pytest.approx(1e-4 / 4, abs=1e-6)
+    assert error.item() == pytest.approx(1e-4 / 4, abs=1e-7)
     certain = torch.tensor([[1000.0, 0.0]] * 3, requires_grad=True)
     mmce_loss(certain, torch.tensor([0, 0, 0])).backward()
     assert (certain.grad == 0).all()
