@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, lapack, qr, solve_triangular
+from scipy.linalg import lapack, qr, solve_triangular
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,11 @@ def pseudo_inverse_factor(
     floor = tol + noise * inverse**2
     triangle = _cholesky_if_well_conditioned(scaled, floor.max())
     if triangle is not None:
-        return inverse[:, None] * solve_triangular(triangle, np.eye(len(triangle)))
-    values, vectors = eigh(scaled, overwrite_a=True, check_finite=False, driver="evd")
+        return inverse[:, None] * lapack.dtrtri(triangle)[0]
+    values, vectors = np.linalg.eigh(scaled)
     kept = values > floor @ vectors**2
+    if not kept.any():
+        return np.empty((len(matrix), 0))
     if kept.all():
         return inverse[:, None] * vectors / np.sqrt(values)
     # In units of the features the eigenvectors span the support but are not orthonormal:
@@ -124,7 +126,7 @@ def joint_form(
         outer = _outer_factor(covariance, excess, inner, noise, tol)
         if outer.shape[1]:
             return _form_on_two_supports(inner, outer, excess)
-    ratio, rotation = eigh(inner.T @ excess @ inner, check_finite=False, driver="evd")
+    ratio, rotation = np.linalg.eigh(inner.T @ excess @ inner)
     if excess_rank is not None and excess_rank < rank:
         ratio, rotation = ratio[rank - excess_rank :], rotation[:, rank - excess_rank :]
     return JointForm(inner @ rotation, len(ratio), 1.0 / (1.0 + ratio))
@@ -147,10 +149,10 @@ def _form_on_two_supports(inner: NDArray, outer: NDArray, excess: NDArray) -> Jo
     own = (np.arange(factor.shape[1]) < rank).astype(np.float64)
     # Here the class form is diag(own), and the background form the inverse of `joint`.
     joint = np.diag(own) + factor.T @ excess @ factor
-    values, vectors = eigh(joint, check_finite=False, driver="evd")
+    values, vectors = np.linalg.eigh(joint)
     root = np.sqrt(values)
     half = vectors[:rank] * root
-    weights, rotation = eigh(half.T @ half, check_finite=False, driver="evd")
+    weights, rotation = np.linalg.eigh(half.T @ half)
     # Descending: coordinates that the class distance sees first, scaled to weight one there.
     rotation, weights = rotation[:, ::-1], weights[::-1]
     stretch = np.ones_like(weights)

@@ -29,7 +29,10 @@ def _distances(X, y, query, relative=True, sample_weight=None):
             own = x - means[int(np.searchsorted(classes, label))]
             within += w * np.outer(own, own) / weight.sum()
             background += w * np.outer(x - mean, x - mean) / weight.sum()
-    rank = [np.linalg.matrix_rank(m, rtol=1e-9, hermitian=True) for m in (within, background)]
+    rank = [
+        np.linalg.matrix_rank(m, tol=1e-9 * np.trace(m), hermitian=True)
+        for m in (within, background)
+    ]
     within = np.linalg.pinv(within, rcond=1e-9, hermitian=True)
     background = np.linalg.pinv(background, rcond=1e-9, hermitian=True)
     distances = np.empty((len(query), len(classes)))
