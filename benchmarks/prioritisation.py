@@ -74,11 +74,11 @@ def make_net(options, depth, params):
     return CalibratedNetClassifier(CifarResNet, module__depth=depth, **params)
 
 
-def runs(seeds):
+def runs(seeds, losses):
     for seed in range(seeds):
-        for loss in LOSSES:
+        for loss in losses:
             yield seed, loss, 1.0, "-"
-        for loss in LOSSES:
+        for loss in losses:
             for guide in ("self", "target", "random"):
                 for fraction in FRACTIONS[1:]:
                     yield seed, loss, fraction, guide
@@ -183,11 +183,12 @@ def main():
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--losses", nargs="+", choices=LOSSES, default=list(LOSSES))
     options = parser.parse_args()
     if not options.table:
         torch.set_num_threads(1)
         experiment, done = Experiment(options), finished(options.out)
-        for run in runs(options.seeds):
+        for run in runs(options.seeds, options.losses):
             if run not in done:
                 experiment.record(*run, *experiment.run(*run))
     print_table(options.out)

@@ -1,12 +1,13 @@
 """Call a criterion with what it takes, and refuse what it would ignore."""
 
-import inspect
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-_ROW_VALUES = frozenset({"sample_weight", "difficulty", "history"})
+from ._data import takes
+
+_ROW_VALUES = ("sample_weight", "difficulty", "history")
 
 # These read the module's output as something else than logits of every class.
 _NOT_ON_LOGITS = (nn.NLLLoss, nn.BCELoss, nn.BCEWithLogitsLoss)
@@ -20,10 +21,7 @@ def check_criterion(criterion: Any) -> frozenset[str]:
             f"got {type(criterion).__name__}."
         )
     forward = criterion.forward if isinstance(criterion, nn.Module) else criterion
-    parameters = inspect.signature(forward).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return _ROW_VALUES
-    return _ROW_VALUES & set(parameters)
+    return frozenset(name for name in _ROW_VALUES if takes(forward, name))
 
 
 def needs_row_values(criterion: Any) -> bool:

@@ -1,5 +1,6 @@
 """Rows on their way to the loss: checked input, and batches that know their rows."""
 
+import inspect
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,8 +13,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
+from skorch.helper import SliceDataset
+from skorch.utils import to_numpy
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset
 
@@ -82,6 +86,10 @@ class FitRows:
             rows = rows[indices]
         return rows
 
+    def subset(self, rows: NDArray[np.intp]) -> Subset:
+        """Return the given rows of the fit as a dataset."""
+        return Subset(self.dataset, rows)  # type: ignore[arg-type]
+
     def unwrap(self, iterator: Any) -> Iterator[tuple[Any, Any]]:
         """Yield plain (X, y) batches, and remember meanwhile which rows they hold."""
         try:
@@ -135,11 +143,8 @@ class ArrayDataset(Dataset):
             y: Any = torch.zeros(len(at))
         else:
             y = self.y[at]
-            y = (
-                y
-                if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf"
-                else torch.as_tensor(y)
-            )
+            if isinstance(y, Tensor) or y.dtype.kind in "biuf":
+                y = torch.as_tensor(y)
         if self.rows is None:
             return RowBatch(X, y)
         return RowBatch(X, RowLabels(y, torch.as_tensor(self.rows[positions])))
@@ -159,8 +164,8 @@ def is_fast(dataset: Any) -> bool:
     """Tell whether `dataset` is skorch's own over plain arrays, read without transformation."""
     if type(dataset) is not skorch.dataset.Dataset:
         return False
-    plain = np.ndarray, Tensor, sparse.csr_matrix, sparse.csr_array
-    return isinstance(dataset.X, plain) and isinstance(dataset.y, np.ndarray | Tensor | None)
+    plain = np.ndarray | Tensor
+    return isinstance(dataset.X, plain | sparse.csr_matrix) and isinstance(dataset.y, plain | None)
 
 
 def batched(dataset: Any, rows: NDArray[np.intp] | None, *, own_collate: bool) -> Any:
@@ -175,6 +180,12 @@ def batched(dataset: Any, rows: NDArray[np.intp] | None, *, own_collate: bool) -
     return dataset if rows is None else RowDataset(dataset, rows)
 
 
+def takes(function: Any, name: str) -> bool:
+    """Tell whether a function or class takes an argument of that name."""
+    parameters = inspect.signature(function).parameters
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
 def batches_items(iterator: Any, params: Mapping[str, Any]) -> bool:
     """Tell whether `iterator` constructs a DataLoader that makes batches out of items."""
     while isinstance(iterator, partial):
@@ -187,15 +198,18 @@ def check_X(net: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Return arrays and data frames as finite float32; leave what only skorch knows as it is."""
     if isinstance(X, Tensor) and X.is_floating_point() and X.device.type == "cpu":
         X = X.detach().numpy()
-    if isinstance(X, Dataset | Mapping | tuple | Tensor) and not sparse.issparse(X):
+    if isinstance(X, Dataset | SliceDataset | Mapping | tuple | Tensor) and not sparse.issparse(X):
         return X
-    return validate_data(net, X, reset=reset, dtype=np.float32, accept_sparse="csr", allow_nd=True)
+    X = validate_data(net, X, reset=reset, dtype=np.float32, accept_sparse="csr", allow_nd=True)
+    # A row of a sparse array has one dimension, which skorch's Dataset does not expect.
+    return sparse.csr_matrix(X) if sparse.issparse(X) else X
 
 
 def row_sizes(X: Any) -> dict[str, int]:
     """Return the sizes of a row that a module may ask for, none where X shows no shape."""
-    if isinstance(X, Dataset):
-        shape = np.shape(X[0][0])
+    if isinstance(X, Dataset | SliceDataset):
+        row = X[0][0] if isinstance(X, Dataset) else X[0]
+        shape = tuple(getattr(row, "shape", ()))
     else:
         shape = tuple(X.shape[1:]) if hasattr(X, "shape") else ()
     return {"n_features": math.prod(shape), "n_channels": shape[0]} if shape else {}
@@ -203,9 +217,13 @@ def row_sizes(X: Any) -> dict[str, int]:
 
 def check_y(net: BaseEstimator, y: Any, n_rows: int) -> NDArray[Any]:
     """Return `y` as an array of `n_rows` class labels."""
-    y = column_or_1d(np.asarray(y) if isinstance(y, Tensor) else y, warn=True)
-    if y.dtype.kind == "f":
-        check_array(y, ensure_2d=False, input_name="y", estimator=net)
+    y = column_or_1d(to_numpy(y) if isinstance(y, Tensor | SliceDataset) else y, warn=True)
+    assert_all_finite(y, input_name="y", estimator_name=type(net).__name__)
+    try:
+        np.unique(y)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y})
+        raise ValueError(f"y must hold labels of one type; got {', '.join(kinds)}.") from None
     check_classification_targets(y)
     if len(y) != n_rows:
         raise ValueError(
@@ -249,11 +267,13 @@ def check_row_values(
 
 def encode_labels(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """Return the positions of `labels` in `classes`, which need not be sorted."""
-    labels = np.asarray(labels)
-    order = np.argsort(classes)
-    at = np.searchsorted(classes, labels, sorter=order).clip(max=len(classes) - 1)
-    indices = order[at]
-    unknown = classes[indices] != labels
+    labels = to_numpy(labels) if isinstance(labels, Tensor) else np.asarray(labels)
+    indices, unknown = np.zeros(labels.shape, dtype=np.intp), np.ones(labels.shape, dtype=bool)
+    if (labels.dtype.kind in "biuf") == (classes.dtype.kind in "biuf"):
+        order = np.argsort(classes)
+        at = np.searchsorted(classes, labels, sorter=order).clip(max=len(classes) - 1)
+        indices = order[at]
+        unknown = classes[indices] != labels
     if unknown.any():
         raise ValueError(
             f"y must hold labels from classes {classes.tolist()} only; "

@@ -11,7 +11,7 @@ from skorch.callbacks import Callback
 from torch import Tensor
 
 from ._data import encode_labels
-from ._row_net import first_output
+from ._row_net import RowNet, first_output
 
 _FIELDS = ("prediction", "confidence", "margin", "entropy")
 
@@ -138,6 +138,10 @@ class TrainingDynamics(Callback):
         return np.concatenate([*full, last]) if full else last
 
     def _check(self, net: Any, y: Any) -> None:
+        if not isinstance(net, RowNet):
+            raise TypeError(
+                f"TrainingDynamics needs a CalibratedNetClassifier; got {type(net).__name__}."
+            )
         if self.source not in ("forward", "batches"):
             raise ValueError(f"source must be 'forward' or 'batches'; got {self.source!r}.")
         if y is None:

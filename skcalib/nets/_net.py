@@ -68,8 +68,8 @@ class CalibratedNetClassifier(RowNet):
     verbose : int, default=0
         With 1, a line of losses and scores is printed after every epoch.
     iterator_train__shuffle : bool, default=True
-        Whether every epoch takes the rows in a new order. (skorch does not unless told to.) Set
-        it to False to give a sampler of your own.
+        Whether every epoch takes the rows in a new order, where no sampler is given. (skorch does
+        not unless told to.)
     **kwargs : dict
         Further parameters of :class:`skorch.NeuralNetClassifier`, with skorch's defaults. Among
         them: ``train_split`` holds out a fifth of the rows for validation unless set to None.
@@ -181,7 +181,7 @@ class CalibratedNetClassifier(RowNet):
             rows or the criterion has no use for them, or the module gives another number of
             logits than there are classes.
         """
-        fresh = not (self.warm_start and self.initialized_)
+        fresh = self._is_fresh(restart=not self.warm_start)
         with self._fitting(X, y, sample_weight, difficulty, fresh) as (X, y):
             return super().fit(X, y, **fit_params)
 
@@ -212,7 +212,7 @@ class CalibratedNetClassifier(RowNet):
         """
         if self._rows_ is not None:  # the call of skorch's own fit
             return super().partial_fit(X, y, **fit_params)
-        fresh = not self.initialized_
+        fresh = self._is_fresh(restart=False)
         with self._fitting(X, y, sample_weight, difficulty, fresh, classes) as (X, y):
             return super().partial_fit(X, y, **fit_params)
 

@@ -1,5 +1,6 @@
 """Per-epoch sample prioritisation: which rows the next epoch trains on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,20 +35,27 @@ class Prioritizer:
     scores: NDArray[np.floating] | None
     chosen: NDArray[np.intp] | None = None
 
-    def choose(self, net: Any, rows: NDArray[np.intp], epoch: int) -> NDArray[np.intp]:
-        """Return those of the training `rows` that epoch number `epoch`, from 0, trains on."""
+    def choose(
+        self, rows: NDArray[np.intp], epoch: int, predict: Callable[[], NDArray[np.floating]]
+    ) -> NDArray[np.intp]:
+        """Return those of the training `rows` that epoch number `epoch`, from 0, trains on.
+
+        `predict` gives the probabilities of `rows`; it is called only if they are needed.
+        """
         late = epoch - self.warmup_epochs
         if late < 0:
             return rows
         if self.chosen is None or late % self.refresh_every == 0:
-            self.chosen = rows[self.selector._top(self._score(net, rows, epoch))]
+            self.chosen = rows[self.selector._top(self._score(rows, epoch, predict))]
         return self.chosen
 
-    def _score(self, net: Any, rows: NDArray[np.intp], epoch: int) -> NDArray[np.floating]:
-        if self.selector.criterion == "random":  # needs no model, and differs from epoch to epoch
+    def _score(
+        self, rows: NDArray[np.intp], epoch: int, predict: Callable[[], NDArray[np.floating]]
+    ) -> NDArray[np.floating]:
+        if self.selector.criterion == "random":  # needs no model, and differs between epochs
             return torch.rand(len(rows)).numpy()
         if self.scores is None:
-            return clone(self.selector).fit(net.predict_proba_rows(rows)).scores_
+            return clone(self.selector).fit(predict()).scores_
         return (self.scores if self.scores.ndim == 1 else self.scores[epoch])[rows]
 
 
@@ -62,6 +70,9 @@ def make_prioritizer(net: Any, X: Any, n_rows: int, n_epochs: int) -> Prioritize
             "selector must have estimator=None, for the net gives the probabilities; pass a model "
             f"to rank by as target. Got {type(net.selector.estimator).__name__}."
         )
+    net.selector._validate_params()
+    if net.target is not None and net.selector.criterion == "random":
+        raise ValueError("target has no use where the criterion of the selector is 'random'.")
     scores = None if net.target is None else _target_scores(net, X, n_rows, n_epochs)
     return Prioritizer(net.selector, net.warmup_epochs, net.refresh_every, scores)
 

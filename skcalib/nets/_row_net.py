@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
-from torch.utils.data import Subset
 
 from ..losses import CorrectnessHistory
 from ._criterion import check_criterion, criterion_loss, needs_row_values
@@ -32,6 +31,7 @@ from ._data import (
     dataset_labels,
     encode_labels,
     row_sizes,
+    takes,
 )
 from ._device import AutoDeviceMixin
 from ._mixup import Mixup
@@ -108,13 +108,21 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
             return
         if fresh:
             self.random_state_ = check_random_state(self.random_state)
-        cuda = self.device is not None and torch.device(self.device).type == "cuda"
-        with torch.random.fork_rng(devices=[self.device] if cuda else []):
+        device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(self.random_state_.randint(np.iinfo(np.int32).max))
             yield
 
     def check_data(self, X: Any, y: Any = None) -> None:
         """Do nothing: `fit` and `partial_fit` have checked the data."""
+
+    def get_params_for(self, prefix: str) -> dict[str, Any]:
+        """Collect arguments, without ``shuffle`` for an iterator that cannot take it."""
+        params = super().get_params_for(prefix)
+        sampled = "sampler" in params or "batch_sampler" in params
+        if prefix == "iterator_train" and (sampled or not takes(self.iterator_train, "shuffle")):
+            params.pop("shuffle", None)
+        return params
 
     def initialized_instance(self, instance_or_cls: Any, kwargs: dict[str, Any]) -> Any:
         """Build a module or criterion, or copy the given instance."""
@@ -154,6 +162,10 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
             if getattr(self.criterion_, "uses_history", False):
                 self._rows_.history = self._new_history()
         return train, valid
+
+    def _is_fresh(self, *, restart: bool) -> bool:
+        """Tell whether a fit starts from nothing, as after a mere `initialize` as well."""
+        return restart or not (self.initialized_ and hasattr(self, "classes_inferred_"))
 
     def _new_history(self) -> CorrectnessHistory:
         if self.mixup_alpha:
@@ -212,25 +224,14 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
                 "selector needs a train_split that returns torch Subsets of the dataset that it "
                 "is given."
             )
-        chosen = rows.prioritizer.choose(self, rows.train_rows, len(self.history) - 1)
+        predict = lambda: self._predict_rows(rows.subset(rows.train_rows))
+        chosen = rows.prioritizer.choose(rows.train_rows, len(self.history) - 1, predict)
         if chosen is not rows.train_rows:
-            iterator = self.get_iterator(Subset(rows.dataset, chosen), training=True)
+            iterator = self.get_iterator(rows.subset(chosen), training=True)
         return iterator, len(chosen)
 
-    def predict_proba_rows(self, rows: NDArray[np.intp]) -> NDArray[np.floating]:
-        """Predict the probabilities of rows of the running fit, in large batches.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,)
-            Positions in the data given to `fit`.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_rows, n_classes)
-            The softmax of the logits, in evaluation mode and without gradient.
-        """
-        dataset = Subset(self._rows_.dataset, rows)  # type: ignore[union-attr, arg-type]
+    def _predict_rows(self, dataset: Any) -> NDArray[np.floating]:
+        """Predict probabilities in large batches, for rows that are to be ranked."""
         batches = self.get_iterator(dataset, ranking=True)
         logits = [first_output(self.evaluation_step(batch)) for batch in batches]
         return torch.softmax(torch.cat(logits).float(), dim=1).cpu().numpy()
@@ -264,7 +265,8 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
                 "parameter classes."
             )
         target, rows = self._targets(y_true, logits), self._rows_
-        if (rows is None or rows.batch_rows is None) and needs_row_values(self.criterion_):
+        foreign = not training and (rows is None or rows.batch_rows is None)
+        if foreign and needs_row_values(self.criterion_):
             # Rows that are no part of the fit have no difficulty and no history.
             return cross_entropy(logits, target)
         given = {} if rows is None else rows.batch_values(logits.device)

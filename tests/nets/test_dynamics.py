@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+import skorch
 import torch
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -170,3 +171,11 @@ def test_needs_labels():
     net = make_net(TrainingDynamics(), classes=[0, 1, 2], train_split=None)
     with pytest.raises(ValueError, match="needs the labels of all rows"):
         net.fit(Hidden(), None)
+
+
+def test_needs_a_net_that_knows_its_rows():
+    net = skorch.NeuralNetClassifier(
+        MLP, module__n_features=4, module__n_classes=3, callbacks=[TrainingDynamics()]
+    )
+    with pytest.raises(TypeError, match="a CalibratedNetClassifier; got Neural"):
+        net.fit(X.astype(np.float32), Y)

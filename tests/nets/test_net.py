@@ -10,9 +10,12 @@ from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from skorch.callbacks import EarlyStopping, EpochScoring
+from skorch.helper import SliceDataset
 from skorch.hf import AccelerateMixin
 from torch import nn
 
+from skcalib.difficulty import DifficultyAwareClassifier
+from skcalib.losses import DifficultyAwareLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
 from skcalib.selection import MaxEntropySelector
 
@@ -456,3 +459,38 @@ def test_workers_of_the_loader_keep_rows_and_weights_together():
     net = make_net(criterion=Loss, iterator_train__num_workers=1, max_epochs=1)
     net.fit(X, Y, sample_weight=weight)
     assert len(net.history) == 1
+
+
+def test_initialize_before_the_first_fit():
+    sizes = {"module__n_features": 6, "module__n_classes": 3}
+    net = make_net(**sizes).initialize().partial_fit(X, NAMES)
+    assert net.classes_.tolist() == ["cat", "dog", "eel"]
+    warm = make_net(warm_start=True, **sizes).initialize().fit(X, NAMES)
+    assert len(warm.history) == len(net.history) == 3
+
+
+def test_labels_of_another_kind_are_told():
+    net = make_net(max_epochs=1).fit(X, NAMES)
+    with pytest.raises(ValueError, match=r"y must hold labels from classes .*got \[0, 1, 2\]"):
+        net.partial_fit(X, Y)
+
+
+def test_grid_search_over_slices_of_a_dataset():
+    data = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
+    search = GridSearchCV(make_net(max_epochs=1), {"lr": [0.1, 0.01]}, cv=2, error_score="raise")
+    search.fit(SliceDataset(data), SliceDataset(data, idx=1), sample_weight=np.ones(len(X)))
+    plain = clone(search).fit(X, Y, sample_weight=np.ones(len(X)))
+    assert search.best_score_ == plain.best_score_
+
+
+def test_difficulty_aware_training_end_to_end():
+    net = make_net(criterion=DifficultyAwareLoss, criterion__alpha=0.3, max_epochs=10)
+    aware = DifficultyAwareClassifier(net).fit(X, NAMES)
+    assert aware.score(X, NAMES) > 0.7
+    assert aware.estimator_.criterion_.alpha == 0.3
+
+
+def test_missing_labels():
+    for missing, message in ((None, "labels of one type; got NoneType, str"), (np.nan, "NaN")):
+        with pytest.raises(ValueError, match=message):
+            make_net().fit(X, np.where(Y == 0, missing, NAMES.astype(object)))

@@ -164,6 +164,11 @@ def test_grid_search_over_the_selector_leaves_the_original_alone():
             {"selector": MaxEntropySelector(LogisticRegression())},
             "selector must have estimator=None.* Got LogisticRegression",
         ),
+        (
+            {"target": np.ones(150), "selector": MaxEntropySelector(criterion="random")},
+            "target has no use where the criterion of the selector is 'random'",
+        ),
+        ({"target": np.ones(150), "selector": MaxEntropySelector(fraction=2.0)}, "'fraction'"),
         ({"selector": "entropy"}, "The 'selector' parameter .* must be an instance of"),
         ({"warmup_epochs": -1}, "The 'warmup_epochs' parameter"),
         ({"refresh_every": 0}, "The 'refresh_every' parameter"),
