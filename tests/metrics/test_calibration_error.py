@@ -105,11 +105,8 @@ def test_one_bin_is_the_gap_of_the_means():
 
 
 def test_two_columns_are_not_the_positive_class():
-    # Sure of the negative class and wrong: the top label is over-confident, the positive
-    # class under-predicted, and both gaps are the same here; not so with one of each.
-    y, p = [1, 0], np.array([0.3, 0.3])
-    assert expected_calibration_error(y, p) == pytest.approx(0.2)
-    assert expected_calibration_error(y, np.column_stack([1 - p, p])) == pytest.approx(0.2)
+    # Both rows are positive: gaps .7 and .3 of the positive class. As top labels they share a
+    # confidence of .7, of which one is right.
     y, p = [1, 1], np.array([0.3, 0.7])
     assert expected_calibration_error(y, p) == pytest.approx(0.5)
     assert expected_calibration_error(y, np.column_stack([1 - p, p])) == pytest.approx(0.2)
