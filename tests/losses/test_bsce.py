@@ -12,6 +12,7 @@ from skcalib.losses import (
     focal_loss,
     generalized_brier_weight,
 )
+from skcalib.metrics import generalized_brier_score
 
 LOGITS = 2 * torch.randn(10, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LABEL = torch.arange(10) % 4
@@ -33,6 +34,13 @@ def test_weight_is_the_norm_of_numpy(order, exponent, soft):
     loss = bsce_loss(LOGITS, target, order=order, exponent=exponent, reduction="none")
     ce = cross_entropy_loss(LOGITS, target, reduction="none")
     torch.testing.assert_close(loss, ours * ce)
+
+
+@pytest.mark.parametrize("order", [1, 2, INF])
+def test_weight_is_the_metric_of_the_house(order):
+    metric = generalized_brier_score(LABEL.numpy(), PROBA.numpy(), order=order, exponent=3)
+    ours = generalized_brier_weight(LOGITS, LABEL, order=order, exponent=3)
+    np.testing.assert_allclose(ours.numpy(), metric, rtol=1e-12)
 
 
 def test_identities_of_values_and_gradients():
