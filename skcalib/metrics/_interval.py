@@ -19,10 +19,14 @@ from ._ks import ks_calibration_error
 from ._outcomes import outcomes
 from ._smooth import smooth_calibration_error
 
+# A metric as a function of (codes, how often every row was drawn or None for once each).
+Statistic = Callable[[NDArray[np.intp], NDArray[np.intp] | None], float]
+
+# Sums over bins of equal width are all they need.
+_ADDITIVE_METRICS = (expected_calibration_error, maximum_calibration_error)
 # They see a row as (confidence, hit), so that is all that has to be resampled.
 _TOP_LABEL_METRICS = (
-    expected_calibration_error,
-    maximum_calibration_error,
+    *_ADDITIVE_METRICS,
     debiased_calibration_error,
     ks_calibration_error,
     smooth_calibration_error,
@@ -149,9 +153,6 @@ def calibration_error_interval(
     return float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
 
 
-Statistic = Callable[[NDArray[np.intp], NDArray[np.intp] | None], float]
-
-
 def _statistic(
     metric: Callable[..., float],
     codes: NDArray[np.intp],
@@ -164,8 +165,7 @@ def _statistic(
     whole = partial(metric, labels=classes, **options)
     whole(codes, proba, sample_weight=weight)  # an error in the options shows up here
     norm = "max" if metric is maximum_calibration_error else options.get("norm", "l1")
-    additive = (expected_calibration_error, maximum_calibration_error)
-    if metric in additive and options.get("strategy", "uniform") == "uniform":
+    if metric in _ADDITIVE_METRICS and options.get("strategy", "uniform") == "uniform":
         edges = uniform_edges(options.get("n_bins", 15))
         index, values = bin_index(proba, edges), proba.astype(np.float64)
 
