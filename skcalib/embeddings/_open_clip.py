@@ -127,7 +127,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
         loaded = self._ready()
         open_clip = import_optional("open_clip", extra="embeddings")
         with loading(self.model_name, None):
-            tokenizer = open_clip.get_tokenizer(self.model_name)
+            tokenizer = open_clip.get_tokenizer(self._library_name())
         return np.concatenate(
             [
                 self._forward(loaded, _encode_text, tokenizer(texts[rows]))
@@ -135,21 +135,25 @@ class OpenClipEmbedder(BaseImageEmbedder):
             ]
         )
 
+    def _library_name(self) -> str:
+        """Return the name in the spelling of open_clip, ViT-B-32 for OpenAI's ViT-B/32."""
+        return self.model_name if ":" in self.model_name else self.model_name.replace("/", "-")
+
     def _encode(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
         return model.encode_image(batch)  # type: ignore[operator]
 
     def _load(self) -> tuple[nn.Module, Callable[[Any], torch.Tensor]]:
         open_clip = import_optional("open_clip", extra="embeddings")
-        name = self.model_name.replace("/", "-")
+        name = self._library_name()
         options: dict[str, Any] = {"force_image_size": self.image_size}
-        if ":" in self.model_name:
+        if ":" in name:
             if self.pretrained is not None:
                 raise ValueError(
-                    f"pretrained must be None for {self.model_name!r}, which brings its own "
-                    f"weights, got {self.pretrained!r}"
+                    f"pretrained must be None for {name!r}, which brings its own weights, "
+                    f"got {self.pretrained!r}"
                 )
-            with loading(self.model_name, None):
-                return open_clip.create_model_from_pretrained(self.model_name, **options)
+            with loading(name, None):
+                return open_clip.create_model_from_pretrained(name, **options)
         check_name(name, open_clip.list_models(), "open_clip")
         if self.pretrained is None:
             with seeded(self.random_state):

@@ -51,6 +51,7 @@ def test_texts_equal_the_forward_pass_of_the_library(tiny_clip):
     got = OpenClipEmbedder(name, path, batch_size=2).encode_text(texts)
     assert got.dtype == np.float32
     assert_allclose(got, want, atol=1e-6)
+    assert_allclose(OpenClipEmbedder("tiny/clip", path).encode_text(texts), want, atol=1e-6)
     with pytest.raises(TypeError, match="texts must be a sequence of str, got 'a cat'"):
         OpenClipEmbedder(name, path).encode_text("a cat")
 
