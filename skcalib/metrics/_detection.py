@@ -93,12 +93,16 @@ def read_detection(
 
 
 def check_both_kinds(
-    positive: NDArray[np.bool_], weight: NDArray[np.float64] | None, what: str
+    first: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    what: str,
+    *,
+    kinds: tuple[str, str] = ("positive", "negative"),
 ) -> None:
     """Raise unless there are rows of both kinds, counting those of positive weight."""
-    used = positive if weight is None else positive[weight > 0]
+    used = first if weight is None else first[weight > 0]
     if used.all() or not used.any():
-        raise ValueError(f"{what}, got {'only positive' if used.all() else 'no positive'} rows.")
+        raise ValueError(f"{what}, got only {kinds[0] if used.all() else kinds[1]} rows.")
 
 
 def fpr_of_groups(groups: TieGroups, tpr: float) -> float:

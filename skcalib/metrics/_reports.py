@@ -45,9 +45,9 @@ def misclassification_report(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
         the largest probability is the prediction, which is right or wrong.
-    confidence : sequence of str or dict of str -> array-like, default=("msp", "entropy", "margin")
-        The scores to report on: names of those that `y_proba` gives, or a dict of scores of shape
-        (n_samples,), larger = surer.
+    confidence : sequence of str, dict or DataFrame, default=("msp", "entropy", "margin")
+        The scores to report on: names of those that `y_proba` gives, or scores of one's own as a
+        dict of arrays of shape (n_samples,) or the columns of a DataFrame; larger = surer.
     tpr : float, default=0.95
         True-positive rate at which the false-positive rate is taken, in (0, 1].
     sample_weight : array-like of shape (n_samples,), default=None
@@ -98,7 +98,10 @@ def misclassification_report(
         y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
     )
     check_both_kinds(
-        judged.correct, judged.weight, "y_true and y_proba must give right and wrong predictions"
+        judged.correct,
+        judged.weight,
+        "y_true and y_proba must give right and wrong predictions",
+        kinds=("right", "wrong"),
     )
     scores = {name: confidence_of(value, judged) for name, value in _named(confidence).items()}
     return _report(
@@ -124,10 +127,10 @@ def ood_report(
     y_true : array-like of shape (n_samples,)
         1 for rows of the model's own data, 0 or -1 for foreign ones, or two labels of which
         `pos_label` is the model's own.
-    scores : dict of str -> array-like of shape (n_samples,), or array-like of shape (n_samples,)
-        Scores, larger = more like the model's own data, as `score_samples` of scikit-learn's
-        outlier detectors, :func:`max_logit_score` and :func:`energy_score`. A single array is
-        reported under the name "score".
+    scores : dict of str -> array-like, DataFrame or array-like of shape (n_samples,)
+        Scores of shape (n_samples,), larger = more like the model's own data, as `score_samples`
+        of scikit-learn's outlier detectors, :func:`max_logit_score` and :func:`energy_score`. A
+        single array is reported under the name "score".
     tpr : float, default=0.95
         True-positive rate at which the false-positive rate is taken, in (0, 1].
     sample_weight : array-like of shape (n_samples,), default=None
@@ -172,7 +175,9 @@ def ood_report(
     (0.75, 0.5)
     """
     own, weight = read_detection(y_true, sample_weight, labels, pos_label)
-    named = scores if isinstance(scores, Mapping) else {"score": scores}
+    named = _columns(scores)
+    if named is None:
+        named = {"score": scores}
     checked = {}
     for name, values in named.items():
         checked[name] = check_scores(values, name=f"scores[{name!r}]")
@@ -180,15 +185,25 @@ def ood_report(
     return _report(checked, own, weight, tpr, ("aupr_in", "aupr_out"), as_frame)
 
 
+def _columns(scores: Any) -> Mapping[str, Any] | None:
+    """Return the scores of a dict or of the columns of a DataFrame by name, else None."""
+    if isinstance(scores, Mapping):
+        return scores
+    if hasattr(scores, "columns"):
+        return {str(name): scores[name] for name in scores.columns}
+    return None
+
+
 def _named(confidence: Sequence[str] | Mapping[str, ArrayLike]) -> Mapping[str, Any]:
-    if isinstance(confidence, Mapping):
-        return confidence
+    columns = _columns(confidence)
+    if columns is not None:
+        return columns
     if isinstance(confidence, str):
         return {confidence: confidence}
     if not all(isinstance(name, str) for name in confidence):
         raise TypeError(
-            "confidence must be a sequence of names or a dict of arrays; give a single array as "
-            "{'name': array}."
+            "confidence must be a sequence of names, a dict of arrays or a DataFrame; "
+            "give a single array as {'name': array}."
         )
     return {name: name for name in confidence}
 

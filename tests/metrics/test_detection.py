@@ -79,7 +79,7 @@ def test_labels():
     ("y", "score", "options", "message"),
     [
         ([1, 1], [0.1, 0.2], {}, "y_true must hold both classes, got only positive rows"),
-        ([0, 0], [0.1, 0.2], {}, "y_true must hold both classes, got no positive rows"),
+        ([0, 0], [0.1, 0.2], {}, "y_true must hold both classes, got only negative rows"),
         ([0, 1, 1], [1, 2, 3], {"sample_weight": [0, 1, 1]}, "got only positive rows"),
         ([0, 1], [0.1, np.nan], {}, "y_score must not contain NaN, got NaN in row 1"),
         ([0, 1], [0.1, 0.2, 0.3], {}, "y_true and y_score must have the same number of rows"),

@@ -86,7 +86,14 @@ def test_a_single_array_and_a_frame_of_scores():
     own, score, _ = detection()
     expected = ood_report(own, {"score": score})
     assert ood_report(own, score) == expected
-    assert ood_report(own, pandas.DataFrame({"score": score}).to_dict(orient="list")) == expected
+    assert ood_report(own, pandas.Series(score)) == expected
+    frame = pandas.DataFrame({"score": score, "worse": -score})
+    assert ood_report(own, frame) == ood_report(own, {"score": score, "worse": -score})
+    y, proba, _ = predictions()
+    frame = pandas.DataFrame({"msp": proba.max(axis=1)})
+    assert misclassification_report(y, proba, confidence=frame) == misclassification_report(
+        y, proba, confidence=["msp"]
+    )
 
 
 def test_labels_of_ones_own():
@@ -141,11 +148,11 @@ PROBA = [[0.9, 0.1], [0.8, 0.2]]
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        (([0, 0], PROBA), {}, ValueError, "right and wrong predictions, got only positive rows"),
-        (([1, 1], PROBA), {}, ValueError, "right and wrong predictions, got no positive rows"),
+        (([0, 0], PROBA), {}, ValueError, "right and wrong predictions, got only right rows"),
+        (([1, 1], PROBA), {}, ValueError, "right and wrong predictions, got only wrong rows"),
         (([0, 1], PROBA), {"confidence": ["max"]}, ValueError, "confidence must be one of"),
         (([0, 1], PROBA), {"confidence": []}, ValueError, "at least one score"),
-        (([0, 1], PROBA), {"confidence": [[1, 2]]}, TypeError, "sequence of names or a dict"),
+        (([0, 1], PROBA), {"confidence": [[1, 2]]}, TypeError, "sequence of names, a dict"),
         (([0, 1], [[0.9, 0.2], [0.8, 0.2]]), {}, ValueError, "rows of y_proba must sum to 1"),
     ],
 )
