@@ -41,7 +41,8 @@ def class_distances(
             "y must have at least two classes for the relative distance, got one class; "
             "relative=False scores a single class."
         )
-    within, between = statistics.within_covariance(), statistics.between_covariance()
+    within, root = statistics.within_covariance(), statistics.between_root()
+    between = root.T @ root
     mean, variance = statistics.mean(), np.diag(within) + np.diag(between)
     # Rounding of the input is a variance too: that of its last digit.
     noise = statistics.input_eps**2 * (mean**2 + variance)
@@ -56,7 +57,7 @@ def class_distances(
     if not relative:
         form = plain_form(shrunk(within, shrinkage, total), noise, tol)
     elif shrinkage is None:
-        form = joint_form(within, between, noise, tol, excess_rank=seen - 1)
+        form = joint_form(within, between, noise, tol, excess_root=root)
     else:
         covariance = shrunk(within, shrinkage, total)
         excess = shrunk(within + between, shrinkage, total) - covariance

@@ -167,12 +167,14 @@ class GaussianStatistics:
         drift = self.sums / root
         return (self.scatter - drift.T @ drift) / self.total_weight
 
-    def between_covariance(self) -> NDArray[np.float64]:
-        """Weighted covariance of the class means about the global mean."""
+    def between_root(self) -> NDArray[np.float64]:
+        """Root of the weighted covariance of the class means about the global mean.
+
+        One row a class seen; ``root.T @ root`` is the covariance.
+        """
         seen = self.weight > 0
         share = self.weight[seen] / self.total_weight
-        spread = (self.means()[seen] - self.mean()) * np.sqrt(share)[:, None]
-        return spread.T @ spread
+        return (self.means()[seen] - self.mean()) * np.sqrt(share)[:, None]
 
 
 def _indicator(label: NDArray[np.intp], n_classes: int, values: NDArray) -> csc_array:

@@ -101,7 +101,7 @@ def joint_form(
     excess: NDArray[np.float64],
     noise: NDArray[np.float64],
     tol: float,
-    excess_rank: int | None = None,
+    excess_root: NDArray[np.float64] | None = None,
 ) -> JointForm:
     """Diagonalise the pseudo-inverses of ``covariance`` and ``covariance + excess``.
 
@@ -111,9 +111,9 @@ def joint_form(
         Positive semi-definite matrices.
     noise, tol : ndarray of shape (n_features,) and float
         As in `pseudo_inverse_factor`.
-    excess_rank : int, default=None
-        Upper bound of the rank of `excess`. Coordinates beyond it are common to both
-        distances and are left out.
+    excess_root : ndarray of shape (n_classes, n_features), default=None
+        A root of the excess, ``root.T @ root``, of rank ``n_classes - 1`` at most. Coordinates
+        beyond that rank are common to both distances and are left out.
 
     Returns
     -------
@@ -126,9 +126,11 @@ def joint_form(
         outer = _outer_factor(covariance, excess, inner, noise, tol)
         if outer.shape[1]:
             return _form_on_two_supports(inner, outer, excess)
-    ratio, rotation = np.linalg.eigh(inner.T @ excess @ inner)
-    if excess_rank is not None and excess_rank < rank:
-        ratio, rotation = ratio[rank - excess_rank :], rotation[:, rank - excess_rank :]
+    if excess_root is not None and len(excess_root) <= rank:
+        singular, rotation = np.linalg.svd(excess_root @ inner, full_matrices=False)[1:]
+        ratio, rotation = singular[:-1] ** 2, rotation[:-1].T
+    else:
+        ratio, rotation = np.linalg.eigh(inner.T @ excess @ inner)
     return JointForm(inner @ rotation, len(ratio), 1.0 / (1.0 + ratio))
 
 

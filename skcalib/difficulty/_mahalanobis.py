@@ -71,7 +71,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         Covariance about `mean_`, normalised by the number of rows, after shrinkage.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where the input has string column names.
 
     See Also
@@ -316,7 +316,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     def background_covariance_(self) -> NDArray[np.float64]:
         """Covariance about the mean of all rows."""
         statistics = self._statistics
-        covariance = statistics.within_covariance() + statistics.between_covariance()
+        root = statistics.between_root()
+        covariance = statistics.within_covariance() + root.T @ root
         return shrunk(covariance, self.shrinkage, statistics.total_weight)
 
     def _update(

@@ -84,9 +84,12 @@ def test_excess_within_the_support():
 
 
 def test_common_coordinates_are_left_out():
-    covariance, excess = _semidefinite(6, 6, seed=7), _semidefinite(6, 2, seed=8)
-    full = joint_form(covariance, excess, np.zeros(6), TOL)
-    short = joint_form(covariance, excess, np.zeros(6), TOL, excess_rank=2)
+    covariance = _semidefinite(6, 6, seed=7)
+    root = np.random.default_rng(8).normal(size=(3, 6))
+    root -= root.mean(axis=0)
+    full = joint_form(covariance, root.T @ root, np.zeros(6), TOL)
+    short = joint_form(covariance, root.T @ root, np.zeros(6), TOL, root)
+    assert full.projection.shape == (6, 6)
     assert short.projection.shape == (6, 2)
 
     def difference(form):
