@@ -56,6 +56,17 @@ def check_rows(owner: Any, model: Any, X: Any, y: Any = None, *, reset: bool) ->
     return X, as_labels(y, name="y")
 
 
+def check_network(network: Any) -> None:
+    """Raise unless the model has layers that can be read."""
+    if not (
+        isinstance(network, MLPClassifier) or is_skorch_net(network) or is_torch_module(network)
+    ):
+        raise TypeError(
+            "estimator must be an MLPClassifier, a skorch net, a torch.nn.Module, or a Pipeline "
+            f"that ends in one, got {type(network).__name__}."
+        )
+
+
 def default_network(seed: int) -> MLPClassifier:
     """Return a small network that settles before it complains that it has not."""
     return MLPClassifier(
@@ -74,14 +85,9 @@ def trained_network(
     if estimator is None:
         estimator = default_network(random_state.randint(np.iinfo(np.int32).max))
     model = unfrozen(estimator)
-    network = last_step(model)
-    if is_torch_module(network):
+    check_network(last_step(model))
+    if is_torch_module(last_step(model)):
         return estimator
-    if not (isinstance(network, MLPClassifier) or is_skorch_net(network)):
-        raise TypeError(
-            "estimator must be an MLPClassifier, a skorch net, a torch.nn.Module, or a Pipeline "
-            f"that ends in one, got {type(network).__name__}."
-        )
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(model)
         return estimator

@@ -24,7 +24,7 @@ from ._ensemble import (
     consistency_score,
     prediction_entropy,
 )
-from ._network import check_rows, is_torch_module
+from ._network import check_network, check_rows, is_torch_module, last_step
 from ._prediction_depth import PredictionDepthScorer
 from ._quadrant import difficulty_quadrant
 from ._repeats import plan_repeats, recall_or_run
@@ -173,6 +173,8 @@ class DifficultyProfiler(BaseEstimator):
                 "estimator must be a network that can be trained again, got "
                 f"{type(scorer.estimator).__name__}."
             )
+        if scorer.estimator is not None:
+            check_network(last_step(scorer.estimator))
         X, labels = check_rows(self, scorer.estimator, X, y, reset=True)
         weight = check_weights(sample_weight, len(labels))
         n_test = self._n_test(len(labels))

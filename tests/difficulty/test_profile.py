@@ -4,7 +4,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -214,7 +214,7 @@ def test_skorch_net(blobs):
             TypeError,
             "estimator must be a network that can be trained again, got FrozenEstimator",
         ),
-        ({"estimator": LogisticRegression()}, TypeError, "estimator must be an MLPClassifier"),
+        ({"estimator": GaussianNB()}, TypeError, "estimator must be an MLPClassifier"),
     ],
 )
 def test_bad_parameters(blobs, options, error, message):
