@@ -140,7 +140,8 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
     def _read_scores(self, X: ArrayLike, reset: bool) -> NDArray:
-        if np.asarray(X).ndim == 1 and (reset or self.n_features_in_ == 1):
+        n_axes = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
+        if n_axes == 1 and (reset or self.n_features_in_ == 1):
             X = np.asarray(X).reshape(-1, 1)
         scores = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
         if self.input == "proba":
