@@ -380,12 +380,12 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     def _readings(self, X: Any, y: ArrayLike | None) -> Iterator[tuple[Reading, NDArray | None]]:
         """Yield what the network makes of every block of rows, and their class codes if known."""
         check_is_fitted(self)
-        X, y = check_rows(self, unfrozen(self.estimator), X, y, reset=False)
+        X, labels = check_rows(self, unfrozen(self.estimator), X, y, reset=False)
         codes = None
-        if y is not None:
-            y = check_row_labels(y, "y", len(y), self.classes_)
-            codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-            codes[self.classes_[codes] != y] = -1
+        if labels is not None:
+            labels = check_row_labels(labels, "y", len(labels), self.classes_)
+            codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+            codes[self.classes_[codes] != labels] = -1
         for rows, reading in self._reader.read(X):
             yield reading, None if codes is None else codes[rows]
 
