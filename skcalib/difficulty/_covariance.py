@@ -42,8 +42,7 @@ def class_distances(
             "relative=False scores a single class."
         )
     within, root = statistics.within_covariance(), statistics.between_root()
-    between = root.T @ root
-    mean, variance = statistics.mean(), np.diag(within) + np.diag(between)
+    mean, variance = statistics.mean(), np.diag(within) + (root**2).sum(axis=0)
     # Rounding of the input is a variance too: that of its last digit.
     noise = statistics.input_eps**2 * (mean**2 + variance)
     if not (np.diag(within) > noise).any():
@@ -57,10 +56,10 @@ def class_distances(
     if not relative:
         form = plain_form(shrunk(within, shrinkage, total), noise, tol)
     elif shrinkage is None:
-        form = joint_form(within, between, noise, tol, excess_root=root)
+        form = joint_form(within, root, noise, tol, rooted=True)
     else:
         covariance = shrunk(within, shrinkage, total)
-        excess = shrunk(within + between, shrinkage, total) - covariance
+        excess = shrunk(within + root.T @ root, shrinkage, total) - covariance
         form = joint_form(covariance, excess, noise, tol)
     return ClassDistances(form, statistics.means(), mean)
 

@@ -111,8 +111,8 @@ class GaussianStatistics:
         if not new.any():
             return False
         label = label[new]
-        rows = block[new].astype(np.float64)
-        sums = _indicator(label, len(self.weight), np.ones(len(label))) @ rows
+        member = np.ones(len(label), dtype=block.dtype)
+        sums = _indicator(label, len(self.weight), member) @ block[new]
         count = np.bincount(label, minlength=len(self.weight))[:, None]
         placed = count[:, 0] > 0
         # Representable in the dtype of the rows, so that deviations lose nothing to it.

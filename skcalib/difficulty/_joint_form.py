@@ -101,19 +101,21 @@ def joint_form(
     excess: NDArray[np.float64],
     noise: NDArray[np.float64],
     tol: float,
-    excess_root: NDArray[np.float64] | None = None,
+    *,
+    rooted: bool = False,
 ) -> JointForm:
     """Diagonalise the pseudo-inverses of ``covariance`` and ``covariance + excess``.
 
     Parameters
     ----------
     covariance, excess : ndarray of shape (n_features, n_features)
-        Positive semi-definite matrices.
+        Symmetric; `covariance` and the sum of both are positive semi-definite.
     noise, tol : ndarray of shape (n_features,) and float
         As in `pseudo_inverse_factor`.
-    excess_root : ndarray of shape (n_classes, n_features), default=None
-        A root of the excess, ``root.T @ root``, of rank ``n_classes - 1`` at most. Coordinates
-        beyond that rank are common to both distances and are left out.
+    rooted : bool, default=False
+        `excess` is a root instead, of shape (n_classes, n_features): the excess is
+        ``root.T @ root``, of rank ``n_classes - 1`` at most. Where both supports agree,
+        coordinates beyond that rank are common to both distances, and are left out.
 
     Returns
     -------
@@ -121,16 +123,18 @@ def joint_form(
         The coordinates.
     """
     inner = pseudo_inverse_factor(covariance, np.sqrt(np.diag(covariance)), noise, tol)
-    rank = inner.shape[1]
-    if rank < len(covariance):
-        outer = _outer_factor(covariance, excess, inner, noise, tol)
+    if inner.shape[1] < len(covariance):
+        full = excess.T @ excess if rooted else excess
+        outer = _outer_factor(covariance, full, inner, noise, tol)
         if outer.shape[1]:
-            return _form_on_two_supports(inner, outer, excess)
-    if excess_root is not None and len(excess_root) <= rank:
-        singular, rotation = np.linalg.svd(excess_root @ inner, full_matrices=False)[1:]
+            return _form_on_two_supports(inner, outer, full)
+    spread = excess @ inner
+    if rooted and len(spread) <= inner.shape[1]:
+        singular, rotation = np.linalg.svd(spread, full_matrices=False)[1:]
         ratio, rotation = singular[:-1] ** 2, rotation[:-1].T
     else:
-        ratio, rotation = np.linalg.eigh(inner.T @ excess @ inner)
+        left = spread if rooted else inner
+        ratio, rotation = np.linalg.eigh(left.T @ spread)
     return JointForm(inner @ rotation, len(ratio), 1.0 / (1.0 + ratio))
 
 

@@ -88,7 +88,7 @@ def test_common_coordinates_are_left_out():
     root = np.random.default_rng(8).normal(size=(3, 6))
     root -= root.mean(axis=0)
     full = joint_form(covariance, root.T @ root, np.zeros(6), TOL)
-    short = joint_form(covariance, root.T @ root, np.zeros(6), TOL, root)
+    short = joint_form(covariance, root, np.zeros(6), TOL, rooted=True)
     assert full.projection.shape == (6, 6)
     assert short.projection.shape == (6, 2)
 
@@ -96,6 +96,21 @@ def test_common_coordinates_are_left_out():
         return form.projection * (form.class_weights - form.background) @ form.projection.T
 
     np.testing.assert_allclose(difference(short), difference(full), atol=1e-9)
+
+
+@pytest.mark.parametrize(("rank", "n_classes"), [(6, 9), (6, 7), (6, 4), (3, 3), (3, 9)])
+def test_root_of_the_excess(rank, n_classes):
+    covariance = _semidefinite(6, rank, seed=10)
+    root = np.random.default_rng(11).normal(size=(n_classes, 6))
+    root -= root.mean(axis=0)
+    full = joint_form(covariance, root.T @ root, np.zeros(6), TOL)
+    form = joint_form(covariance, root, np.zeros(6), TOL, rooted=True)
+    for quadratic in [full, form]:
+        weights = quadratic.class_weights - quadratic.background
+        inverse = quadratic.projection * weights @ quadratic.projection.T
+        expected = np.linalg.pinv(covariance, rcond=1e-9)
+        expected -= np.linalg.pinv(covariance + root.T @ root, rcond=1e-9)
+        np.testing.assert_allclose(inverse, expected, atol=1e-6, rtol=1e-6)
 
 
 def test_plain_form_has_no_background():
