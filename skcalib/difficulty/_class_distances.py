@@ -93,10 +93,7 @@ class ClassDistances:
             np.matmul(z, linear, out=out)
             out += np.einsum("ij,ij,j->i", z, z, quadratic)[:, None]
             out += constant
-            if not background.any():
-                # A square that rounding made negative.
-                np.maximum(out, 0.0, out=out)
-            return out
+            return self._without_negative_squares(out)
 
         return score
 
@@ -126,4 +123,10 @@ class ClassDistances:
             np.take(linear, label, axis=0, out=slope[:n], mode="clip")
             difficulty[rows] += np.einsum("ij,ij->i", z[:n], slope[:n])
             difficulty[rows] += np.einsum("ij,ij,j->i", z[:n], z[:n], quadratic)
-        return difficulty
+        return self._without_negative_squares(difficulty)
+
+    def _without_negative_squares(self, distances: NDArray) -> NDArray:
+        """Undo rounding below zero where no background is subtracted."""
+        if self.form.background.any():
+            return distances
+        return np.maximum(distances, 0.0, out=distances)

@@ -294,7 +294,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     @property
     def class_count_(self) -> NDArray[np.float64]:
         """Sum of the weights of each class."""
-        return self._statistics.weight
+        return self._statistics.weight.copy()
 
     @property
     def means_(self) -> NDArray[np.float64]:

@@ -31,7 +31,8 @@ def fit_difficulty(
     """Fit a scorer, or a Pipeline ending in one, and score the fitted rows.
 
     The rows pass through the transformers of a Pipeline once, by `fit_transform`, so that
-    ``memory=`` spares them a second time. `fit_params` go to the scorer itself.
+    ``memory=`` spares them a second time. `fit_params` go to the scorer itself. Fits in place:
+    pass a clone.
 
     Returns
     -------
@@ -41,6 +42,7 @@ def fit_difficulty(
         Difficulty of the rows.
     """
     if not isinstance(scorer, Pipeline):
+        _check_scores(scorer, "fit_difficulty")
         return scorer, scorer.fit_difficulty(X, y, **fit_params)
     name, final = scorer.steps[-1]
     recorder = _FinalStep(final, fit_params)
@@ -54,4 +56,13 @@ def score_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray
     """Difficulty by a fitted scorer, or by a fitted Pipeline that ends in one."""
     if isinstance(scorer, Pipeline):
         return score_difficulty(scorer[-1], scorer[:-1].transform(X), y)
+    _check_scores(scorer, "difficulty")
     return scorer.difficulty(X, y)
+
+
+def _check_scores(scorer: Any, method: str) -> None:
+    if not hasattr(scorer, method):
+        raise TypeError(
+            "scorer must be a difficulty scorer or a Pipeline that ends in one, "
+            f"got {type(scorer).__name__}, which has no {method}."
+        )
