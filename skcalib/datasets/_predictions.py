@@ -65,7 +65,7 @@ def make_predictions(
     >>> round(expected_calibration_error(y, truth), 2)
     0.0
     >>> round(expected_calibration_error(y, proba), 2)
-    0.1
+    0.12
     """
     rng = check_random_state(random_state)
     logits = log_softmax(rng.normal(scale=scale, size=(n_samples, n_classes)), axis=1)

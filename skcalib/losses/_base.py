@@ -30,6 +30,8 @@ import torch
 from torch import Tensor
 
 REDUCTIONS = ("none", "sum", "mean")
+# Read here: older versions of torch.compile cannot trace the attribute.
+_LARGEST = sys.float_info.max
 
 
 def check_range(name: str, value: object, low: float, high: float | None = None) -> None:
@@ -37,7 +39,7 @@ def check_range(name: str, value: object, low: float, high: float | None = None)
 
     `high` may be infinity, which then is allowed too.
     """
-    top = sys.float_info.max if high is None else high
+    top = _LARGEST if high is None else high
     if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= top:
         interval = f"[{low}, inf)" if high is None else f"[{low}, {high}]"
         raise ValueError(f"{name} must be a number in {interval}, got {value!r}.")
