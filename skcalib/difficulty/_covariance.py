@@ -33,13 +33,19 @@ def class_distances(
     Raises
     ------
     ValueError
-        If there is nothing to compare (one class) or to divide by (no variance).
+        If there is nothing to compare (one class) or to divide by (no variance), or if the sums
+        of squares have overflown.
     """
     seen = int((statistics.weight > 0).sum())
     if relative and seen < 2:
         raise ValueError(
             "y must have at least two classes for the relative distance, got one class; "
             "relative=False scores a single class."
+        )
+    if not np.isfinite(statistics.scatter).all():
+        raise ValueError(
+            "X must be small enough for its squares to be finite in its precision, got values "
+            "that overflow; scale the features or pass float64."
         )
     within, root = statistics.within_covariance(), statistics.between_root()
     mean, variance = statistics.mean(), np.diag(within) + (root**2).sum(axis=0)

@@ -103,7 +103,9 @@ class GaussianStatistics:
             deviation *= member[:, None]
         self.sums += _indicator(label, len(self.weight), member) @ deviation
         self.weight += np.bincount(label, weights=weight, minlength=len(self.weight))
-        self.scatter += np.matmul(deviation.T, deviation, out=product)
+        # What overflows here is found, and said, when the covariance is asked for.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.scatter += np.matmul(deviation.T, deviation, out=product)
 
     def _place_references(self, block: NDArray, label: NDArray[np.intp]) -> bool:
         """Give classes not seen before a reference; return whether there were any."""

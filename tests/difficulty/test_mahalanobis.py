@@ -117,5 +117,7 @@ def test_bad_input():
         scorer.difficulty(X[:, :2], y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         scorer.difficulty(X, y[:5])
+    with pytest.raises(ValueError, match="got values that overflow; scale the features or pass"):
+        RMDScorer().fit((1e25 * X).astype(np.float32), y)
     with pytest.raises(ValueError, match="The 'shrinkage' parameter"):
         RMDScorer(shrinkage=2.0).fit(X, y)

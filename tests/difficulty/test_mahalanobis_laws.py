@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import ortho_group
 from sklearn.covariance import oas
@@ -104,6 +105,9 @@ def test_merge_equals_the_union():
     _agree(left, RMDScorer().fit(X, y), X, y)
     with pytest.raises(ValueError, match="features of this scorer, 6 unnamed ones, got 3 unnamed"):
         left.merge(RMDScorer().fit(X[:, :3], y))
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    with pytest.raises(ValueError, match=r"features of this scorer, \['a', .* got 6 unnamed ones"):
+        RMDScorer().fit(frame, y).merge(left)
 
 
 @pytest.mark.parametrize("relative", [True, False])
@@ -118,6 +122,17 @@ def test_weight_is_repetition_and_zero_removes(relative):
     _agree(weighted, repeated, X[7:], y[7:])
     scaled = RMDScorer(relative=relative).fit(X, y, sample_weight=0.1 * count)
     np.testing.assert_allclose(scaled.transform(X), repeated.transform(X), atol=1e-9)
+
+
+def test_weights_in_a_stream():
+    X, y = _blobs()
+    y[:7] = 9
+    weight = np.where(y == 9, 0.0, np.random.default_rng(3).uniform(size=150))
+    stream = RMDScorer()
+    for rows in [slice(0, 60), slice(60, 150)]:
+        stream.partial_fit(X[rows], y[rows], sample_weight=weight[rows])
+    _agree(stream, RMDScorer().fit(X, y, sample_weight=weight), X[7:], y[7:])
+    assert stream.class_count_.sum() == pytest.approx(weight.sum())
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
