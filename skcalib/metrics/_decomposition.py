@@ -126,7 +126,7 @@ def _decompose(
     """Return miscalibration, discrimination, uncertainty and score of one class, shape (4,)."""
     # Equal predictions are recalibrated alike, so they are one row to isotonic regression.
     value, total, hits = tie_groups(proba, hit, weight)
-    forecast = np.clip(value.astype(np.float64), 0, 1)
+    forecast = value.astype(np.float64)
     share = hits / total
     recalibrated = isotonic_regression(share, weights=total, increasing=False).x
     base_rate = hits.sum() / total.sum()

@@ -52,10 +52,11 @@ def test_weight_is_repetition_and_its_scale_does_not_matter():
 
 
 def test_a_rate_of_exactly_the_limit_reaches_it():
-    y = [1] * 20 + [0]
-    score = [*range(1, 21), 1.5]
-    for scale in (1, 0.1, 1 / 3):
-        assert fpr_at_tpr(y, score, sample_weight=np.full(21, scale)) == 0
+    # 57 of 60 positives reach the threshold above the negative; 57 times 0.07 is rounded down.
+    y = [1] * 60 + [0]
+    score = [*range(1, 61), 3.5]
+    for scale in (1, 0.1, 0.07, 1 / 3):
+        assert fpr_at_tpr(y, score, sample_weight=np.full(61, scale)) == 0
 
 
 def test_closed_forms():

@@ -18,6 +18,9 @@ def test_against_numpy(k, dtype):
     np.testing.assert_array_equal(second, ordered[:, -2])
     np.testing.assert_array_equal(row_max(block), ordered[:, -1])
     np.testing.assert_array_equal(row_margin(block), ordered[:, -1] - ordered[:, -2])
+    negative = row_top_two(block - 1)
+    np.testing.assert_array_equal(negative[0], np.sort(block - 1, axis=1)[:, -1])
+    np.testing.assert_array_equal(negative[1], np.sort(block - 1, axis=1)[:, -2])
     rtol = 20 * np.finfo(dtype).eps
     np.testing.assert_allclose(row_sum(block), wide.sum(axis=1), rtol=rtol)
     np.testing.assert_allclose(row_entropy(block), -(wide * np.log(wide)).sum(axis=1), rtol=rtol)

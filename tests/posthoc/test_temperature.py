@@ -111,6 +111,11 @@ def test_every_row_right_gives_the_lower_bound():
     assert TemperatureScaling(bounds=(0.5, 2)).fit(logits, y).temperature_ == 0.5
 
 
+def test_every_row_right_by_far_gives_the_lower_bound_too():
+    # The slope of the log-loss is 0 to the last digit at every temperature in the bounds.
+    assert TemperatureScaling().fit(1e6 * np.eye(4), np.arange(4)).temperature_ == 1e-3
+
+
 def test_logits_that_mislead_give_the_upper_bound():
     logits, y = sample()
     assert TemperatureScaling().fit(-logits, y).temperature_ == 1e3
