@@ -118,6 +118,8 @@ def test_certain_and_wrong_is_an_infinite_log_loss():
     parts = score_decomposition([0, 1], [1.0, 1.0], scoring_rule="log_loss")
     assert parts.score == parts.miscalibration == np.inf
     assert parts.uncertainty == pytest.approx(np.log(2))
+    beyond = score_decomposition([1, 0], [-1e-6, 1 + 1e-6], scoring_rule="log_loss")
+    assert beyond.score == np.inf
     certain = score_decomposition([0, 1], [0.0, 1.0], scoring_rule="log_loss")
     np.testing.assert_allclose(certain, [0, np.log(2), np.log(2), 0])
 
