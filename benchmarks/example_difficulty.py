@@ -134,7 +134,7 @@ def study_random_labels(seed=0):
     random = rng.random(len(y)) < 0.4
     given = np.where(random, rng.integers(0, 10, len(y)), y)
     changed = given != y
-    net = MLPClassifier((256,) * 5, alpha=0, max_iter=400, tol=1e-5, random_state=seed)
+    net = MLPClassifier((128,) * 5, alpha=0, max_iter=400, tol=1e-5, random_state=seed)
     scorer = PredictionDepthScorer(FrozenEstimator(net.fit(X, given))).fit(X, given)
     predictions = scorer.probe_predict(X)
     print(f"\nDigits, {len(y)} rows, {changed.mean():.1%} with another label; "
@@ -195,15 +195,16 @@ def study_middle_probe(profiler, scorer, X, y):
         )
         if rows.sum() >= 20:
             ProbeAccuracyDisplay(best, layer_names=names, name=str(kind)).plot(ax=ax)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     save(figure, "6_middle_probe")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--rows", type=int, default=4000)
-    parser.add_argument("--repeats", type=int, default=16)
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--rows", type=int, default=3000)
+    parser.add_argument("--repeats", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)

@@ -332,7 +332,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         """Predict by a probe in the middle of the network instead of by the network.
 
         For rows that are ambiguous without their label, the paper finds the probes in the middle
-        to be right more often than the network.
+        to be right more often than the network. On other rows the network is the better judge.
 
         Parameters
         ----------
