@@ -72,6 +72,11 @@ def pseudo_inverse_factor(
     return span @ solve_triangular(triangle, np.diag(values[kept] ** -0.5), trans="T")
 
 
+def _scales(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard deviations; rounding may have left a variance below zero."""
+    return np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+
 def _cholesky_if_well_conditioned(
     matrix: NDArray[np.float64], floor: float
 ) -> NDArray[np.float64] | None:
@@ -92,7 +97,7 @@ def plain_form(
     covariance: NDArray[np.float64], noise: NDArray[np.float64], tol: float
 ) -> JointForm:
     """Return the form of the class distance alone."""
-    factor = pseudo_inverse_factor(covariance, np.sqrt(np.diag(covariance)), noise, tol)
+    factor = pseudo_inverse_factor(covariance, _scales(covariance), noise, tol)
     return JointForm(factor, factor.shape[1], np.zeros(factor.shape[1]))
 
 
@@ -122,7 +127,7 @@ def joint_form(
     form : JointForm
         The coordinates.
     """
-    inner = pseudo_inverse_factor(covariance, np.sqrt(np.diag(covariance)), noise, tol)
+    inner = pseudo_inverse_factor(covariance, _scales(covariance), noise, tol)
     if inner.shape[1] < len(covariance):
         full = excess.T @ excess if rooted else excess
         outer = _outer_factor(covariance, full, inner, noise, tol)
@@ -144,7 +149,7 @@ def _outer_factor(
     """Return the factor of the part of `excess` outside the support of `covariance`."""
     basis = qr(inner, mode="economic")[0] if inner.shape[1] else inner
     outside = np.eye(len(excess)) - basis @ basis.T
-    scale = np.sqrt(np.diag(covariance) + np.diag(excess))
+    scale = _scales(covariance + excess)
     return pseudo_inverse_factor(outside @ excess @ outside, scale, noise, tol)
 
 

@@ -46,6 +46,14 @@ def test_zero_rows_are_left_out():
     assert _factor(np.zeros((6, 6))).shape == (6, 0)
 
 
+def test_variance_rounded_below_zero():
+    matrix = np.diag([1.0, 2.0, -1e-40])
+    form = plain_form(matrix, np.full(3, 1e-30), TOL)
+    np.testing.assert_allclose(form.projection @ form.projection.T, np.diag([1.0, 0.5, 0.0]))
+    form = joint_form(matrix, np.diag([1.0, 0.0, 0.0]), np.full(3, 1e-30), TOL)
+    np.testing.assert_allclose(np.sort(form.background), [0.5, 1.0])
+
+
 def test_well_and_ill_conditioned_agree():
     # The quick path through the Cholesky factor and the eigenvalues give one inverse.
     matrix = _semidefinite(6, 6, seed=3)

@@ -152,6 +152,21 @@ def test_constant_and_duplicate_columns_change_nothing(dtype):
     assert rank[1]._distances.form.class_rank == 6
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(8))
+def test_rank_law_on_degenerate_columns(seed, dtype):
+    rng = np.random.default_rng(seed)
+    n_samples, n_classes = rng.integers(30, 2000), rng.integers(2, 6)
+    y = rng.permutation(np.arange(n_samples) % n_classes)
+    X = rng.normal(size=(n_samples, 8))
+    X[:, 1] = rng.uniform() * 10.0 ** rng.integers(-3, 6)  # constant
+    X[:, 4] = 3.3 * X[:, 3] + rng.uniform()  # a copy
+    X[:, 6] = 0.1 * y  # varies between classes alone: seen by the background alone
+    X = X.astype(dtype)
+    assert RMDScorer(relative=False).fit(X, y).difficulty(X, y).mean() == pytest.approx(5)
+    assert RMDScorer().fit(X, y).difficulty(X, y).mean() == pytest.approx(-1, abs=1e-3)
+
+
 def test_float32_noise_directions_are_not_inverted():
     # Computed columns differ from an exact combination by float32 rounding. A float64
     # tolerance takes that for variance and answers with distances of 1e10.
