@@ -10,6 +10,7 @@ _SAMPLE_ROWS = 2048
 _MAX_ITERATIONS = 200
 # Newton's error after a step is of the order of the square of that step.
 _RELATIVE_STEP = 1e-6
+_RELATIVE_STEP_OF_SAMPLE = 1e-3
 
 
 def minimize_log_loss(
@@ -27,8 +28,11 @@ def minimize_log_loss(
     stride = len(logits) // _SAMPLE_ROWS
     if stride >= 3:
         weight = None if sample_weight is None else sample_weight[::stride]
-        start = _root(logits[::stride], y[::stride], weight, beta_bounds, start)
-    return float(np.clip(1 / _root(logits, y, sample_weight, beta_bounds, start), *bounds))
+        start = _root(
+            logits[::stride], y[::stride], weight, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE
+        )
+    beta = _root(logits, y, sample_weight, beta_bounds, start, _RELATIVE_STEP)
+    return float(np.clip(1 / beta, *bounds))
 
 
 def slope_and_curvature(
@@ -81,6 +85,7 @@ def _root(
     sample_weight: NDArray | None,
     bounds: tuple[float, float],
     beta: float,
+    tolerance: float,
 ) -> float:
     """Return where the slope changes sign, or the bound beyond which it does."""
     low, high = bounds
@@ -92,12 +97,16 @@ def _root(
         if slope == 0 or low == high:
             break
         step = -slope / curvature if curvature > 0 else np.copysign(np.inf, -slope)
-        if abs(step) <= _RELATIVE_STEP * beta:
+        if abs(step) <= tolerance * beta:
             return float(np.clip(beta + step, low, high))
-        if low < beta + step < high:
-            beta += step
-            continue
-        # The step leaves the bracket: look at its end once, then halve it on a log scale.
+        # A step out of the bracket is tried on a log scale, where it cannot leave (0, inf). Then
+        # the end of the bracket is looked at, once, and else the bracket is halved.
         end = high if step > 0 else low
-        beta = end if end not in seen else float(np.sqrt(low * high))
+        middle = np.sqrt(low * high)
+        inside = (
+            candidate
+            for candidate in (beta + step, beta * np.exp(min(step / beta, 1.0)))
+            if low < candidate < high
+        )
+        beta = float(next(inside, end if end not in seen else middle))
     return beta
