@@ -44,7 +44,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         The prototypes.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where the input has string column names.
 
     See Also
