@@ -59,12 +59,13 @@ class FitRows:
 
     @property
     def needed(self) -> bool:
-        """Whether a batch of unknown rows cannot be trained on."""
-        return any(v is not None for v in (self.sample_weight, self.difficulty, self.history))
+        """Whether the loss must know the rows of a batch."""
+        given = self.sample_weight is not None or self.difficulty is not None
+        return given or self.history is not None
 
     def batch_values(self, device: torch.device) -> dict[str, Tensor]:
         """Return what was given for the rows of the current batch."""
-        if self.batch_rows is None:
+        if self.batch_rows is None or not self.needed:
             return {}
         rows = self.batch_rows.to("cpu")
         given = {"sample_weight": self.sample_weight, "difficulty": self.difficulty}
