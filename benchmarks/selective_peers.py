@@ -46,7 +46,6 @@ except ImportError:
     decompose = None
 try:
     import torch
-    from probmetrics.distributions import CategoricalProbs
     from probmetrics.metrics import BrierLoss
 except ImportError:
     BrierLoss = None
@@ -151,10 +150,10 @@ def score_rows(proba, y, logits):
     peers = {"scikit-learn": brier_score_loss(y, proba, scale_by_half=False)}
     peers["torch-uncertainty"] = torch_peer("BrierScore", proba, y, num_classes=proba.shape[1])
     if BrierLoss is not None:
-        distribution = CategoricalProbs(torch.from_numpy(proba))
-        peers["probmetrics"] = float(
-            BrierLoss().compute_all_from_labels(torch.from_numpy(y), distribution)["brier"]
+        values = BrierLoss().compute_all_from_labels_probs(
+            torch.from_numpy(y), torch.from_numpy(proba)
         )
+        peers["probmetrics"] = float(next(iter(values.values())))
     yield "generalized_brier_score, mean", brier, peers, ""
     entropy = predictive_entropy(proba).mean()
     with np.errstate(divide="ignore", invalid="ignore"):
