@@ -84,7 +84,9 @@ print(
 display = HardestSamplesDisplay.from_estimator(
     scorer, X_train, y_train, images=X_train.reshape(-1, 8, 8), n_columns=10
 )
-display.figure_.suptitle("Given label and difficulty of the hardest and the easiest training rows")
+display.figure_.suptitle(
+    "Given label and difficulty of the hardest and the easiest training rows", y=1.06
+)
 display.figure_.savefig(OUTPUT / "hardest_digits.png", dpi=150, bbox_inches="tight")
 
 # %%
@@ -198,11 +200,12 @@ with open(OUTPUT / "losses.csv", "w", newline="") as file:
 # --------------------
 # Before temperature scaling, all seeds together. Below the diagonal, a net is surer than it is
 # right.
-figure, axes = plt.subplots(2, 3, figsize=(12, 9), layout="constrained")
+figure, axes = plt.subplots(2, 3, figsize=(13, 10))
 for ax, (name, proba) in zip(axes.flat, probabilities.items(), strict=True):
     ReliabilityDisplay.from_predictions(
         np.tile(y_test, N_SEEDS), proba, strategy="quantile", name=name, ax=ax
     )
-figure.savefig(OUTPUT / "reliability.png", dpi=120)
+figure.tight_layout()
+figure.savefig(OUTPUT / "reliability.png", dpi=100)
 print(f"\nwritten to {OUTPUT.resolve()}: {', '.join(sorted(p.name for p in OUTPUT.iterdir()))}")
 print(f"{perf_counter() - started:.0f} s")
