@@ -33,7 +33,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/plot_quickstart.py
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
