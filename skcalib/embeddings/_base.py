@@ -13,9 +13,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from torch import nn
 from torch.utils.data import DataLoader
 
-from skcalib.utils import import_optional
-from skcalib.utils._sklearn_private import Interval, StrOptions, _fit_context
-
+from ..utils import import_optional
+from ..utils._sklearn_private import Interval, StrOptions, _fit_context
 from ._images import ImageDataset, as_items, collate
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from skcalib.utils import import_optional
+from ..utils import import_optional
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,13 +11,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcalib.utils._sklearn_private import (
+from ..utils._sklearn_private import (
     Interval,
     StrOptions,
     _check_feature_names_in,
     _fit_context,
 )
-
 from ._hooks import check_layers, record_layers, to_input, torch_module
 from ._placement import place_layers
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from torch import nn
 
-from skcalib.utils import import_optional
-
+from ..utils import import_optional
 from ._base import BaseImageEmbedder
 from ._images import check_texts
 from ._weights import check_name, check_pretrained, loading, seeded

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from skcalib.utils import import_optional
-
+from ..utils import import_optional
 from ._base import BaseImageEmbedder
 from ._weights import check_name, check_pretrained, loading, seeded
 
