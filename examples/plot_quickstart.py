@@ -32,7 +32,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from skcalib.datasets import flip_labels
-from skcalib.difficulty import DifficultyAwareClassifier, RMDScorer
+from skcalib.difficulty import DifficultyAwareClassifier, RMDScorer, score_difficulty
 from skcalib.losses import (
     BSCEGRALoss,
     CrossEntropyLoss,
@@ -75,7 +75,7 @@ print(
 # principal components; with photographs, the first step would be an embedder.
 scorer = Pipeline([("pca", PCA(30, random_state=0)), ("rmd", RMDScorer())])
 scorer.fit(X_train, y_train)
-difficulty = scorer[-1].difficulty(scorer[:-1].transform(X_train), y_train)
+difficulty = score_difficulty(scorer, X_train, y_train)
 hardest = np.argsort(-difficulty)[: flipped.sum()]
 print(
     f"difficulty finds the flipped labels with AUROC {roc_auc_score(flipped, difficulty):.3f}; "

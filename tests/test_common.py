@@ -105,13 +105,14 @@ EXPECTED_FAILURES = {
         "shuffled batches fall differently when rows are repeated",
     },
     "CalibratedNetClassifier": {
-        "check_no_attributes_set_in_init": "skorch keeps its state and module__* in attributes that "
-        "its __init__ sets",
-        "check_sample_weight_equivalence_on_dense_data": "float32 sums of weighted and of repeated "
-        "rows differ in the last digits, and beyond one batch the rows fall into other batches",
+        "check_no_attributes_set_in_init": "skorch keeps its state and module__* in attributes "
+        "that its __init__ sets",
+        "check_sample_weight_equivalence_on_dense_data": "float32 sums of weighted and of "
+        "repeated rows differ in the last digits, and beyond one batch the rows fall into others",
         "check_sample_weight_equivalence_on_sparse_data": "as for dense data: float32 sums and "
         "other batches",
-        "check_set_params": "skorch builds callbacks in set_params and raises there if they are none",
+        "check_set_params": "skorch builds callbacks in set_params and raises there if they are "
+        "none",
     },
     "LayerEmbedder": {
         "check_estimators_overwrite_params": "the joblib hash of a torch module depends on where "

@@ -21,6 +21,7 @@ from ._error_rate import error_rate_by_difficulty
 from ._loss import LossScorer
 from ._mahalanobis import RelativeMahalanobisScorer, RMDScorer
 from ._margins import output_margin
+from ._pipeline import score_difficulty
 from ._prediction_depth import PredictionDepthScorer
 from ._profile import DifficultyProfiler
 from ._prototypes import KMeansPrototypeScorer
@@ -53,4 +54,5 @@ __all__ = [
     "output_margin",
     "prediction_depth",
     "prediction_entropy",
+    "score_difficulty",
 ]

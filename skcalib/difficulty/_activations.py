@@ -79,7 +79,7 @@ class _TorchReader:
     """Layers of a torch module, or of the module of a skorch net, through forward hooks."""
 
     def __init__(self, model: Any, layers: Any, X: NDArray, classes: NDArray, **options: Any):
-        from skcalib.embeddings import LayerEmbedder
+        from ..embeddings import LayerEmbedder
 
         self.embedder = LayerEmbedder(FrozenEstimator(model), layers, **options).fit(X[:1])
         self.with_output = isinstance(layers, str) and layers == "auto"

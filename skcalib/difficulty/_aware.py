@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib.utils._sklearn_private import (
+from ..utils._sklearn_private import (
     HasMethods,
     Interval,
     StrOptions,
@@ -26,8 +26,7 @@ from skcalib.utils._sklearn_private import (
     _routing_enabled,
     _safe_indexing,
 )
-from skcalib.utils._validation import check_weights
-
+from ..utils._validation import check_weights
 from ._mahalanobis import RelativeMahalanobisScorer
 from ._pipeline import fit_difficulty
 from ._weights import difficulty_weights

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skcalib.utils._validation import as_labels
+from ..utils._validation import as_labels
 
 
 def check_predictions(values: ArrayLike, name: str) -> NDArray:

@@ -7,9 +7,8 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skcalib.utils._sklearn_private import Interval, validate_params
-from skcalib.utils._validation import as_labels, check_same_length, check_weights
-
+from ..utils._sklearn_private import Interval, validate_params
+from ..utils._validation import as_labels, check_same_length, check_weights
 from ._checks import check_numbers
 
 

@@ -13,8 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib.utils._sklearn_private import HasMethods, _fit_context, _routing_enabled
-
+from ..utils._sklearn_private import HasMethods, _fit_context, _routing_enabled
 from ._base import DifficultyMixin
 from ._label_codes import label_codes
 

@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skcalib.utils._sklearn_private import Interval, StrOptions, _fit_context
-from skcalib.utils._validation import check_weights
-
+from ..utils._sklearn_private import Interval, StrOptions, _fit_context
+from ..utils._validation import check_weights
 from ._base import DifficultyMixin
 from ._class_distances import ClassDistances
 from ._covariance import class_distances, shrunk

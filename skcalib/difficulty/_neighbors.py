@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 
-from skcalib.utils import import_optional
+from ..utils import import_optional
 
 # Up to this dimension the direct distances of faiss cost no more than its matrix product.
 DIRECT_DIM = 32

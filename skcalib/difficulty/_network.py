@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skcalib.utils._validation import as_labels
+from ..utils._validation import as_labels
 
 
 def unfrozen(estimator: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
@@ -52,8 +53,42 @@ def fit_difficulty(
     return fitted, difficulty
 
 
-def score_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray:
-    """Difficulty by a fitted scorer, or by a fitted Pipeline that ends in one."""
+def score_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray[np.floating]:
+    """Difficulty by a fitted scorer, or by a fitted Pipeline that ends in one.
+
+    A Pipeline has no method ``difficulty``: its ``transform`` gives what the last step gives, and
+    its ``score_samples`` the label-free score.
+
+    Parameters
+    ----------
+    scorer : difficulty scorer or Pipeline that ends in one
+        Fitted.
+    X : array-like of shape (n_samples, n_features), or whatever the first step takes
+        Samples.
+    y : array-like of shape (n_samples,), default=None
+        Labels. None asks for the label-free difficulty.
+
+    Returns
+    -------
+    difficulty : ndarray of shape (n_samples,)
+        Larger means harder.
+
+    Raises
+    ------
+    TypeError
+        If `scorer` is neither a difficulty scorer nor ends in one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skcalib.difficulty import RMDScorer, score_difficulty
+    >>> X, y = load_digits(return_X_y=True)
+    >>> pipe = make_pipeline(PCA(20, random_state=0), RMDScorer()).fit(X, y)
+    >>> score_difficulty(pipe, X, y).shape
+    (1797,)
+    """
     if isinstance(scorer, Pipeline):
         return score_difficulty(scorer[-1], scorer[:-1].transform(X), y)
     _check_scores(scorer, "difficulty")

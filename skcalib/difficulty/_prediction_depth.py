@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib.utils._sklearn_private import HasMethods, Interval, StrOptions, _fit_context
-
+from ..utils._sklearn_private import HasMethods, Interval, StrOptions, _fit_context
 from ._activations import ActivationReader, Reading
 from ._base import DifficultyMixin
 from ._checks import check_row_labels

@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
-from skcalib.utils._sklearn_private import HasMethods, Interval, _fit_context
-from skcalib.utils._validation import check_weights
-
+from ..utils._sklearn_private import HasMethods, Interval, _fit_context
+from ..utils._validation import check_weights
 from ._ensemble import (
     consensus_class,
     consensus_consistency,

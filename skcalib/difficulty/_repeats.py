@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from skcalib.utils._sklearn_private import _safe_indexing
-
+from ..utils._sklearn_private import _safe_indexing
 from ._dynamics import iteration_learned
 from ._history import seeded, train_recorded
 from ._network import default_network

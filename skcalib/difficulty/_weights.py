@@ -8,10 +8,9 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skcalib.utils import SkcalibWarning
-from skcalib.utils._sklearn_private import Interval, StrOptions, validate_params
-from skcalib.utils._validation import check_weights
-
+from ..utils import SkcalibWarning
+from ..utils._sklearn_private import Interval, StrOptions, validate_params
+from ..utils._validation import check_weights
 from ._checks import check_numbers
 
 _NEGLIGIBLE = 1e-6

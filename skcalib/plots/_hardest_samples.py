@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..difficulty._pipeline import score_difficulty
+from ..difficulty import score_difficulty
 from ..utils import import_optional
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skcalib.difficulty import RMDScorer
-from skcalib.difficulty._pipeline import fit_difficulty, score_difficulty
+from skcalib.difficulty import RMDScorer, score_difficulty
+from skcalib.difficulty._pipeline import fit_difficulty
 
 
 def test_pipelines_may_be_nested():
