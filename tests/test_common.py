@@ -83,7 +83,9 @@ INSTANCES = {
     "DifficultyProfiler": _profilers,
     "MaxEntropySelector": lambda: [MaxEntropySelector(GaussianNB())],
     "PredictionDepthScorer": lambda: [PredictionDepthScorer(_settled_net(), n_neighbors=3)],
-    "SubsetClassifier": lambda: [SubsetClassifier(GaussianNB(), MaxEntropySelector(GaussianNB()))],
+    "SubsetClassifier": lambda: [
+        SubsetClassifier(LogisticRegression(), MaxEntropySelector(GaussianNB(), fraction=0.8))
+    ],
 }
 
 # Post-hoc calibrators read one column a class; these checks give 2 columns and 3 classes.

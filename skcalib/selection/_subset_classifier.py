@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, _safe_indexing, column_or_1d, indexable
+from sklearn.utils import Tags, _safe_indexing, assert_all_finite, column_or_1d, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -103,8 +103,9 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         SkcalibWarning
             If a class has no chosen row; its probability will be 0.
         """
-        check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
         X, labels = indexable(X, labels)
         self.classes_ = np.unique(labels)
         check_several_classes(self.classes_)

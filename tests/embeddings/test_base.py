@@ -185,7 +185,8 @@ def test_a_cache_survives_a_restart(tiny_clip, files, tmp_path):
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
         from skcalib.embeddings import OpenClipEmbedder
-        model = make_pipeline({embedder!r}, LogisticRegression(), memory={memory!r})
+        embedder = OpenClipEmbedder(**{embedder.get_params()!r})
+        model = make_pipeline(embedder, LogisticRegression(), memory={memory!r})
         print(model.fit({names!r}, {y!r})[-1].coef_[0, 0], model[0].get_feature_names_out()[-1])
         model.predict({names!r})
     """
