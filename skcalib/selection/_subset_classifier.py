@@ -169,4 +169,8 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = self.estimator.__sklearn_tags__().input_tags
+        if hasattr(self.selector, "__sklearn_tags__"):
+            selector = self.selector.__sklearn_tags__().input_tags
+            tags.input_tags.sparse &= selector.sparse
+            tags.input_tags.allow_nan &= selector.allow_nan
         return tags
