@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -170,8 +171,11 @@ def test_in_a_pipeline_under_cross_validation(build, images):
     assert cross_val_predict(model, pictures, y, cv=2).shape == (7,)
 
 
-def test_a_cache_survives_a_restart(tiny_clip, files, tmp_path):
+def test_a_cache_survives_a_restart(tiny_clip, files, tmp_path, monkeypatch):
     """A fresh process that cannot import open_clip finds the features in the cache."""
+    # joblib writes the code of a function, which validates a cache, to the first folder that a
+    # process uses and to no other: earlier tests must not count.
+    monkeypatch.setattr("joblib.memory._FUNCTION_HASHES", weakref.WeakKeyDictionary())
     names, y, memory = (
         [str(path) for path in files],
         [0, 1, 0, 1, 0, 1, 0],
