@@ -100,6 +100,23 @@ def test_import_loads_nothing_heavy(package):
         assert not {"numpy", "sklearn", "scipy"} & set(loaded)
 
 
+@pytest.mark.parametrize(
+    ("package", "missing", "extra"),
+    [
+        ("losses", "torch", "nets"),
+        ("nets", "torch", "nets"),
+        ("nets", "skorch", "nets"),
+        ("embeddings", "torch", "embeddings"),
+    ],
+)
+def test_missing_extra_is_named(package, missing, extra):
+    code = f"import sys; sys.modules[{missing!r}] = None; import skcalib.{package}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = run.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"ImportError: {missing} is required here")
+    assert last.endswith(f"pip install 'skcalib[{extra}]'")
+
+
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_files_and_functions_stay_small(path):
     text = path.read_text()

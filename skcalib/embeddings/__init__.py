@@ -1,5 +1,9 @@
 """Features of pre-trained models as scikit-learn transformers."""
 
+from ..utils import import_optional
+
+import_optional("torch", extra="embeddings")
+
 from ._explain import explain_difficulty
 from ._layers import LayerEmbedder
 from ._open_clip import OpenClipEmbedder

@@ -1,5 +1,9 @@
 """Losses that train calibrated networks."""
 
+from ..utils import import_optional
+
+import_optional("torch", extra="nets")
+
 from ._brier import BrierLoss, brier_loss
 from ._bsce import BSCEGRALoss, BSCELoss, bsce_gra_loss, bsce_loss, generalized_brier_weight
 from ._cross_entropy import (

@@ -1,5 +1,10 @@
 """Neural networks as scikit-learn classifiers."""
 
+from ..utils import import_optional
+
+import_optional("torch", extra="nets")
+import_optional("skorch", extra="nets")
+
 from ._dynamics import TrainingDynamics
 from ._input_margin import adversarial_input_margin
 from ._monitor import CalibrationMonitor
