@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._inner import show_inner
 from ..utils._sklearn_private import (
     HasMethods,
     Interval,
@@ -173,9 +174,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         given = estimator_params.get(self.fit_param, 1.0)
         estimator_params[self.fit_param] = self.weights_ * given
         self.estimator_ = estimator.fit(X, labels, **estimator_params)
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        show_inner(self, self.estimator_, ("classes_", "n_features_in_", "feature_names_in_"))
         return self
 
     def _clones(self) -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._inner import show_inner
 from ..utils._sklearn_private import HasMethods, _fit_context, _routing_enabled
 from ._base import DifficultyMixin
 from ._label_codes import label_codes
@@ -96,9 +97,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         self.estimator_ = clone(self.estimator).fit(X, y, **self._params(sample_weight))
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        show_inner(self, self.estimator_, ("classes_", "n_features_in_", "feature_names_in_"))
         return self
 
     def fit_difficulty(

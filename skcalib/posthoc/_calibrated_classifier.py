@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..utils._classes import check_several_classes
+from ..utils._inner import show_inner
 from ..utils._sklearn_private import HasMethods, StrOptions, _fit_context, _routing_enabled
 from ..utils._validation import check_weights
 from ._base import PostHocCalibrator
@@ -150,9 +151,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         )
         self.calibrator_ = calibrator.fit(scores, labels, sample_weight=weight)
         self.estimator_ = clone(self.estimator).fit(X, labels, **params)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        show_inner(self, self.estimator_)
         return self
 
     def predict_proba(self, X: Any) -> NDArray:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..metrics import confidence_score, predictive_entropy, probability_margin
 from ..utils._classes import check_several_classes
+from ..utils._inner import show_inner
 from ..utils._sklearn_private import HasMethods, Interval, StrOptions, _fit_context
 
 
@@ -130,9 +131,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         else:
             self.estimator_ = clone(self.estimator).fit(X, y, **fit_params)
             check_several_classes(self.estimator_.classes_)
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(self.estimator_, name):
-                    setattr(self, name, getattr(self.estimator_, name))
+            show_inner(self, self.estimator_)
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         self.scores_ = self._score(X)
         self.support_ = self._top(self.scores_)

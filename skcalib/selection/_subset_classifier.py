@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
 from ..utils._classes import check_several_classes
+from ..utils._inner import show_inner
 from ..utils._sklearn_private import (
     HasMethods,
     _check_method_params,
@@ -123,9 +124,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_ = clone(self.estimator).fit(
             _safe_indexing(X, rows), labels[rows], **chosen_params
         )
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        show_inner(self, self.estimator_)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
