@@ -13,8 +13,40 @@ import torch
 from torch import Tensor
 
 
+# Vectors of the CPU's softmax hold 16 numbers; along shorter rows it takes them one by one.
+_SHORT_ROW = 16
+
+
+def _softmax(logits: Tensor) -> Tensor:
+    if logits.shape[1] < _SHORT_ROW and logits.device.type == "cpu":
+        return torch.softmax(logits.t().contiguous(), 0).t().contiguous()
+    return torch.softmax(logits, 1)
+
+
+def label_softmax(logits: Tensor, target: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    """Return the cross-entropy against smoothed labels t, shape (n,), and the residual p - t.
+
+    For where no derivative is recorded; :func:`cross_entropy_terms` returns the same otherwise.
+    """
+    label = target.unsqueeze(1)
+    label_logit = logits.gather(1, label)
+    lead = logits.amax(1, keepdim=True) - label_logit
+    residual = _softmax(logits)
+    top, own = residual.amax(1, keepdim=True), residual.gather(1, label)
+    others = residual.scatter_(1, label, 0.0).sum(1, keepdim=True)
+    # log(sum_k p_k / p_top) + log(p_top / p_y): neither is negative, so no digits are lost. Where
+    # the label is on top the difference is 0 and the sum of the others keeps every digit.
+    loss = own.sub_(top).add_(others).div_(top).log1p_().add_(lead)
+    hit = others.neg_()  # p_y - 1
+    if smoothing:
+        residual.sub_(smoothing / logits.shape[1])
+        hit.add_(smoothing * (1 - 1 / logits.shape[1]))
+        loss.add_(label_logit.sub_(logits.mean(1, keepdim=True)), alpha=smoothing)
+    return loss.squeeze(1), residual.scatter_(1, label, hit)
+
+
 class _LabelSoftmax(torch.autograd.Function):
-    """Cross-entropy against smoothed hard labels t, and the residual p - t, from one softmax.
+    """:func:`label_softmax` with its derivatives.
 
     The residual is the gradient of the cross-entropy, so nothing is left to compute in the
     backward pass. It is an output, not a saved intermediate, so that second derivatives and
@@ -23,20 +55,7 @@ class _LabelSoftmax(torch.autograd.Function):
 
     @staticmethod
     def forward(logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-        label = target.unsqueeze(1)
-        residual = torch.softmax(logits, 1)
-        log_top = residual.amax(1, keepdim=True).log_()
-        label_logit = logits.gather(1, label)
-        lead = logits.amax(1, keepdim=True).sub_(label_logit)
-        hit = residual.scatter_(1, label, 0.0).sum(1, keepdim=True).neg_()  # p_y - 1
-        # Each branch is a sum of terms of one sign where it is taken.
-        loss = torch.where(hit > -0.5, hit.log1p(), log_top.sub_(lead)).neg_()
-        if smoothing:
-            residual.sub_(smoothing / logits.shape[1])
-            hit.add_(smoothing * (1 - 1 / logits.shape[1]))
-            loss.add_(label_logit.sub_(logits.mean(1, keepdim=True)), alpha=smoothing)
-        residual.scatter_(1, label, hit)
-        return loss.squeeze(1), residual
+        return label_softmax(logits, target, smoothing)
 
     @staticmethod
     def setup_context(
