@@ -2,8 +2,21 @@
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, reduce_loss
-from ._softmax import cross_entropy_terms
+from ._base import CalibrationLoss, check_inputs
+from ._closed_form import evaluate
+from ._softmax import cross_entropy_terms, label_softmax
+
+
+def _formula(logits: Tensor, target: Tensor) -> Tensor:
+    return cross_entropy_terms(logits, target)[1].square().sum(1)
+
+
+def _solution(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+    _, residual, miss = label_softmax(logits, label)
+    score = residual.square().sum(1, keepdim=True)
+    # 2 p_k (r_k - sum_j p_j r_j), the mean being score - miss
+    gradient = (residual - (score - miss)).mul_(residual)
+    return score, gradient.scatter_add_(1, label, -score).mul_(2)
 
 
 def brier_loss(
@@ -44,8 +57,9 @@ def brier_loss(
     tensor(0.1400)
     """
     logits, target = check_inputs(logits, target)
-    _, residual = cross_entropy_terms(logits, target)
-    return reduce_loss(residual.square().sum(1), sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, sample_weight=sample_weight, reduction=reduction
+    )
 
 
 class BrierLoss(CalibrationLoss):

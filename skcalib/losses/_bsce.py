@@ -6,7 +6,14 @@ import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._softmax import cross_entropy_terms, miss_probability, power
+from ._closed_form import evaluate
+from ._softmax import (
+    cross_entropy_terms,
+    label_softmax,
+    miss_probability,
+    power,
+    power_and_root,
+)
 
 
 def _check_parameters(order: float, exponent: float) -> None:
@@ -73,6 +80,30 @@ def generalized_brier_weight(
     return _norm_power(nll, residual, not target.is_floating_point(), order, exponent)
 
 
+def _formula(
+    logits: Tensor, target: Tensor, order: float, exponent: float, detach_weight: bool
+) -> Tensor:
+    nll, residual = cross_entropy_terms(logits, target)
+    terms = (nll.detach(), residual.detach()) if detach_weight else (nll, residual)
+    return _norm_power(*terms, not target.is_floating_point(), order, exponent) * nll
+
+
+def _solution(
+    logits: Tensor, label: Tensor, order: float, exponent: float, detach_weight: bool
+) -> tuple[Tensor, Tensor]:
+    nll, residual, miss = label_softmax(logits, label)
+    if detach_weight:
+        weight = _norm_power(nll.squeeze(1), residual, True, order, exponent).unsqueeze(1)
+        return weight * nll, residual.mul_(weight)
+    score = residual.square().sum(1, keepdim=True)
+    weight, root = power_and_root(score, exponent / 2)
+    # The Brier score has the gradient 2 p_k (r_k - sum_j p_j r_j), the mean being score - miss.
+    slope = root.mul_(nll).mul_(exponent)
+    offset = weight - slope * (score - miss)
+    gradient = torch.addcmul(offset, residual, slope).mul_(residual)
+    return weight * nll, gradient.scatter_add_(1, label, slope.mul_(score).neg_())
+
+
 def _weighted(
     logits: Tensor,
     target: Tensor,
@@ -84,10 +115,13 @@ def _weighted(
 ) -> Tensor:
     _check_parameters(order, exponent)
     logits, target = check_inputs(logits, target)
-    nll, residual = cross_entropy_terms(logits, target)
-    terms = (nll.detach(), residual.detach()) if detach_weight else (nll, residual)
-    weight = _norm_power(*terms, not target.is_floating_point(), order, exponent)
-    return reduce_loss(weight * nll, sample_weight, reduction)
+    if order != 2 and not detach_weight:
+        values = _formula(logits, target, order, exponent, False)
+        return reduce_loss(values, sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, order, exponent, detach_weight,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 def bsce_loss(

@@ -2,8 +2,17 @@
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._softmax import cross_entropy_terms
+from ._base import CalibrationLoss, check_inputs, check_range
+from ._closed_form import evaluate
+from ._softmax import cross_entropy_terms, label_softmax
+
+
+def _formula(logits: Tensor, target: Tensor, smoothing: float = 0.0) -> Tensor:
+    return cross_entropy_terms(logits, target, smoothing)[0]
+
+
+def _solution(logits: Tensor, label: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    return label_softmax(logits, label, smoothing)[:2]
 
 
 def cross_entropy_loss(
@@ -40,8 +49,9 @@ def cross_entropy_loss(
     tensor([1.2693e-01, 4.2484e-18])
     """
     logits, target = check_inputs(logits, target)
-    values, _ = cross_entropy_terms(logits, target)
-    return reduce_loss(values, sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, sample_weight=sample_weight, reduction=reduction
+    )
 
 
 class CrossEntropyLoss(CalibrationLoss):
@@ -113,8 +123,10 @@ def label_smoothing_loss(
     """
     check_range("alpha", alpha, 0, 1)
     logits, target = check_inputs(logits, target)
-    values, _ = cross_entropy_terms(logits, target, smoothing=alpha)
-    return reduce_loss(values, sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, alpha,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class LabelSmoothingLoss(CalibrationLoss):

@@ -2,15 +2,30 @@
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range, reduce_loss
-from ._softmax import cross_entropy_terms
+from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range
+from ._closed_form import evaluate
+from ._softmax import cross_entropy_terms, label_softmax
 
 
-def _terms(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the cross-entropy and the entropy of the prediction, each of shape (n,)."""
+def _formula(logits: Tensor, target: Tensor, strength: Tensor | float) -> Tensor:
     nll, residual = cross_entropy_terms(logits, target)
     # H = logsumexp(z) - sum_k p_k z_k = cross-entropy - sum_k (p_k - t_k) z_k
-    return nll, nll - (residual * logits).sum(1)
+    entropy = nll - (residual * logits).sum(1)
+    return nll - strength * entropy
+
+
+def _solution(
+    logits: Tensor, label: Tensor, strength: Tensor | float
+) -> tuple[Tensor, Tensor]:
+    nll, residual, _ = label_softmax(logits, label)
+    if isinstance(strength, Tensor):
+        strength = strength.unsqueeze(1)
+    lead = logits - logits.gather(1, label)
+    mean = (residual * lead).sum(1, keepdim=True)
+    # With H = nll - mean, log p_k + H is lead_k - mean; at the label lead is 0.
+    gradient = lead.sub_(mean).mul_(strength).add_(1).mul_(residual)
+    mean.mul_(strength)
+    return nll * (1 - strength) + mean, gradient.scatter_add_(1, label, -mean)
 
 
 def entropy_regularized_loss(
@@ -57,8 +72,10 @@ def entropy_regularized_loss(
     """
     check_range("alpha", alpha, 0)
     logits, target = check_inputs(logits, target)
-    nll, entropy = _terms(logits, target)
-    return reduce_loss(nll - alpha * entropy, sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, alpha,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class EntropyRegularizedLoss(CalibrationLoss):
@@ -141,9 +158,11 @@ def difficulty_aware_loss(
     """
     check_range("alpha", alpha, 0)
     logits, target = check_inputs(logits, target)
-    nll, entropy = _terms(logits, target)
-    strength = alpha * check_per_sample("difficulty", difficulty, nll).detach()
-    return reduce_loss(nll - strength * entropy, sample_weight, reduction)
+    strength = alpha * check_per_sample("difficulty", difficulty, logits).detach()
+    return evaluate(
+        _formula, _solution, logits, target, strength,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class DifficultyAwareLoss(CalibrationLoss):

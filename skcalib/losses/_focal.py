@@ -1,9 +1,36 @@
 """Focal loss and its sample-dependent form."""
 
+import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._softmax import expectation, miss_probability, power, target_nll
+from ._base import CalibrationLoss, check_inputs, check_range
+from ._closed_form import evaluate
+from ._softmax import expectation, label_softmax, miss_probability, power, power_and_root, target_nll
+
+
+def focal_solution(
+    nll: Tensor, miss: Tensor, gamma: Tensor | float, detach_weight: bool
+) -> tuple[Tensor, Tensor]:
+    """Return ``(1 - p)^gamma nll`` and its slope in nll."""
+    weight, root = power_and_root(miss, gamma)
+    values = weight * nll
+    if detach_weight:
+        return values, weight
+    return values, (1 - miss).mul_(nll).mul_(gamma).add_(miss).mul_(root)
+
+
+def _formula(logits: Tensor, target: Tensor, gamma: float, detach_weight: bool) -> Tensor:
+    nll = target_nll(logits, target)
+    weight = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
+    return expectation(weight * nll, target)
+
+
+def _solution(
+    logits: Tensor, label: Tensor, gamma: float, detach_weight: bool
+) -> tuple[Tensor, Tensor]:
+    nll, residual, miss = label_softmax(logits, label)
+    values, slope = focal_solution(nll, miss, gamma, detach_weight)
+    return values, residual.mul_(slope)
 
 
 def focal_weight(logits: Tensor, target: Tensor, *, gamma: float = 2.0) -> Tensor:
@@ -84,11 +111,10 @@ def focal_loss(
     """
     check_range("gamma", gamma, 0)
     logits, target = check_inputs(logits, target)
-    nll = target_nll(logits, target)
-    if gamma:
-        weight = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
-        nll = weight * nll
-    return reduce_loss(expectation(nll, target), sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, gamma, detach_weight,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class FocalLoss(CalibrationLoss):

@@ -6,12 +6,25 @@ import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._softmax import cross_entropy_terms
+from ._closed_form import evaluate
+from ._softmax import cross_entropy_terms, label_softmax
 
 
 def _check_parameters(alpha: float, p: float) -> None:
     check_range("alpha", alpha, 0)
     check_range("p", p, 1, math.inf)
+
+
+def _formula(logits: Tensor, target: Tensor, alpha: float, p: float) -> Tensor:
+    nll, _ = cross_entropy_terms(logits, target)
+    norm = logits.abs().sum(1) if p == 1 else torch.linalg.vector_norm(logits, p, dim=1)
+    return nll + alpha * norm
+
+
+def _solution(logits: Tensor, label: Tensor, alpha: float, p: float) -> tuple[Tensor, Tensor]:
+    nll, residual, _ = label_softmax(logits, label)
+    values = nll.add_(logits.abs().sum(1, keepdim=True), alpha=alpha)
+    return values, residual.add_(logits.sign(), alpha=alpha)
 
 
 def logit_norm_loss(
@@ -65,9 +78,12 @@ def logit_norm_loss(
     """
     _check_parameters(alpha, p)
     logits, target = check_inputs(logits, target)
-    nll, _ = cross_entropy_terms(logits, target)
-    norm = logits.abs().sum(1) if p == 1 else torch.linalg.vector_norm(logits, p, dim=1)
-    return reduce_loss(nll + alpha * norm, sample_weight, reduction)
+    if p != 1:
+        return reduce_loss(_formula(logits, target, alpha, p), sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, alpha, p,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class LogitNormLoss(CalibrationLoss):

@@ -2,8 +2,21 @@
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._softmax import expectation, miss_probability, target_nll
+from ._base import CalibrationLoss, check_inputs, check_range
+from ._closed_form import evaluate
+from ._softmax import expectation, label_softmax, miss_probability, target_nll
+
+
+def _formula(logits: Tensor, target: Tensor, epsilon: float) -> Tensor:
+    nll = target_nll(logits, target)
+    return expectation(nll + epsilon * miss_probability(nll), target)
+
+
+def _solution(logits: Tensor, label: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+    nll, residual, miss = label_softmax(logits, label)
+    # 1 + epsilon p_y
+    slope = miss.mul(-epsilon).add_(1 + epsilon)
+    return nll.add_(miss, alpha=epsilon), residual.mul_(slope)
 
 
 def poly_loss(
@@ -49,9 +62,10 @@ def poly_loss(
     """
     check_range("epsilon", epsilon, -1)
     logits, target = check_inputs(logits, target)
-    nll = target_nll(logits, target)
-    values = nll + epsilon * miss_probability(nll)
-    return reduce_loss(expectation(values, target), sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, epsilon,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class PolyLoss(CalibrationLoss):

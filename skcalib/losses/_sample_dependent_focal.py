@@ -1,12 +1,15 @@
 """Focal loss whose exponent depends on the probability of the label (FLSD-53)."""
 
+import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._softmax import expectation, miss_probability, power, target_nll
+from ._base import CalibrationLoss, check_inputs, check_range
+from ._closed_form import evaluate
+from ._focal import focal_solution
+from ._softmax import expectation, label_softmax, miss_probability, power, target_nll
 
 
 def _check_parameters(gammas: Sequence[float], thresholds: Sequence[float]) -> None:
@@ -23,12 +26,44 @@ def _check_parameters(gammas: Sequence[float], thresholds: Sequence[float]) -> N
         raise ValueError(f"thresholds must be strictly increasing, got {thresholds!r}.")
 
 
+def _limits(thresholds: Sequence[float]) -> list[float]:
+    """Return the thresholds as cross-entropies, which resolve probabilities near 0."""
+    return [-math.log(threshold) if threshold else math.inf for threshold in thresholds]
+
+
 def _weight(nll: Tensor, gammas: Sequence[float], thresholds: Sequence[float]) -> Tensor:
-    miss, proba = miss_probability(nll), (-nll.detach()).exp()
+    miss = miss_probability(nll)
     weight = power(miss, gammas[-1])
-    for gamma, threshold in zip(reversed(gammas[:-1]), reversed(thresholds), strict=True):
-        weight = torch.where(proba < threshold, power(miss, gamma), weight)
+    for gamma, limit in zip(reversed(gammas[:-1]), reversed(_limits(thresholds)), strict=True):
+        weight = torch.where(nll > limit, power(miss, gamma), weight)
     return weight
+
+
+def _formula(
+    logits: Tensor,
+    target: Tensor,
+    gammas: Sequence[float],
+    thresholds: Sequence[float],
+    detach_weight: bool,
+) -> Tensor:
+    nll = target_nll(logits, target)
+    weight = _weight(nll.detach() if detach_weight else nll, gammas, thresholds)
+    return expectation(weight * nll, target)
+
+
+def _solution(
+    logits: Tensor,
+    label: Tensor,
+    gammas: Sequence[float],
+    thresholds: Sequence[float],
+    detach_weight: bool,
+) -> tuple[Tensor, Tensor]:
+    nll, residual, miss = label_softmax(logits, label)
+    gamma = torch.full_like(nll, gammas[-1])
+    for value, limit in zip(reversed(gammas[:-1]), reversed(_limits(thresholds)), strict=True):
+        gamma.masked_fill_(nll > limit, value)
+    values, slope = focal_solution(nll, miss, gamma, detach_weight)
+    return values, residual.mul_(slope)
 
 
 def sample_dependent_focal_weight(
@@ -120,9 +155,10 @@ def sample_dependent_focal_loss(
     """
     _check_parameters(gammas, thresholds)
     logits, target = check_inputs(logits, target)
-    nll = target_nll(logits, target)
-    values = _weight(nll.detach() if detach_weight else nll, gammas, thresholds) * nll
-    return reduce_loss(expectation(values, target), sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, gammas, thresholds, detach_weight,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class SampleDependentFocalLoss(CalibrationLoss):

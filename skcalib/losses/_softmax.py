@@ -13,36 +13,54 @@ import torch
 from torch import Tensor
 
 
-# Vectors of the CPU's softmax hold 16 numbers; along shorter rows it takes them one by one.
-_SHORT_ROW = 16
+def is_eager() -> bool:
+    """Tell whether operations run as they are called: no ``torch.compile``, no ``torch.func``."""
+    # The second is what autograd.Function itself asks; there is no public name for it.
+    return not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
 
 
-def _softmax(logits: Tensor) -> Tensor:
-    if logits.shape[1] < _SHORT_ROW and logits.device.type == "cpu":
-        return torch.softmax(logits.t().contiguous(), 0).t().contiguous()
-    return torch.softmax(logits, 1)
+# Along rows shorter than its vectors, the softmax of the CPU takes the numbers one by one.
+_VECTOR = 16
 
 
-def label_softmax(logits: Tensor, target: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-    """Return the cross-entropy against smoothed labels t, shape (n,), and the residual p - t.
+def _by_softmax(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    lag = logits.gather(1, label) - logits.amax(1, keepdim=True)
+    proba = torch.softmax(logits, 1)
+    top, own = proba.amax(1, keepdim=True), proba.gather(1, label)
+    others = proba.scatter_(1, label, 0.0).sum(1, keepdim=True)
+    # Where the label is on top the difference is 0, and the others keep every digit.
+    excess = own.sub_(top).add_(others).div_(top)
+    return proba, others, excess.log1p_().sub_(lag)
 
-    For where no derivative is recorded; :func:`cross_entropy_terms` returns the same otherwise.
+
+def _by_exp(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    odds = logits - logits.amax(1, keepdim=True)
+    lag = odds.gather(1, label)
+    others = odds.exp_().scatter_(1, label, 0.0).sum(1, keepdim=True)
+    excess = lag.expm1().add_(others)
+    loss = excess.log1p().sub_(lag)
+    total = excess.add_(1)
+    return odds.div_(total), others.div_(total), loss
+
+
+def label_softmax(
+    logits: Tensor, label: Tensor, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the cross-entropy against smoothed labels t, the residual p - t, and ``1 - p_y``.
+
+    For where no derivative is recorded; :func:`cross_entropy_terms` is differentiable. All but the
+    residual have the shape (n, 1), and so must have `label`. The cross-entropy is
+    ``log(sum_k p_k / p_top) - log(p_y / p_top)``: neither term is negative, so no digits are lost.
     """
-    label = target.unsqueeze(1)
-    label_logit = logits.gather(1, label)
-    lead = logits.amax(1, keepdim=True) - label_logit
-    residual = _softmax(logits)
-    top, own = residual.amax(1, keepdim=True), residual.gather(1, label)
-    others = residual.scatter_(1, label, 0.0).sum(1, keepdim=True)
-    # log(sum_k p_k / p_top) + log(p_top / p_y): neither is negative, so no digits are lost. Where
-    # the label is on top the difference is 0 and the sum of the others keeps every digit.
-    loss = own.sub_(top).add_(others).div_(top).log1p_().add_(lead)
-    hit = others.neg_()  # p_y - 1
+    short = logits.shape[1] < _VECTOR and logits.device.type == "cpu"
+    residual, miss, loss = (_by_exp if short else _by_softmax)(logits, label)
+    hit = -miss
     if smoothing:
         residual.sub_(smoothing / logits.shape[1])
         hit.add_(smoothing * (1 - 1 / logits.shape[1]))
-        loss.add_(label_logit.sub_(logits.mean(1, keepdim=True)), alpha=smoothing)
-    return loss.squeeze(1), residual.scatter_(1, label, hit)
+        margin = logits.gather(1, label).sub_(logits.mean(1, keepdim=True))
+        loss.add_(margin, alpha=smoothing)
+    return loss, residual.scatter_(1, label, hit), miss
 
 
 class _LabelSoftmax(torch.autograd.Function):
@@ -55,7 +73,8 @@ class _LabelSoftmax(torch.autograd.Function):
 
     @staticmethod
     def forward(logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-        return label_softmax(logits, target, smoothing)
+        loss, residual, _ = label_softmax(logits, target.unsqueeze(1), smoothing)
+        return loss.squeeze(1), residual
 
     @staticmethod
     def setup_context(
@@ -136,6 +155,8 @@ def cross_entropy_terms(
     distribution. The residual is exact however small, for one-hot probabilities too.
     """
     if not target.is_floating_point():
+        if is_eager() and not (torch.is_grad_enabled() and logits.requires_grad):
+            return _LabelSoftmax.forward(logits, target, smoothing)
         return _LabelSoftmax.apply(logits, target, smoothing)
     if smoothing:
         target = (1 - smoothing) * target + smoothing / logits.shape[1]
@@ -172,6 +193,13 @@ def expectation(values: Tensor, target: Tensor) -> Tensor:
 def miss_probability(nll: Tensor) -> Tensor:
     """Return 1 - p from -log p, exact however small."""
     return -torch.expm1(-nll)
+
+
+def power_and_root(base: Tensor, exponent: Tensor | float) -> tuple[Tensor, Tensor]:
+    """Return ``base^exponent`` and ``base^(exponent - 1)``, both finite at 0."""
+    base = base.clamp_min(torch.finfo(base.dtype).tiny)
+    root = base ** (exponent - 1)
+    return root * base, root
 
 
 def power(base: Tensor, exponent: float) -> Tensor:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_per_sample, reduce_loss
-from ._softmax import expectation, target_nll
+from ._base import CalibrationLoss, check_inputs, check_per_sample
+from ._closed_form import evaluate
+from ._softmax import expectation, label_softmax, target_nll
 
 Uncertainty = Callable[[Tensor, Tensor], Tensor]
 
@@ -18,12 +19,23 @@ def _check_parameters(uncertainty: Uncertainty | None) -> None:
         )
 
 
-def _check_weight(name: str, weight: Tensor | None, nll: Tensor) -> Tensor:
-    """Return weights of the shape of `nll`, or of shape (n, 1) where that is (n, K)."""
-    if isinstance(weight, Tensor) and nll.ndim == 2 and weight.shape == nll.shape:
-        return weight.to(nll.dtype)
-    weight = check_per_sample(name, weight, nll)
-    return weight if nll.ndim == 1 else weight.unsqueeze(1)
+def _check_weight(name: str, weight: Tensor | None, logits: Tensor, target: Tensor) -> Tensor:
+    """Return constant weights of shape (n,) or, for soft targets, (n, K) or (n, 1)."""
+    if not target.is_floating_point():
+        return check_per_sample(name, weight, logits).detach()
+    if isinstance(weight, Tensor) and weight.shape == logits.shape:
+        return weight.to(logits.dtype).detach()
+    return check_per_sample(name, weight, logits).detach().unsqueeze(1)
+
+
+def _formula(logits: Tensor, target: Tensor, weight: Tensor) -> Tensor:
+    return expectation(weight * target_nll(logits, target), target)
+
+
+def _solution(logits: Tensor, label: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    nll, residual, _ = label_softmax(logits, label)
+    weight = weight.unsqueeze(1)
+    return weight * nll, residual.mul_(weight)
 
 
 def uncertainty_weighted_loss(
@@ -83,15 +95,15 @@ def uncertainty_weighted_loss(
             f"got {'neither' if difficulty is None else 'both'}."
         )
     logits, target = check_inputs(logits, target)
-    nll = target_nll(logits, target)
     if uncertainty is None:
-        weight = _check_weight("difficulty", difficulty, nll)
+        weight = _check_weight("difficulty", difficulty, logits, target)
     else:
-        weight = _check_weight(
-            "the value of uncertainty", uncertainty(logits.detach(), target), nll
-        )
-    values = expectation(weight.detach() * nll, target)
-    return reduce_loss(values, sample_weight, reduction)
+        measured = uncertainty(logits.detach(), target)
+        weight = _check_weight("the value of uncertainty", measured, logits, target)
+    return evaluate(
+        _formula, _solution, logits, target, weight,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class UncertaintyWeightedLoss(CalibrationLoss):
