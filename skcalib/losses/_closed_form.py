@@ -34,9 +34,8 @@ class _ClosedForm(torch.autograd.Function):
         ctx.save_for_backward(logits, gradient)
         ctx.formula, ctx.inputs = formula, (target, *parameters)
         ctx.sample_weight, ctx.reduction = sample_weight, reduction
-        values = values.squeeze(1)
-        if reduction == "none" and sample_weight is None:
-            values = values.clone()  # what a custom function returns as a view is read-only
+        if reduction == "none" or sample_weight is not None:
+            values = values.squeeze(1).clone()  # a view would be read-only for the caller
         return reduce_loss(values, sample_weight, reduction)
 
     @staticmethod

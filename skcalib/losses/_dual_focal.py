@@ -3,8 +3,20 @@
 import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_option, check_range, reduce_loss
-from ._softmax import expectation, miss_probability, power, probability_at, target_nll
+from ._base import CalibrationLoss, check_inputs, check_option, check_range
+from ._closed_form import evaluate
+from ._softmax import (
+    arg_max,
+    expectation,
+    label_softmax,
+    miss_probability,
+    move_probability,
+    power,
+    power_and_root,
+    probability_at,
+    probability_from,
+    target_nll,
+)
 
 _RIVALS = ("below_label", "second_largest")
 
@@ -43,6 +55,41 @@ def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: st
     elif logits.shape[1] > 1:
         base = base + _rival_of_label(logits, target, nll, rival)
     return power(base, gamma)
+
+
+def _formula(
+    logits: Tensor, target: Tensor, gamma: float, detach_weight: bool, rival: str
+) -> Tensor:
+    nll = target_nll(logits, target)
+    terms = (logits.detach(), target, nll.detach()) if detach_weight else (logits, target, nll)
+    return expectation(_weight(*terms, gamma, rival) * nll, target)
+
+
+def _rival(
+    logits: Tensor, label: Tensor, residual: Tensor, rival: str
+) -> tuple[Tensor, Tensor]:
+    """Return the rival and its probability, as :func:`_rival_of_label`, each of shape (n, 1)."""
+    if rival == "second_largest":
+        index = arg_max(logits.scatter(1, arg_max(logits), -torch.inf))
+        return index, probability_from(residual, index, label)
+    closeness = (logits - logits.gather(1, label)).reciprocal_().neg_()
+    index = arg_max(closeness)
+    exists = closeness.gather(1, index).sign_().relu_()
+    return index, residual.gather(1, index).mul_(exists)
+
+
+def _solution(
+    logits: Tensor, label: Tensor, gamma: float, detach_weight: bool, rival: str
+) -> tuple[Tensor, Tensor]:
+    nll, residual, miss = label_softmax(logits, label)
+    index, p_rival = _rival(logits, label, residual, rival)
+    weight, root = power_and_root(miss.add_(p_rival), gamma)
+    values = weight * nll
+    if detach_weight:
+        return values, residual.mul_(weight)
+    of_base = root.mul_(nll.mul(gamma))
+    slope = weight.addcmul_(of_base, nll.neg_().exp_())
+    return values, move_probability(residual, index, label, of_base.mul_(p_rival), slope)
 
 
 def dual_focal_weight(
@@ -133,12 +180,10 @@ def dual_focal_loss(
     """
     _check_parameters(gamma, rival)
     logits, target = check_inputs(logits, target)
-    nll = target_nll(logits, target)
-    if detach_weight:
-        weight = _weight(logits.detach(), target, nll.detach(), gamma, rival)
-    else:
-        weight = _weight(logits, target, nll, gamma, rival)
-    return reduce_loss(expectation(weight * nll, target), sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, gamma, detach_weight, rival,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class DualFocalLoss(CalibrationLoss):

@@ -8,17 +8,6 @@ from ._closed_form import evaluate
 from ._softmax import expectation, label_softmax, miss_probability, power, power_and_root, target_nll
 
 
-def focal_solution(
-    nll: Tensor, miss: Tensor, gamma: Tensor | float, detach_weight: bool
-) -> tuple[Tensor, Tensor]:
-    """Return ``(1 - p)^gamma nll`` and its slope in nll."""
-    weight, root = power_and_root(miss, gamma)
-    values = weight * nll
-    if detach_weight:
-        return values, weight
-    return values, (1 - miss).mul_(nll).mul_(gamma).add_(miss).mul_(root)
-
-
 def _formula(logits: Tensor, target: Tensor, gamma: float, detach_weight: bool) -> Tensor:
     nll = target_nll(logits, target)
     weight = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
@@ -29,7 +18,11 @@ def _solution(
     logits: Tensor, label: Tensor, gamma: float, detach_weight: bool
 ) -> tuple[Tensor, Tensor]:
     nll, residual, miss = label_softmax(logits, label)
-    values, slope = focal_solution(nll, miss, gamma, detach_weight)
+    weight, root = power_and_root(miss, gamma)
+    values = weight * nll
+    if detach_weight:
+        return values, residual.mul_(weight)
+    slope = torch.addcmul(miss, nll.neg().exp_(), nll.mul_(gamma)).mul_(root)
     return values, residual.mul_(slope)
 
 

@@ -13,7 +13,15 @@ from ._base import (
     check_range,
     reduce_loss,
 )
-from ._softmax import cross_entropy_terms, probability_at
+from ._closed_form import evaluate
+from ._softmax import (
+    arg_max,
+    cross_entropy_terms,
+    label_softmax,
+    move_probability,
+    probability_at,
+    probability_from,
+)
 
 _CONFIDENCES = ("msp", "margin", "entropy")
 
@@ -36,6 +44,34 @@ def _confidence(
         return probability_at(logits, top, target, nll).squeeze(1)
     first, second = probability_at(logits, logits.topk(2).indices, target, nll).unbind(1)
     return first - second
+
+
+def _formula(
+    logits: Tensor, target: Tensor, past: Tensor, weight: float, confidence: str
+) -> Tensor:
+    values, residual = cross_entropy_terms(logits, target)
+    if not weight:
+        return values
+    certain = _confidence(logits, target, values, residual, confidence)
+    difference = past - past.roll(-1)
+    wanted = difference.sign() * (certain - certain.roll(-1))
+    return values + weight * (difference.abs() - wanted).relu()
+
+
+def _solution(
+    logits: Tensor, label: Tensor, past: Tensor, weight: float, confidence: str
+) -> tuple[Tensor, Tensor]:
+    """Solve for the largest probability as confidence and rows that count alike."""
+    nll, residual, _ = label_softmax(logits, label)
+    top = arg_max(logits)
+    certain = probability_from(residual, top, label)
+    past = past.unsqueeze(1)
+    difference = past - past.roll(-1, 0)
+    sign = difference.sign()
+    penalty = difference.abs_().sub_(sign * (certain - certain.roll(-1, 0))).relu_()
+    pull = sign.mul_(penalty.sign()).mul_(weight)
+    rate = (pull.roll(1, 0) - pull).mul_(certain)
+    return nll.add_(penalty, alpha=weight), move_probability(residual, top, label, rate, 1.0)
 
 
 class CorrectnessHistory:
@@ -148,14 +184,15 @@ def correctness_ranking_loss(
     """
     _check_parameters(weight, confidence)
     logits, target = check_inputs(logits, target)
-    values, residual = cross_entropy_terms(logits, target)
-    past = check_per_sample("history", history, values).detach()
-    if weight:
-        certain = _confidence(logits, target, values, residual, confidence)
-        difference = past - past.roll(-1)
-        wanted = difference.sign() * (certain - certain.roll(-1))
-        values = values + weight * (difference.abs() - wanted).relu()
-    return reduce_loss(values, sample_weight, reduction)
+    past = check_per_sample("history", history, logits).detach()
+    parameters = (past, weight, confidence)
+    if confidence != "msp" or sample_weight is not None or reduction == "none":
+        values = _formula(logits, target, *parameters)
+        return reduce_loss(values, sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, *parameters,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class CorrectnessRankingLoss(CalibrationLoss):

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_range
 from ._closed_form import evaluate
-from ._focal import focal_solution
 from ._softmax import expectation, label_softmax, miss_probability, power, target_nll
 
 
@@ -59,10 +58,17 @@ def _solution(
     detach_weight: bool,
 ) -> tuple[Tensor, Tensor]:
     nll, residual, miss = label_softmax(logits, label)
-    gamma = torch.full_like(nll, gammas[-1])
-    for value, limit in zip(reversed(gammas[:-1]), reversed(_limits(thresholds)), strict=True):
-        gamma.masked_fill_(nll > limit, value)
-    values, slope = focal_solution(nll, miss, gamma, detach_weight)
+    less = torch.full_like(nll, gammas[-1] - 1)  # gamma - 1
+    for gamma, limit in zip(reversed(gammas[:-1]), reversed(_limits(thresholds)), strict=True):
+        less.masked_fill_(nll > limit, gamma - 1)
+    if min(gammas) < 1:
+        miss.clamp_min_(torch.finfo(miss.dtype).tiny)
+    root = miss.pow(less)
+    weight = root * miss
+    values = weight * nll
+    if detach_weight:
+        return values, residual.mul_(weight)
+    slope = torch.addcmul(miss, nll.neg().exp_(), torch.addcmul(nll, nll, less)).mul_(root)
     return values, residual.mul_(slope)
 
 

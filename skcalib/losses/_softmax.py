@@ -63,6 +63,16 @@ def label_softmax(
     return loss, residual.scatter_(1, label, hit), miss
 
 
+def arg_max(values: Tensor) -> Tensor:
+    """Return the position of the largest value of each row, shape (n, 1); not differentiable.
+
+    On the CPU numpy takes an eighth of the time of torch along 1000 columns.
+    """
+    if values.device.type == "cpu":
+        return torch.from_numpy(values.detach().numpy().argmax(1)).unsqueeze(1)
+    return values.argmax(1, keepdim=True)
+
+
 class _LabelSoftmax(torch.autograd.Function):
     """:func:`label_softmax` with its derivatives.
 
@@ -185,6 +195,23 @@ def probability_at(logits: Tensor, index: Tensor, target: Tensor, nll: Tensor) -
     return (logits.gather(1, index) - at_target - nll.unsqueeze(1)).exp()
 
 
+def probability_from(residual: Tensor, index: Tensor, label: Tensor) -> Tensor:
+    """Return the probabilities of the classes `index`, shape (n, 1), from p - t."""
+    return residual.gather(1, index).add_(index == label)
+
+
+def move_probability(
+    residual: Tensor, index: Tensor, label: Tensor, rate: Tensor, slope: Tensor | float
+) -> Tensor:
+    """Return ``slope (p - t) + rate (e_index - p)``, in place.
+
+    The second term is the derivative of p at `index` where `rate` is p times what is wanted of it.
+    """
+    # p = residual + e_label
+    residual.mul_(slope - rate).scatter_add_(1, index, rate)
+    return residual.scatter_add_(1, label, rate.neg())
+
+
 def expectation(values: Tensor, target: Tensor) -> Tensor:
     """Return the mean over the target of what :func:`target_nll` led to, shape (n,)."""
     return (target * values).sum(1) if target.is_floating_point() else values
@@ -195,10 +222,11 @@ def miss_probability(nll: Tensor) -> Tensor:
     return -torch.expm1(-nll)
 
 
-def power_and_root(base: Tensor, exponent: Tensor | float) -> tuple[Tensor, Tensor]:
+def power_and_root(base: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
     """Return ``base^exponent`` and ``base^(exponent - 1)``, both finite at 0."""
-    base = base.clamp_min(torch.finfo(base.dtype).tiny)
-    root = base ** (exponent - 1)
+    if exponent < 1:
+        base = base.clamp_min(torch.finfo(base.dtype).tiny)
+    root = base.pow(exponent - 1)
     return root * base, root
 
 
