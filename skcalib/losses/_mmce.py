@@ -1,10 +1,21 @@
 """Maximum mean calibration error (MMCE) as a regularizer of the cross-entropy."""
 
+import math
+
 import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range, reduce_loss
-from ._softmax import cross_entropy_terms, miss_probability, probability_at
+from ._closed_form import evaluate
+from ._softmax import (
+    arg_max,
+    cross_entropy_terms,
+    label_softmax,
+    miss_probability,
+    move_probability,
+    probability_at,
+    probability_from,
+)
 
 
 def _check_parameters(weight: float, bandwidth: float) -> None:
@@ -30,6 +41,25 @@ def _laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> 
     return torch.where(positive, torch.where(positive, squared, 1.0).sqrt(), 0.0)
 
 
+def _laplace_solution(
+    coefficient: Tensor, confidence: Tensor, bandwidth: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return :func:`_laplace_norm` and its slopes in the coefficients and the confidences."""
+    order = confidence.argsort(descending=True)
+    r, a = confidence[order].div_(bandwidth), coefficient[order]
+    grow, shrink = r.exp(), r.neg().exp_()
+    # Sums over the rows above and below in confidence, the row itself included in both.
+    above = (a * shrink).cumsum(0).mul_(grow)
+    below = (a * grow).flip(0).cumsum(0).flip(0).mul_(shrink)
+    fresh = torch.expm1(2 * r.diff(append=r.new_full((1,), -math.inf))).neg_()
+    norm = torch.dot(fresh.mul_(above), above).sqrt_()
+    # The slope of the square root at 0 is taken as 0; the sums are 0 there.
+    scale = norm.clamp_min(torch.finfo(norm.dtype).tiny).reciprocal_()
+    slopes = torch.stack([above + below - a, (above - below).mul_(a / bandwidth)]).mul_(scale)
+    in_a, in_r = torch.empty_like(slopes).index_copy_(1, order, slopes)
+    return norm, in_a, in_r
+
+
 def _mmce(
     confidence: Tensor,
     correct: Tensor,
@@ -40,12 +70,52 @@ def _mmce(
 ) -> Tensor:
     gap = torch.where(correct, miss_probability(nll), -confidence)
     share = torch.ones_like(gap) if sample_weight is None else sample_weight
+    return _laplace_norm(gap * _shares(share, correct, weighted), confidence, bandwidth)
+
+
+def _shares(weight: Tensor, correct: Tensor, weighted: bool) -> Tensor:
+    """Return the weights over their sum, with `weighted` over that of the (in)correct rows."""
     if weighted:
-        total = torch.where(correct, (share * correct).sum(), (share * ~correct).sum())
+        total = torch.where(correct, (weight * correct).sum(), (weight * ~correct).sum())
     else:
-        total = share.sum()
-    total = total.clamp_min(torch.finfo(gap.dtype).tiny)
-    return _laplace_norm(gap * share / total, confidence, bandwidth)
+        total = weight.sum()
+    return weight / total.clamp_min(torch.finfo(weight.dtype).tiny)
+
+
+def _formula(
+    logits: Tensor,
+    target: Tensor,
+    sample_weight: Tensor | None,
+    weight: float,
+    weighted: bool,
+    bandwidth: float,
+) -> Tensor:
+    values, _ = cross_entropy_terms(logits, target)
+    if not weight:
+        return values
+    top = logits.argmax(1, keepdim=True)
+    confidence = probability_at(logits, top, target, values).squeeze(1)
+    correct = (logits.gather(1, target.unsqueeze(1)) == logits.gather(1, top)).squeeze(1)
+    return values + weight * _mmce(confidence, correct, values, sample_weight, weighted, bandwidth)
+
+
+def _solution(
+    logits: Tensor, label: Tensor, _: None, weight: float, weighted: bool, bandwidth: float
+) -> tuple[Tensor, Tensor]:
+    """Solve for rows that count alike."""
+    nll, residual, miss = label_softmax(logits, label)
+    top = arg_max(logits)
+    confidence = probability_from(residual, top, label)
+    correct = logits.gather(1, label) == logits.gather(1, top)
+    share = _shares(torch.ones_like(nll), correct, weighted)
+    coefficient = torch.where(correct, miss, -confidence).mul_(share)
+    norm, in_a, in_r = _laplace_solution(coefficient[:, 0], confidence[:, 0], bandwidth)
+    # The norm is part of the loss of every row, hence n times in their sum.
+    in_gap = share.mul_(in_a.unsqueeze(1)).mul_(weight * len(nll))
+    in_r = in_r.mul_(weight * len(nll)).unsqueeze(1)
+    rate = torch.where(correct, in_r, in_r - in_gap).mul_(confidence)
+    slope = in_gap.mul_(correct).mul_(1 - miss).add_(1)
+    return nll.add_(norm, alpha=weight), move_probability(residual, top, label, rate, slope)
 
 
 def mmce_loss(
@@ -110,17 +180,15 @@ def mmce_loss(
     """
     _check_parameters(weight, bandwidth)
     logits, target = check_inputs(logits, target, soft=False)
-    values, _ = cross_entropy_terms(logits, target)
     if sample_weight is not None:
-        sample_weight = check_per_sample("sample_weight", sample_weight, values)
-    if weight:
-        top = logits.argmax(1, keepdim=True)
-        confidence = probability_at(logits, top, target, values).squeeze(1)
-        correct = logits.gather(1, target.unsqueeze(1)) == logits.gather(1, top)
-        values = values + weight * _mmce(
-            confidence, correct.squeeze(1), values, sample_weight, weighted, bandwidth
-        )
-    return reduce_loss(values, sample_weight, reduction)
+        sample_weight = check_per_sample("sample_weight", sample_weight, logits)
+    parameters = (sample_weight, weight, weighted, bandwidth)
+    if sample_weight is not None or reduction == "none":
+        return reduce_loss(_formula(logits, target, *parameters), sample_weight, reduction)
+    return evaluate(
+        _formula, _solution, logits, target, *parameters,
+        sample_weight=sample_weight, reduction=reduction,
+    )  # fmt: skip
 
 
 class MMCELoss(CalibrationLoss):
