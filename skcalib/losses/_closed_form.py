@@ -6,11 +6,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._base import check_per_sample, reduce_loss
+from ._base import check_option, check_per_sample, reduce_loss, REDUCTIONS
 from ._softmax import is_eager
 
 Formula = Callable[..., Tensor]
 Solution = Callable[..., tuple[Tensor, Tensor]]
+
+
+def _row_share(values: Tensor, sample_weight: Tensor | None, reduction: str) -> Tensor | None:
+    """Return what the rows count in the sum, shape () or (n, 1); None if that is 1."""
+    if sample_weight is None:
+        return values.new_full((), 1 / len(values)) if reduction == "mean" else None
+    share = sample_weight.unsqueeze(1)
+    if reduction == "mean":
+        share = share / share.sum().clamp_min(torch.finfo(share.dtype).tiny)
+    return share
 
 
 class _ClosedForm(torch.autograd.Function):
@@ -31,35 +41,28 @@ class _ClosedForm(torch.autograd.Function):
         reduction: str,
     ) -> Tensor:
         values, gradient = solution(logits, target.unsqueeze(1), *parameters)
-        ctx.save_for_backward(logits, gradient)
+        share = _row_share(values, sample_weight, reduction)
+        ctx.save_for_backward(logits, gradient, share)
         ctx.formula, ctx.inputs = formula, (target, *parameters)
         ctx.sample_weight, ctx.reduction = sample_weight, reduction
-        if reduction == "none" or sample_weight is not None:
-            values = values.squeeze(1).clone()  # a view would be read-only for the caller
-        return reduce_loss(values, sample_weight, reduction)
+        if reduction == "none":
+            # Not a view: the caller could not change it in place.
+            return values[:, 0].clone() if share is None else values[:, 0] * share[:, 0]
+        if share is None:
+            return values.sum()
+        return (values * share).sum() if share.ndim else values.sum().mul_(share)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        logits, gradient = ctx.saved_tensors
+        logits, gradient, share = ctx.saved_tensors
         if torch.is_grad_enabled():
             values = ctx.formula(logits, *ctx.inputs)
             value = reduce_loss(values, ctx.sample_weight, ctx.reduction)
             (total,) = torch.autograd.grad(value, logits, grad, create_graph=True)
         else:
-            grad = _of_rows(grad, ctx.sample_weight, ctx.reduction, len(gradient))
-            total = grad * gradient
-        return (total, *[None] * 6)
-
-
-def _of_rows(grad: Tensor, sample_weight: Tensor | None, reduction: str, n: int) -> Tensor:
-    """Pull the gradient back through :func:`reduce_loss`; return a scalar or shape (n, 1)."""
-    if sample_weight is not None:
-        if reduction == "mean":
-            grad = grad / sample_weight.sum().clamp_min(torch.finfo(grad.dtype).tiny)
-        grad = grad * sample_weight
-    elif reduction == "mean":
-        grad = grad / n
-    return grad.unsqueeze(1) if grad.ndim else grad
+            grad = grad.unsqueeze(1) if grad.ndim else grad
+            total = (grad if share is None else grad * share) * gradient
+        return total, None, None, None, None, None, None
 
 
 def evaluate(
@@ -86,21 +89,19 @@ def evaluate(
     logits, target : Tensor
         As :func:`check_inputs` returns them.
     *parameters
-        Further arguments, of which no derivative is taken.
+        Further arguments, constants for the gradient.
     sample_weight : Tensor of shape (n,) or None
         Weights.
     reduction : {"none", "sum", "mean"}
         As for :func:`reduce_loss`.
     """
+    check_option("reduction", reduction, REDUCTIONS)
     if sample_weight is not None:
         sample_weight = check_per_sample("sample_weight", sample_weight, logits)
-    training = torch.is_grad_enabled() and logits.requires_grad and is_eager()
-    if target.is_floating_point() or not training or _is_learned(sample_weight):
+    learned = sample_weight is not None and sample_weight.requires_grad
+    training = logits.requires_grad and torch.is_grad_enabled() and is_eager()
+    if target.is_floating_point() or learned or not training:
         return reduce_loss(formula(logits, target, *parameters), sample_weight, reduction)
     return _ClosedForm.apply(
         logits, target, formula, solution, parameters, sample_weight, reduction
     )
-
-
-def _is_learned(weight: Tensor | None) -> bool:
-    return weight is not None and weight.requires_grad

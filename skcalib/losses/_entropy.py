@@ -1,5 +1,6 @@
 """Entropy regularization, alike for all samples or in proportion to their difficulty."""
 
+import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range
@@ -18,14 +19,13 @@ def _solution(
     logits: Tensor, label: Tensor, strength: Tensor | float
 ) -> tuple[Tensor, Tensor]:
     nll, residual, _ = label_softmax(logits, label)
-    if isinstance(strength, Tensor):
-        strength = strength.unsqueeze(1)
+    share = strength.unsqueeze(1) if isinstance(strength, Tensor) else nll.new_full((), strength)
     lead = logits - logits.gather(1, label)
     mean = (residual * lead).sum(1, keepdim=True)
+    values = torch.lerp(nll, mean, share)
     # With H = nll - mean, log p_k + H is lead_k - mean; at the label lead is 0.
-    gradient = lead.sub_(mean).mul_(strength).add_(1).mul_(residual)
-    mean.mul_(strength)
-    return nll * (1 - strength) + mean, gradient.scatter_add_(1, label, -mean)
+    residual.addcmul_(residual, lead.sub_(mean).mul_(share))
+    return values, residual.scatter_add_(1, label, mean.mul_(share).neg_())
 
 
 def entropy_regularized_loss(

@@ -22,7 +22,7 @@ def _solution(
     values = weight * nll
     if detach_weight:
         return values, residual.mul_(weight)
-    slope = torch.addcmul(miss, nll.neg().exp_(), nll.mul_(gamma)).mul_(root)
+    slope = torch.addcmul(miss, nll.neg().exp_(), nll, value=gamma).mul_(root)
     return values, residual.mul_(slope)
 
 

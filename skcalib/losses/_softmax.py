@@ -27,7 +27,7 @@ def _by_softmax(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     lag = logits.gather(1, label) - logits.amax(1, keepdim=True)
     proba = torch.softmax(logits, 1)
     top, own = proba.amax(1, keepdim=True), proba.gather(1, label)
-    others = proba.scatter_(1, label, 0.0).sum(1, keepdim=True)
+    others = proba.scatter_(1, label, torch.zeros_like(own)).sum(1, keepdim=True)
     # Where the label is on top the difference is 0, and the others keep every digit.
     excess = own.sub_(top).add_(others).div_(top)
     return proba, others, excess.log1p_().sub_(lag)
@@ -36,10 +36,9 @@ def _by_softmax(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def _by_exp(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     odds = logits - logits.amax(1, keepdim=True)
     lag = odds.gather(1, label)
-    others = odds.exp_().scatter_(1, label, 0.0).sum(1, keepdim=True)
-    excess = lag.expm1().add_(others)
-    loss = excess.log1p().sub_(lag)
-    total = excess.add_(1)
+    others = odds.exp_().scatter_(1, label, torch.zeros_like(lag)).sum(1, keepdim=True)
+    total = lag.exp().add_(others)
+    loss = lag.expm1().add_(others).log1p_().sub_(lag)
     return odds.div_(total), others.div_(total), loss
 
 
