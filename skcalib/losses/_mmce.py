@@ -46,18 +46,19 @@ def _laplace_solution(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return :func:`_laplace_norm` and its slopes in the coefficients and the confidences."""
     order = confidence.argsort(descending=True)
-    r, a = confidence[order].div_(bandwidth), coefficient[order]
+    r, a = confidence.gather(0, order).div_(bandwidth), coefficient.gather(0, order)
     grow, shrink = r.exp(), r.neg().exp_()
     # Sums over the rows above and below in confidence, the row itself included in both.
-    above = (a * shrink).cumsum(0).mul_(grow)
-    below = (a * grow).flip(0).cumsum(0).flip(0).mul_(shrink)
-    fresh = torch.expm1(2 * r.diff(append=r.new_full((1,), -math.inf))).neg_()
-    norm = torch.dot(fresh.mul_(above), above).sqrt_()
-    # The slope of the square root at 0 is taken as 0; the sums are 0 there.
+    above = (a * shrink).cumsum_(0).mul_(grow)
+    below = grow.mul_(a).flip(0).cumsum_(0).flip(0).mul_(shrink)
+    step, head = r[1:] - r[:-1], above[:-1]
+    fresh = step.add_(step).expm1_().neg_()
+    norm = above[-1].square().add_(torch.dot(fresh.mul_(head), head)).sqrt_()
+    # Where the norm is 0 so are the sums: the slope is taken as 0.
     scale = norm.clamp_min(torch.finfo(norm.dtype).tiny).reciprocal_()
-    slopes = torch.stack([above + below - a, (above - below).mul_(a / bandwidth)]).mul_(scale)
-    in_a, in_r = torch.empty_like(slopes).index_copy_(1, order, slopes)
-    return norm, in_a, in_r
+    in_a = torch.empty_like(a).scatter_(0, order, (above + below).sub_(a).mul_(scale))
+    in_r = above.sub_(below).mul_(a).mul_(scale.div_(bandwidth))
+    return norm, in_a, torch.empty_like(a).scatter_(0, order, in_r)
 
 
 def _mmce(
@@ -107,14 +108,15 @@ def _solution(
     top = arg_max(logits)
     confidence = probability_from(residual, top, label)
     correct = logits.gather(1, label) == logits.gather(1, top)
-    share = _shares(torch.ones_like(nll), correct, weighted)
+    share = _shares(torch.ones_like(nll), correct, True) if weighted else 1 / len(nll)
     coefficient = torch.where(correct, miss, -confidence).mul_(share)
     norm, in_a, in_r = _laplace_solution(coefficient[:, 0], confidence[:, 0], bandwidth)
     # The norm is part of the loss of every row, hence n times in their sum.
-    in_gap = share.mul_(in_a.unsqueeze(1)).mul_(weight * len(nll))
+    in_gap = in_a.unsqueeze(1).mul_(share * (weight * len(nll)))
     in_r = in_r.mul_(weight * len(nll)).unsqueeze(1)
+    # The gap of a correct row is 1 - p_y, of another one minus its confidence.
     rate = torch.where(correct, in_r, in_r - in_gap).mul_(confidence)
-    slope = in_gap.mul_(correct).mul_(1 - miss).add_(1)
+    slope = nll.neg().exp_().mul_(in_gap).mul_(correct).add_(1)
     return nll.add_(norm, alpha=weight), move_probability(residual, top, label, rate, slope)
 
 
