@@ -4,7 +4,7 @@ from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs
 from ._closed_form import evaluate
-from ._softmax import cross_entropy_terms, label_softmax
+from ._softmax import arg_max, cross_entropy_terms, label_softmax
 
 
 def _formula(logits: Tensor, target: Tensor) -> Tensor:
@@ -12,11 +12,16 @@ def _formula(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def _solution(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-    _, residual, miss = label_softmax(logits, label)
-    score = residual.square().sum(1, keepdim=True)
-    # 2 p_k (r_k - sum_j p_j r_j), the mean being score - miss
-    gradient = (residual - (score - miss)).mul_(residual)
-    return score, gradient.scatter_add_(1, label, -score).mul_(2)
+    nll, residual, miss = label_softmax(logits, label)
+    # The gradient is 2 p_k (r_k - sum_j p_j r_j). r is measured from the top class: where its p is
+    # nearly 1, nothing would be left of the difference.
+    top = residual.gather(1, arg_max(logits))
+    ahead = residual - top
+    proba = residual.scatter_(1, label, nll.neg_().exp_())
+    mean = (proba * ahead).sum(1, keepdim=True)
+    gradient = ahead.sub_(mean).mul_(proba)
+    # The score is the mean of r under p, less that under t.
+    return top.add_(miss).add_(mean), gradient.add_(gradient)
 
 
 def brier_loss(

@@ -135,13 +135,14 @@ def _softmax_product(residual: Tensor, label: Tensor, smoothing: float, vector: 
     With ``p = residual + t``, p itself need not be formed. In place unless the result must be
     differentiated again: at (512, 1000) the temporaries would cost more than the arithmetic.
     """
+    # Measured from the label: where p_y is nearly 1, nothing is left of v_y minus the mean.
+    vector = vector - vector.gather(1, label)
     mean = (residual * vector).sum(1, keepdim=True)
-    mean = mean + (1 - smoothing) * vector.gather(1, label)
     if smoothing:
         mean = mean + smoothing * vector.mean(1, keepdim=True)
         residual = residual + smoothing / residual.shape[1]
     centred = vector - mean
-    at_label = (1 - smoothing) * centred.gather(1, label)
+    at_label = (smoothing - 1) * mean
     if torch.is_grad_enabled():
         return (centred * residual).scatter_add(1, label, at_label)
     return centred.mul_(residual).scatter_add_(1, label, at_label)
@@ -202,13 +203,14 @@ def probability_from(residual: Tensor, index: Tensor, label: Tensor) -> Tensor:
 def move_probability(
     residual: Tensor, index: Tensor, label: Tensor, rate: Tensor, slope: Tensor | float
 ) -> Tensor:
-    """Return ``slope (p - t) + rate (e_index - p)``, in place.
+    """Return ``slope (p - t) + rate (e_index - p)``.
 
     The second term is the derivative of p at `index` where `rate` is p times what is wanted of it.
     """
-    # p = residual + e_label
-    residual.mul_(slope - rate).scatter_add_(1, index, rate)
-    return residual.scatter_add_(1, label, rate.neg())
+    # p = residual + e_label. Moved on zeros, so that nothing remains where index is the label.
+    moved = torch.zeros_like(residual).scatter_(1, index, rate)
+    moved.scatter_add_(1, label, -rate)
+    return moved.addcmul_(residual, slope - rate)
 
 
 def expectation(values: Tensor, target: Tensor) -> Tensor:

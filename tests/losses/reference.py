@@ -236,6 +236,7 @@ CASES = {
     ),
     "0-hinge": (losses.ZeroHingeLoss(), zero_hinge, None),
 }
+SUBTRACTED = {"entropy", "difficulty-aware", "Poly-1, -1"}
 HARD_ONLY = {"MMCE", "MMCE, weighted", "0-hinge"}
 DETACHED = {
     "focal 3, detached",
@@ -267,10 +268,63 @@ def expected(name, logits, target):
         return reference(zs, ts, *(value.tolist() for value in extra.values()))
 
 
-def unreduced(name, logits, target):
+def reduced(name, logits, target, reduction, **inputs):
     loss, _, needs = CASES[name]
-    inputs = {key: getattr(loss, key) for key in loss._names} | {"reduction": "none"}
-    return type(loss)(**inputs)(logits, target, **extra_inputs(needs, len(logits), logits.dtype))
+    parameters = {key: getattr(loss, key) for key in loss._names} | {"reduction": reduction}
+    extra = extra_inputs(needs, len(logits), logits.dtype)
+    return type(loss)(**parameters)(logits, target, **extra, **inputs)
+
+
+def unreduced(name, logits, target):
+    return reduced(name, logits, target, "none")
+
+
+def expected_gradient(name, logits, target):
+    """Gradient of the sum of the rows, as rows of mpf: central differences with a step of 1e-20."""
+    _, reference, needs = CASES[name]
+    extra = extra_inputs(needs, len(logits)).values()
+    extra = [value.tolist() for value in extra]
+    spread = float((logits.amax(1) - logits.amin(1)).max())
+    with mp.workdps(100 + int(2 * spread)):
+        zs = [[mpmath.mpf(x) for x in row] for row in logits.double().tolist()]
+        ts = [[int(k == y) for k in range(logits.shape[1])] for y in target.tolist()]
+
+        def total(i, k, step):
+            moved = [list(row) for row in zs]
+            moved[i][k] += step
+            if name.startswith(("MMCE", "CRL")):
+                return mpmath.fsum(reference(moved, ts, *extra))
+            return reference([moved[i]], [ts[i]], *([value[i]] for value in extra))[0]
+
+        if name in DETACHED:
+            values = zip(reference(zs, ts, *extra), cross_entropy(zs, ts), zs, ts, strict=True)
+            return [
+                [value / ce * (p - t) for p, t in zip(softmax(z), ts_row, strict=True)]
+                for value, ce, z, ts_row in values
+            ]
+        h = mpmath.mpf("1e-20")
+        return [
+            [(total(i, k, h) - total(i, k, -h)) / (2 * h) for k in range(len(row))]
+            for i, row in enumerate(zs)
+        ]
+
+
+def gradient_errors(name, logits, target):
+    """Error of the gradient of each row, relative to its largest entry, as `relative_errors`."""
+    z = logits.clone().requires_grad_()
+    reduced(name, z, target, "sum").backward()
+    exact = expected_gradient(name, logits, target)
+    scale = exact
+    if name in SUBTRACTED or name.startswith("CRL"):
+        scale = expected_gradient("cross-entropy", logits, target)
+    tiny = torch.finfo(logits.dtype).tiny
+    return [
+        float(
+            max(abs(value - truth) for value, truth in zip(ours, theirs, strict=True))
+            / max(*(abs(x) for x in size), *(abs(x) for x in theirs), tiny)
+        )
+        for ours, theirs, size in zip(z.grad.double().tolist(), exact, scale, strict=True)
+    ]
 
 
 def relative_errors(name, logits, target):
@@ -282,7 +336,7 @@ def relative_errors(name, logits, target):
     tiny = torch.finfo(logits.dtype).tiny
     exact = expected(name, logits, target)
     scale = exact
-    if name in ("entropy", "difficulty-aware", "Poly-1, -1"):
+    if name in SUBTRACTED:
         scale = expected("cross-entropy", logits, target)
     return [
         float(abs(value - truth) / max(abs(size), tiny))
@@ -308,6 +362,10 @@ def logit_sets(dtype=torch.float64):
         "+-1000 + noise": (1000 * signs + noise, target),
         "ties": (torch.zeros(4, 4, dtype=torch.float64), torch.arange(4)),
         "K = 2": (ordinary[:, :2], target % 2),
+        "K = 20": (
+            3 * torch.randn(8, 20, generator=generator, dtype=torch.float64),
+            torch.arange(8) * 2,
+        ),
         "K = 1": (ordinary[:4, :1], torch.zeros(4, dtype=torch.long)),
     }
     return {name: (logits.to(dtype), labels) for name, (logits, labels) in sets.items()}
