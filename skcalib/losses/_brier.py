@@ -3,8 +3,8 @@
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs
-from ._closed_form import evaluate
-from ._softmax import arg_max, cross_entropy_terms, label_softmax
+from ._closed_form import arg_max, evaluate
+from ._softmax import cross_entropy_terms, label_softmax
 
 
 def _formula(logits: Tensor, target: Tensor) -> Tensor:
@@ -62,9 +62,7 @@ def brier_loss(
     tensor(0.1400)
     """
     logits, target = check_inputs(logits, target)
-    return evaluate(
-        _formula, _solution, logits, target, sample_weight=sample_weight, reduction=reduction
-    )
+    return evaluate(_formula, _solution, logits, target, (), sample_weight, reduction)
 
 
 class BrierLoss(CalibrationLoss):

@@ -6,14 +6,8 @@ import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._closed_form import evaluate
-from ._softmax import (
-    cross_entropy_terms,
-    label_softmax,
-    miss_probability,
-    power,
-    power_and_root,
-)
+from ._closed_form import evaluate, power_and_root
+from ._softmax import cross_entropy_terms, label_softmax, miss_probability, power
 
 
 def _check_parameters(order: float, exponent: float) -> None:
@@ -118,10 +112,8 @@ def _weighted(
     if order != 2 and not detach_weight:
         values = _formula(logits, target, order, exponent, False)
         return reduce_loss(values, sample_weight, reduction)
-    return evaluate(
-        _formula, _solution, logits, target, order, exponent, detach_weight,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    parameters = (order, exponent, detach_weight)
+    return evaluate(_formula, _solution, logits, target, parameters, sample_weight, reduction)
 
 
 def bsce_loss(

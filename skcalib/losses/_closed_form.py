@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._base import check_option, check_per_sample, reduce_loss, REDUCTIONS
-from ._softmax import is_eager
+from ._base import REDUCTIONS, check_option, check_per_sample, reduce_loss
+from ._softmax import SHORT_ROW, is_eager
 
 Formula = Callable[..., Tensor]
 Solution = Callable[..., tuple[Tensor, Tensor]]
@@ -70,7 +70,7 @@ def evaluate(
     solution: Solution,
     logits: Tensor,
     target: Tensor,
-    *parameters: Any,
+    parameters: tuple[Any, ...],
     sample_weight: Tensor | None,
     reduction: str,
 ) -> Tensor:
@@ -88,7 +88,7 @@ def evaluate(
         in its row of logits, shape (n, K). It runs on class indices; nothing in it is recorded.
     logits, target : Tensor
         As :func:`check_inputs` returns them.
-    *parameters
+    parameters : tuple
         Further arguments, constants for the gradient.
     sample_weight : Tensor of shape (n,) or None
         Weights.
@@ -105,3 +105,39 @@ def evaluate(
     return _ClosedForm.apply(
         logits, target, formula, solution, parameters, sample_weight, reduction
     )
+
+
+def arg_max(values: Tensor) -> Tensor:
+    """Return the position of the largest value of each row, shape (n, 1); not differentiable.
+
+    On the CPU numpy takes an eighth of the time of torch along 1000 columns.
+    """
+    if values.device.type == "cpu" and values.shape[1] >= SHORT_ROW:
+        return torch.from_numpy(values.detach().numpy().argmax(1)).unsqueeze(1)
+    return values.argmax(1, keepdim=True)
+
+
+def probability_from(residual: Tensor, index: Tensor, label: Tensor) -> Tensor:
+    """Return the probabilities of the classes `index`, shape (n, 1), from p - t."""
+    return residual.gather(1, index).add_(index == label)
+
+
+def move_probability(
+    residual: Tensor, index: Tensor, label: Tensor, rate: Tensor, slope: Tensor | float
+) -> Tensor:
+    """Return ``slope (p - t) + rate (e_index - p)``.
+
+    The second term is the derivative of p at `index` where `rate` is p times what is wanted of it.
+    """
+    # p = residual + e_label. Moved on zeros, so that nothing remains where index is the label.
+    moved = torch.zeros_like(residual).scatter_(1, index, rate)
+    moved.scatter_add_(1, label, -rate)
+    return moved.addcmul_(residual, slope - rate)
+
+
+def power_and_root(base: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
+    """Return ``base^exponent`` and ``base^(exponent - 1)``, both finite at 0."""
+    if exponent < 1:
+        base = base.clamp_min(torch.finfo(base.dtype).tiny)
+    root = base.pow(exponent - 1)
+    return root * base, root

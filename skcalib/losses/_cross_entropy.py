@@ -49,9 +49,7 @@ def cross_entropy_loss(
     tensor([1.2693e-01, 4.2484e-18])
     """
     logits, target = check_inputs(logits, target)
-    return evaluate(
-        _formula, _solution, logits, target, sample_weight=sample_weight, reduction=reduction
-    )
+    return evaluate(_formula, _solution, logits, target, (), sample_weight, reduction)
 
 
 class CrossEntropyLoss(CalibrationLoss):
@@ -123,10 +121,7 @@ def label_smoothing_loss(
     """
     check_range("alpha", alpha, 0, 1)
     logits, target = check_inputs(logits, target)
-    return evaluate(
-        _formula, _solution, logits, target, alpha,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    return evaluate(_formula, _solution, logits, target, (alpha,), sample_weight, reduction)
 
 
 class LabelSmoothingLoss(CalibrationLoss):

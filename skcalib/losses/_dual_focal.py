@@ -4,17 +4,13 @@ import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_option, check_range
-from ._closed_form import evaluate
+from ._closed_form import arg_max, evaluate, move_probability, power_and_root, probability_from
 from ._softmax import (
-    arg_max,
     expectation,
     label_softmax,
     miss_probability,
-    move_probability,
     power,
-    power_and_root,
     probability_at,
-    probability_from,
     target_nll,
 )
 
@@ -65,9 +61,7 @@ def _formula(
     return expectation(_weight(*terms, gamma, rival) * nll, target)
 
 
-def _rival(
-    logits: Tensor, label: Tensor, residual: Tensor, rival: str
-) -> tuple[Tensor, Tensor]:
+def _rival(logits: Tensor, label: Tensor, residual: Tensor, rival: str) -> tuple[Tensor, Tensor]:
     """Return the rival and its probability, as :func:`_rival_of_label`, each of shape (n, 1)."""
     if rival == "second_largest":
         index = arg_max(logits.scatter(1, arg_max(logits), -torch.inf))
@@ -180,10 +174,8 @@ def dual_focal_loss(
     """
     _check_parameters(gamma, rival)
     logits, target = check_inputs(logits, target)
-    return evaluate(
-        _formula, _solution, logits, target, gamma, detach_weight, rival,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    parameters = (gamma, detach_weight, rival)
+    return evaluate(_formula, _solution, logits, target, parameters, sample_weight, reduction)
 
 
 class DualFocalLoss(CalibrationLoss):

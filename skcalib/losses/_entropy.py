@@ -15,9 +15,7 @@ def _formula(logits: Tensor, target: Tensor, strength: Tensor | float) -> Tensor
     return nll - strength * entropy
 
 
-def _solution(
-    logits: Tensor, label: Tensor, strength: Tensor | float
-) -> tuple[Tensor, Tensor]:
+def _solution(logits: Tensor, label: Tensor, strength: Tensor | float) -> tuple[Tensor, Tensor]:
     nll, residual, _ = label_softmax(logits, label)
     share = strength.unsqueeze(1) if isinstance(strength, Tensor) else nll.new_full((), strength)
     lead = logits - logits.gather(1, label)
@@ -72,10 +70,7 @@ def entropy_regularized_loss(
     """
     check_range("alpha", alpha, 0)
     logits, target = check_inputs(logits, target)
-    return evaluate(
-        _formula, _solution, logits, target, alpha,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    return evaluate(_formula, _solution, logits, target, (alpha,), sample_weight, reduction)
 
 
 class EntropyRegularizedLoss(CalibrationLoss):
@@ -159,10 +154,7 @@ def difficulty_aware_loss(
     check_range("alpha", alpha, 0)
     logits, target = check_inputs(logits, target)
     strength = alpha * check_per_sample("difficulty", difficulty, logits).detach()
-    return evaluate(
-        _formula, _solution, logits, target, strength,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    return evaluate(_formula, _solution, logits, target, (strength,), sample_weight, reduction)
 
 
 class DifficultyAwareLoss(CalibrationLoss):

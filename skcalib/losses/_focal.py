@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_range
-from ._closed_form import evaluate
-from ._softmax import expectation, label_softmax, miss_probability, power, power_and_root, target_nll
+from ._closed_form import evaluate, power_and_root
+from ._softmax import expectation, label_softmax, miss_probability, power, target_nll
 
 
 def _formula(logits: Tensor, target: Tensor, gamma: float, detach_weight: bool) -> Tensor:
@@ -105,9 +105,8 @@ def focal_loss(
     check_range("gamma", gamma, 0)
     logits, target = check_inputs(logits, target)
     return evaluate(
-        _formula, _solution, logits, target, gamma, detach_weight,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+        _formula, _solution, logits, target, (gamma, detach_weight), sample_weight, reduction
+    )
 
 
 class FocalLoss(CalibrationLoss):

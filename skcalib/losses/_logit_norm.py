@@ -80,10 +80,7 @@ def logit_norm_loss(
     logits, target = check_inputs(logits, target)
     if p != 1:
         return reduce_loss(_formula(logits, target, alpha, p), sample_weight, reduction)
-    return evaluate(
-        _formula, _solution, logits, target, alpha, p,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    return evaluate(_formula, _solution, logits, target, (alpha, p), sample_weight, reduction)
 
 
 class LogitNormLoss(CalibrationLoss):

@@ -1,21 +1,11 @@
 """Maximum mean calibration error (MMCE) as a regularizer of the cross-entropy."""
 
-import math
-
 import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range, reduce_loss
-from ._closed_form import evaluate
-from ._softmax import (
-    arg_max,
-    cross_entropy_terms,
-    label_softmax,
-    miss_probability,
-    move_probability,
-    probability_at,
-    probability_from,
-)
+from ._closed_form import arg_max, evaluate, move_probability, probability_from
+from ._softmax import cross_entropy_terms, label_softmax, miss_probability, probability_at
 
 
 def _check_parameters(weight: float, bandwidth: float) -> None:
@@ -187,10 +177,7 @@ def mmce_loss(
     parameters = (sample_weight, weight, weighted, bandwidth)
     if sample_weight is not None or reduction == "none":
         return reduce_loss(_formula(logits, target, *parameters), sample_weight, reduction)
-    return evaluate(
-        _formula, _solution, logits, target, *parameters,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    return evaluate(_formula, _solution, logits, target, parameters, sample_weight, reduction)
 
 
 class MMCELoss(CalibrationLoss):

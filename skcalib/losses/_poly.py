@@ -62,10 +62,7 @@ def poly_loss(
     """
     check_range("epsilon", epsilon, -1)
     logits, target = check_inputs(logits, target)
-    return evaluate(
-        _formula, _solution, logits, target, epsilon,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    return evaluate(_formula, _solution, logits, target, (epsilon,), sample_weight, reduction)
 
 
 class PolyLoss(CalibrationLoss):

@@ -13,15 +13,8 @@ from ._base import (
     check_range,
     reduce_loss,
 )
-from ._closed_form import evaluate
-from ._softmax import (
-    arg_max,
-    cross_entropy_terms,
-    label_softmax,
-    move_probability,
-    probability_at,
-    probability_from,
-)
+from ._closed_form import arg_max, evaluate, move_probability, probability_from
+from ._softmax import cross_entropy_terms, label_softmax, probability_at
 
 _CONFIDENCES = ("msp", "margin", "entropy")
 
@@ -189,10 +182,7 @@ def correctness_ranking_loss(
     if confidence != "msp" or sample_weight is not None or reduction == "none":
         values = _formula(logits, target, *parameters)
         return reduce_loss(values, sample_weight, reduction)
-    return evaluate(
-        _formula, _solution, logits, target, *parameters,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    return evaluate(_formula, _solution, logits, target, parameters, sample_weight, reduction)
 
 
 class CorrectnessRankingLoss(CalibrationLoss):

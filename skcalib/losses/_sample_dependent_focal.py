@@ -161,10 +161,8 @@ def sample_dependent_focal_loss(
     """
     _check_parameters(gammas, thresholds)
     logits, target = check_inputs(logits, target)
-    return evaluate(
-        _formula, _solution, logits, target, gammas, thresholds, detach_weight,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    parameters = (gammas, thresholds, detach_weight)
+    return evaluate(_formula, _solution, logits, target, parameters, sample_weight, reduction)
 
 
 class SampleDependentFocalLoss(CalibrationLoss):

@@ -14,13 +14,18 @@ from torch import Tensor
 
 
 def is_eager() -> bool:
-    """Tell whether operations run as they are called: no ``torch.compile``, no ``torch.func``."""
-    # The second is what autograd.Function itself asks; there is no public name for it.
-    return not (torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
+    """Tell whether operations just run, and nobody records or transforms them."""
+    # The last two have no public name: torch.func, as autograd.Function asks for it, and tracers.
+    return not (
+        torch.compiler.is_compiling()
+        or torch.jit.is_tracing()
+        or torch._C._are_functorch_transforms_active()
+        or torch._C._len_torch_dispatch_stack()
+    )
 
 
-# Along rows shorter than its vectors, the softmax of the CPU takes the numbers one by one.
-_VECTOR = 16
+# Along rows shorter than its vectors the softmax of the CPU takes the numbers one by one.
+SHORT_ROW = 16
 
 
 def _by_softmax(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -51,7 +56,7 @@ def label_softmax(
     residual have the shape (n, 1), and so must have `label`. The cross-entropy is
     ``log(sum_k p_k / p_top) - log(p_y / p_top)``: neither term is negative, so no digits are lost.
     """
-    short = logits.shape[1] < _VECTOR and logits.device.type == "cpu"
+    short = logits.shape[1] < SHORT_ROW and logits.device.type == "cpu"
     residual, miss, loss = (_by_exp if short else _by_softmax)(logits, label)
     hit = -miss
     if smoothing:
@@ -60,16 +65,6 @@ def label_softmax(
         margin = logits.gather(1, label).sub_(logits.mean(1, keepdim=True))
         loss.add_(margin, alpha=smoothing)
     return loss, residual.scatter_(1, label, hit), miss
-
-
-def arg_max(values: Tensor) -> Tensor:
-    """Return the position of the largest value of each row, shape (n, 1); not differentiable.
-
-    On the CPU numpy takes an eighth of the time of torch along 1000 columns.
-    """
-    if values.device.type == "cpu" and values.shape[1] >= _VECTOR:
-        return torch.from_numpy(values.detach().numpy().argmax(1)).unsqueeze(1)
-    return values.argmax(1, keepdim=True)
 
 
 class _LabelSoftmax(torch.autograd.Function):
@@ -195,24 +190,6 @@ def probability_at(logits: Tensor, index: Tensor, target: Tensor, nll: Tensor) -
     return (logits.gather(1, index) - at_target - nll.unsqueeze(1)).exp()
 
 
-def probability_from(residual: Tensor, index: Tensor, label: Tensor) -> Tensor:
-    """Return the probabilities of the classes `index`, shape (n, 1), from p - t."""
-    return residual.gather(1, index).add_(index == label)
-
-
-def move_probability(
-    residual: Tensor, index: Tensor, label: Tensor, rate: Tensor, slope: Tensor | float
-) -> Tensor:
-    """Return ``slope (p - t) + rate (e_index - p)``.
-
-    The second term is the derivative of p at `index` where `rate` is p times what is wanted of it.
-    """
-    # p = residual + e_label. Moved on zeros, so that nothing remains where index is the label.
-    moved = torch.zeros_like(residual).scatter_(1, index, rate)
-    moved.scatter_add_(1, label, -rate)
-    return moved.addcmul_(residual, slope - rate)
-
-
 def expectation(values: Tensor, target: Tensor) -> Tensor:
     """Return the mean over the target of what :func:`target_nll` led to, shape (n,)."""
     return (target * values).sum(1) if target.is_floating_point() else values
@@ -221,14 +198,6 @@ def expectation(values: Tensor, target: Tensor) -> Tensor:
 def miss_probability(nll: Tensor) -> Tensor:
     """Return 1 - p from -log p, exact however small."""
     return -torch.expm1(-nll)
-
-
-def power_and_root(base: Tensor, exponent: float) -> tuple[Tensor, Tensor]:
-    """Return ``base^exponent`` and ``base^(exponent - 1)``, both finite at 0."""
-    if exponent < 1:
-        base = base.clamp_min(torch.finfo(base.dtype).tiny)
-    root = base.pow(exponent - 1)
-    return root * base, root
 
 
 def power(base: Tensor, exponent: float) -> Tensor:

@@ -100,10 +100,7 @@ def uncertainty_weighted_loss(
     else:
         measured = uncertainty(logits.detach(), target)
         weight = _check_weight("the value of uncertainty", measured, logits, target)
-    return evaluate(
-        _formula, _solution, logits, target, weight,
-        sample_weight=sample_weight, reduction=reduction,
-    )  # fmt: skip
+    return evaluate(_formula, _solution, logits, target, (weight,), sample_weight, reduction)
 
 
 class UncertaintyWeightedLoss(CalibrationLoss):

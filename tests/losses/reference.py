@@ -237,6 +237,7 @@ CASES = {
     "0-hinge": (losses.ZeroHingeLoss(), zero_hinge, None),
 }
 SUBTRACTED = {"entropy", "difficulty-aware", "Poly-1, -1"}
+BATCHWISE = {name for name in CASES if name.startswith(("MMCE", "CRL"))}
 HARD_ONLY = {"MMCE", "MMCE, weighted", "0-hinge"}
 DETACHED = {
     "focal 3, detached",
@@ -280,7 +281,7 @@ def unreduced(name, logits, target):
 
 
 def expected_gradient(name, logits, target):
-    """Gradient of the sum of the rows, as rows of mpf: central differences with a step of 1e-20."""
+    """Gradient of the sum of the rows, as rows of mpf: differences with a step of 1e-20."""
     _, reference, needs = CASES[name]
     extra = extra_inputs(needs, len(logits)).values()
     extra = [value.tolist() for value in extra]
@@ -292,14 +293,17 @@ def expected_gradient(name, logits, target):
         def total(i, k, step):
             moved = [list(row) for row in zs]
             moved[i][k] += step
-            if name.startswith(("MMCE", "CRL")):
+            if name in BATCHWISE:
                 return mpmath.fsum(reference(moved, ts, *extra))
             return reference([moved[i]], [ts[i]], *([value[i]] for value in extra))[0]
 
         if name in DETACHED:
             values = zip(reference(zs, ts, *extra), cross_entropy(zs, ts), zs, ts, strict=True)
             return [
-                [value / ce * (p - t) for p, t in zip(softmax(z), ts_row, strict=True)]
+                [
+                    (value / ce if ce else 0) * (p - t)
+                    for p, t in zip(softmax(z), ts_row, strict=True)
+                ]
                 for value, ce, z, ts_row in values
             ]
         h = mpmath.mpf("1e-20")
@@ -327,12 +331,14 @@ def gradient_errors(name, logits, target):
     ]
 
 
-def relative_errors(name, logits, target):
+def relative_errors(name, logits, target, *, training=False):
     """Relative error of each row; below the smallest normal number, error in units of that number.
 
-    Where a term is subtracted, the error is relative to the cross-entropy, the larger term.
+    Where a term is subtracted, the error is relative to the cross-entropy, the larger term. With
+    `training` the values are those of a training step, from the solution and not the formula.
     """
-    values = unreduced(name, logits, target).detach().double().tolist()
+    values = unreduced(name, logits.clone().requires_grad_(training), target)
+    values = values.detach().double().tolist()
     tiny = torch.finfo(logits.dtype).tiny
     exact = expected(name, logits, target)
     scale = exact

@@ -11,6 +11,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 from skcalib import losses
 from tests.losses.reference import (
+    BATCHWISE,
     CASES,
     DETACHED,
     HARD_ONLY,
@@ -21,7 +22,7 @@ from tests.losses.reference import (
     unreduced,
 )
 
-ROW_WISE = [name for name in CASES if not name.startswith(("MMCE", "CRL"))]
+ROW_WISE = [name for name in CASES if name not in BATCHWISE]
 SOFT = [name for name in CASES if name not in HARD_ONLY]
 CLASSES = [
     value
