@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._validation import as_labels
+from ..utils._labels import as_labels, class_positions
 
 
 def check_predictions(values: ArrayLike, name: str) -> NDArray:
@@ -71,9 +71,8 @@ def label_columns(y: ArrayLike, scores: NDArray, name: str, labels: ArrayLike | 
             f"labels must name each of the {n_classes} columns of {name} once"
             f"{', where y does not tell them' if labels is None else ''}, got {known.tolist()}."
         )
-    order = np.argsort(known)
-    columns = order[np.minimum(np.searchsorted(known[order], array), n_classes - 1)]
-    unknown = known[columns] != array
-    if unknown.any():
-        raise ValueError(f"y must hold labels named in labels, got {array[unknown][0].item()!r}.")
+    columns = class_positions(array, known)
+    if columns.min() < 0:
+        unknown = array[columns < 0][0].item()
+        raise ValueError(f"y must hold labels named in labels, got {unknown!r}.")
     return columns

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._labels import class_positions
 from ._checks import check_predictions, check_row_labels
 
 
@@ -83,9 +84,8 @@ def consensus_class(
     if y is None:
         return classes[winner]
     truth = check_row_labels(y, "y", len(counts), classes)
-    column = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
-    rows = np.arange(len(truth))
-    tied = (classes[column] == truth) & (counts[rows, column] == counts[rows, winner])
+    column, rows = class_positions(truth, classes), np.arange(len(truth))
+    tied = (column >= 0) & (counts[rows, column] == counts[rows, winner])
     return classes[np.where(tied, column, winner)]
 
 

@@ -3,20 +3,16 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ..utils._labels import class_positions
+
 
 def label_codes(y: NDArray, classes: NDArray) -> NDArray[np.intp]:
-    """Return the position of every label among the sorted classes of a fit."""
-    try:
-        codes = np.searchsorted(classes, y)
-    except TypeError:
+    """Return the position of every label among the classes of a fit."""
+    codes = class_positions(y, classes)
+    unknown = codes < 0
+    if unknown.any():
         raise ValueError(
-            f"y must hold labels of the type of the classes of the fit, {classes[:5].tolist()}, "
-            f"got {y[:5].tolist()}."
-        ) from None
-    known = classes[np.minimum(codes, len(classes) - 1)] == y
-    if not np.all(known):
-        raise ValueError(
-            f"y must hold labels among the {len(classes)} classes of the fit, "
-            f"got {np.unique(y[~known])[:5].tolist()}."
+            f"y must hold labels among the {len(classes)} classes of the fit, such as "
+            f"{classes[:5].tolist()}, got {np.unique(y[unknown])[:5].tolist()}."
         )
     return codes

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._labels import class_positions
 from ..utils._sklearn_private import HasMethods, Interval, StrOptions, _fit_context
 from ._activations import ActivationReader, Reading
 from ._base import DifficultyMixin
@@ -383,8 +384,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         codes = None
         if labels is not None:
             labels = check_row_labels(labels, "y", len(labels), self.classes_)
-            codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-            codes[self.classes_[codes] != labels] = -1
+            codes = class_positions(labels, self.classes_)
         for rows, reading in self._reader.read(X):
             yield reading, None if codes is None else codes[rows]
 

@@ -21,6 +21,8 @@ from skorch.utils import to_numpy
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset
 
+from ..utils._labels import class_positions
+
 
 class RowLabels(NamedTuple):
     """Labels of a batch and the positions of its rows in the data given to `fit`."""
@@ -269,15 +271,11 @@ def check_row_values(
 def encode_labels(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """Return the positions of `labels` in `classes`, which need not be sorted."""
     labels = to_numpy(labels) if isinstance(labels, Tensor) else np.asarray(labels)
-    indices, unknown = np.zeros(labels.shape, dtype=np.intp), np.ones(labels.shape, dtype=bool)
-    if (labels.dtype.kind in "biuf") == (classes.dtype.kind in "biuf"):
-        order = np.argsort(classes)
-        at = np.searchsorted(classes, labels, sorter=order).clip(max=len(classes) - 1)
-        indices = order[at]
-        unknown = classes[indices] != labels
+    positions = class_positions(labels, classes)
+    unknown = positions < 0
     if unknown.any():
         raise ValueError(
             f"y must hold labels from classes {classes.tolist()} only; "
             f"got {np.unique(labels[unknown]).tolist()[:5]}."
         )
-    return indices
+    return positions

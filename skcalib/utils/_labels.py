@@ -47,22 +47,30 @@ def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
     )
 
 
+def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the position of every label in `classes`, in any order; -1 where it is not there."""
+    nowhere = np.full(labels.shape, -1, dtype=np.intp)
+    numeric = {a.dtype.kind in "biuf" for a in (labels, classes) if a.dtype.kind != "O"}
+    if len(numeric) == 2:
+        return nowhere
+    try:
+        order = np.argsort(classes, kind="stable")
+        place = np.searchsorted(classes, labels, sorter=order)
+    except TypeError:  # objects that do not compare
+        return nowhere
+    positions = order[np.minimum(place, len(classes) - 1)]
+    return np.where(classes[positions] == labels, positions, -1)
+
+
 def _is_text(array: NDArray[Any]) -> bool:
     return array.dtype.kind == "U"
 
 
 def _lookup(y: NDArray[Any], classes: NDArray[Any], *, known: str) -> NDArray[np.intp]:
     """Return the position of every label among the classes."""
-    if _is_text(y) != _is_text(classes):
-        raise ValueError(
-            f"y_true holds {y[0].item()!r}, which is not among {known} {_shown(classes)}."
-        )
-    order = np.argsort(classes, kind="stable")
-    place = np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)
-    codes = order[place]
-    unknown = classes[codes] != y
-    if unknown.any():
-        row = int(np.argmax(unknown))
+    codes = class_positions(y, classes)
+    if codes.min() < 0:
+        row = int(np.argmin(codes))
         raise ValueError(
             f"y_true holds {y[row].item()!r} in row {row}, "
             f"which is not among {known} {_shown(classes)}."

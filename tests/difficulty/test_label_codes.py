@@ -15,10 +15,12 @@ def test_positions():
     [([2], [0, 1]), ([-1], [0, 1]), (["a"], [0, 1]), ([0], ["a", "b"]), (["c"], ["a", "b"])],
 )
 def test_unknown_labels(y, classes):
-    with pytest.raises(ValueError, match="y must hold labels among the 2 classes of the fit, got"):
+    with pytest.raises(
+        ValueError, match=r"y must hold labels among the 2 classes of the fit, such as .*, got"
+    ):
         label_codes(np.array(y), np.array(classes))
 
 
 def test_mixed_types():
-    with pytest.raises(ValueError, match="y must hold labels of the type of the classes"):
+    with pytest.raises(ValueError, match=r"such as \['a', 'b'\], got \[0\]"):
         label_codes(np.array([0]), np.array(["a", "b"], dtype=object))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skcalib.utils._labels import as_labels, encode_binary, encode_labels
+from skcalib.utils._labels import as_labels, class_positions, encode_binary, encode_labels
 
 
 @pytest.mark.parametrize(
@@ -122,3 +122,21 @@ def test_positive_class(y, options, codes, classes):
 def test_positive_class_must_be_a_class(pos_label):
     with pytest.raises(ValueError, match="pos_label must"):
         encode_binary(np.array([1, 2]), labels=None, pos_label=pos_label)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "expected"),
+    [
+        ([2, 9, 0, -1], [2, 0, 5], [0, -1, 1, -1]),
+        (["b", "z", ""], ["b", "a"], [0, -1, -1]),
+        ([1.0, 1.5], [0, 1], [1, -1]),
+        ([0, 1], ["0", "1"], [-1, -1]),
+        (["0"], [0], [-1]),
+        (np.array(["b", "c"], dtype=object), ["b", "a"], [0, -1]),
+        (np.array([1, 7], dtype=object), [1, 0], [0, -1]),
+        (np.array([1], dtype=object), np.array(["a"], dtype=object), [-1]),
+        (np.array(["a", 1], dtype=object), [0, 1], [-1, -1]),
+    ],
+)
+def test_class_positions(labels, classes, expected):
+    assert class_positions(np.asarray(labels), np.asarray(classes)).tolist() == expected
