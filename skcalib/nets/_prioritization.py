@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..selection import MaxEntropySelector
+from ..selection._top import top_rows
 
 
 @dataclass
@@ -46,7 +47,9 @@ class Prioritizer:
         if late < 0:
             return rows
         if self.chosen is None or late % self.refresh_every == 0:
-            self.chosen = rows[self.selector._top(self._score(rows, epoch, predict))]
+            scores, wanted = self._score(rows, epoch, predict), self.selector
+            top = top_rows(scores, fraction=wanted.fraction, n_samples=wanted.n_samples)
+            self.chosen = rows[top]
         return self.chosen
 
     def _score(

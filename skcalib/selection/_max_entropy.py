@@ -13,6 +13,7 @@ from ..metrics import confidence_score, predictive_entropy, probability_margin
 from ..utils._classes import check_several_classes
 from ..utils._inner import show_inner
 from ..utils._sklearn_private import HasMethods, Interval, StrOptions, _fit_context
+from ._top import top_rows
 
 
 class MaxEntropySelector(TransformerMixin, BaseEstimator):
@@ -134,7 +135,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             show_inner(self, self.estimator_)
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         self.scores_ = self._score(X)
-        self.support_ = self._top(self.scores_)
+        self.support_ = top_rows(self.scores_, fraction=self.fraction, n_samples=self.n_samples)
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
@@ -189,7 +190,8 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         check_consistent_length(X, *arrays)
-        rows = np.flatnonzero(self._top(self._score(X)))
+        support = top_rows(self._score(X), fraction=self.fraction, n_samples=self.n_samples)
+        rows = np.flatnonzero(support)
         chosen = [_safe_indexing(array, rows) for array in (X, *arrays)]
         return chosen if arrays else chosen[0]
 
@@ -230,19 +232,3 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         if self.criterion == "least_confidence":
             return 1 - confidence
         return np.random.RandomState(self._seed).uniform(size=len(confidence))
-
-    def _top(self, scores: NDArray[np.floating]) -> NDArray[np.bool_]:
-        n = len(scores)
-        if self.n_samples is None:
-            count = max(1, int(self.fraction * n + 0.5))
-        elif self.n_samples > n:
-            raise ValueError(
-                f"n_samples must be at most the number of rows, {n}; got {self.n_samples}."
-            )
-        else:
-            count = self.n_samples
-        cut = np.partition(scores, n - count)[n - count]
-        chosen = scores > cut
-        ties = np.flatnonzero(scores == cut)
-        chosen[ties[: count - chosen.sum()]] = True
-        return chosen
