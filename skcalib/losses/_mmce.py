@@ -44,8 +44,8 @@ def _laplace_solution(
     step, head = r[1:] - r[:-1], above[:-1]
     fresh = step.add_(step).expm1_().neg_()
     norm = above[-1].square().add_(torch.dot(fresh.mul_(head), head)).sqrt_()
-    # Where the norm is 0 so are the sums: the slope is taken as 0.
-    scale = norm.clamp_min(torch.finfo(norm.dtype).tiny).reciprocal_()
+    # The slope at 0 is taken as 0, also where the squares have underflown.
+    scale = norm.reciprocal().nan_to_num_(nan=torch.nan, posinf=0.0)
     in_a = torch.empty_like(a).scatter_(0, order, (above + below).sub_(a).mul_(scale))
     in_r = above.sub_(below).mul_(a).mul_(scale.div_(bandwidth))
     return norm, in_a, torch.empty_like(a).scatter_(0, order, in_r)

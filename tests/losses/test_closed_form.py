@@ -81,6 +81,18 @@ def test_closed_form_is_the_formula(name, reduction, weights, n_classes):
     torch.testing.assert_close(closed, by_autograd)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_closed_form_of_one_row_and_of_certain_rows(name):
+    one = torch.tensor([[1.0, -2.0, 0.5]])
+    certain = torch.tensor([[60.0, 0.0, 1.0], [0.0, 62.0, 1.0], [1.0, 0.0, 61.0]])
+    for logits, target in ((one, torch.tensor([2])), (certain, torch.arange(3))):
+        z = logits.clone().requires_grad_()
+        value = reduced(name, z, target, "mean")
+        (closed,) = torch.autograd.grad(value, z, retain_graph=True)
+        (by_autograd,) = torch.autograd.grad(value, z, create_graph=True)
+        torch.testing.assert_close(closed, by_autograd, rtol=1e-5, atol=1e-30)
+
+
 def graph_names(loss):
     seen, stack = set(), [loss.grad_fn]
     while stack:
