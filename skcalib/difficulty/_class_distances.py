@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
+from ..utils._threads import map_chunks
 from ._gaussian_statistics import working_dtype
 from ._joint_form import JointForm
 
@@ -46,22 +47,27 @@ class ClassDistances:
         out = np.empty((len(X), len(self.means)), dtype=working_dtype(X.dtype))
         score = self._scorer(X.dtype)
         n_rows = self._chunk_rows(X, 0)
-        buffers = self._buffers(n_rows, X)
-        for rows in gen_batches(len(X), n_rows):
+
+        def fill(rows: slice, buffers: tuple[NDArray, NDArray]) -> None:
             score(X[rows], buffers, out[rows])
+
+        deque(map_chunks(fill, len(X), n_rows, lambda: self._buffers(n_rows, X)), maxlen=0)
         return out
 
     def reduced(self, X: NDArray, reduce: Callable[[NDArray], NDArray]) -> NDArray:
         """Return ``reduce(distances)`` of each row, without holding the distances of all."""
         score = self._scorer(X.dtype)
         n_rows = self._chunk_rows(X, len(self.means))
-        buffers = self._buffers(n_rows, X)
-        block = np.empty((n_rows, len(self.means)), dtype=working_dtype(X.dtype))
-        parts = [
-            reduce(score(X[rows], buffers, block[: rows.stop - rows.start]))
-            for rows in gen_batches(len(X), n_rows)
-        ]
-        return np.concatenate(parts)
+
+        def reduced(rows: slice, buffers: tuple[tuple[NDArray, NDArray], NDArray]) -> NDArray:
+            own, block = buffers
+            return reduce(score(X[rows], own, block[: rows.stop - rows.start]))
+
+        def make_buffers() -> tuple[tuple[NDArray, NDArray], NDArray]:
+            block = np.empty((n_rows, len(self.means)), dtype=working_dtype(X.dtype))
+            return self._buffers(n_rows, X), block
+
+        return np.concatenate(list(map_chunks(reduced, len(X), n_rows, make_buffers)))
 
     def _buffers(self, n_rows: int, X: NDArray) -> tuple[NDArray, NDArray]:
         work = working_dtype(X.dtype)
@@ -112,17 +118,23 @@ class ClassDistances:
         quadratic = (own - background).astype(work)
         projection = self.form.projection.astype(work)
         n_rows = self._chunk_rows(X, projection.shape[1])
-        centered, z = self._buffers(n_rows, X)
-        slope = np.empty_like(z)
         difficulty = constant[codes]
-        for rows in gen_batches(len(X), n_rows):
-            label, n = codes[rows], rows.stop - rows.start
-            np.take(anchor, label, axis=0, out=centered[:n], mode="clip")
-            np.subtract(X[rows], centered[:n], out=centered[:n])
-            np.matmul(centered[:n], projection, out=z[:n])
-            np.take(linear, label, axis=0, out=slope[:n], mode="clip")
-            difficulty[rows] += np.einsum("ij,ij->i", z[:n], slope[:n])
-            difficulty[rows] += np.einsum("ij,ij,j->i", z[:n], z[:n], quadratic)
+
+        def add(rows: slice, buffers: tuple[NDArray, NDArray, NDArray]) -> None:
+            label = codes[rows]
+            centered, z, slope = (buffer[: len(label)] for buffer in buffers)
+            np.take(anchor, label, axis=0, out=centered, mode="clip")
+            np.subtract(X[rows], centered, out=centered)
+            np.matmul(centered, projection, out=z)
+            np.take(linear, label, axis=0, out=slope, mode="clip")
+            difficulty[rows] += np.einsum("ij,ij->i", z, slope)
+            difficulty[rows] += np.einsum("ij,ij,j->i", z, z, quadratic)
+
+        def make_buffers() -> tuple[NDArray, NDArray, NDArray]:
+            centered, z = self._buffers(n_rows, X)
+            return centered, z, np.empty_like(z)
+
+        deque(map_chunks(add, len(X), n_rows, make_buffers), maxlen=0)
         return self._without_negative_squares(difficulty)
 
     def _without_negative_squares(self, distances: NDArray) -> NDArray:

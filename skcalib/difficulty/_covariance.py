@@ -47,8 +47,8 @@ def class_distances(
             "X must be small enough for its squares to be finite in its precision, got values "
             "that overflow; scale the features or pass float64."
         )
-    within, root = statistics.within_covariance(), statistics.between_root()
-    mean, variance = statistics.mean(), np.diag(within) + (root**2).sum(axis=0)
+    within, (means, mean, root) = statistics.within_covariance(), statistics.centre()
+    variance = np.diag(within) + (root**2).sum(axis=0)
     # Rounding of the input is a variance too: that of its last digit.
     noise = statistics.input_eps**2 * (mean**2 + variance)
     if not (np.diag(within) > noise).any():
@@ -67,7 +67,7 @@ def class_distances(
         covariance = shrunk(within, shrinkage, total)
         excess = shrunk(within + root.T @ root, shrinkage, total) - covariance
         form = joint_form(covariance, excess, noise, tol)
-    return ClassDistances(form, statistics.means(), mean)
+    return ClassDistances(form, means, mean)
 
 
 def shrunk(

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from sklearn.utils import gen_batches
 
+from ..utils._threads import map_chunks
+
 _CHUNK_ELEMENTS = 2**22
 _MIN_CHUNK_ROWS = 512
 
@@ -60,20 +62,24 @@ class GaussianStatistics:
         input_dtype = X.dtype if X.dtype.kind == "f" else work
         self.input_eps = max(self.input_eps, float(np.finfo(input_dtype).eps))
         n_rows = min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // X.shape[1]))
-        buffer = np.empty((n_rows, X.shape[1]), dtype=work)
-        product = np.empty((X.shape[1], X.shape[1]), dtype=work)
+        kept = np.ones(len(X), dtype=bool) if sample_weight is None else sample_weight > 0
+        self._place_references(X, codes, kept, n_rows, work)
         reference = self._working_reference(work)
-        for rows in gen_batches(len(X), n_rows):
-            block, label, weight = X[rows], codes[rows], None
+
+        def chunk_sums(rows: slice, buffer: NDArray) -> tuple[NDArray, NDArray]:
+            block, label, root = X[rows], codes[rows], None
             if sample_weight is not None:
-                kept = sample_weight[rows] > 0
-                block, label, weight = block[kept], label[kept], sample_weight[rows][kept]
-            block = np.asarray(block, dtype=work)
-            if self._place_references(block, label):
-                reference = self._working_reference(work)
+                block, label = block[kept[rows]], label[kept[rows]]
+                root = np.sqrt(sample_weight[rows][kept[rows]])
             deviation = np.take(reference, label, axis=0, out=buffer[: len(label)], mode="clip")
             np.subtract(block, deviation, out=deviation, casting="same_kind")
-            self._add(deviation, label, weight, product)
+            return _sums(deviation, label, root, len(reference))
+
+        buffers = lambda: np.empty((n_rows, X.shape[1]), dtype=work)
+        for sums, scatter in map_chunks(chunk_sums, len(X), n_rows, buffers):
+            self.sums += sums
+            self.scatter += scatter
+        self.weight += np.bincount(codes, weights=sample_weight, minlength=len(self.weight))
 
     def _working_reference(self, work: type[np.floating]) -> NDArray:
         """Return the references in `work`, after moving there those that it cannot represent."""
@@ -89,37 +95,32 @@ class GaussianStatistics:
         self.sums -= moved
         self.reference += shift
 
-    def _add(
+    def _place_references(
         self,
-        deviation: NDArray,
-        label: NDArray[np.intp],
-        weight: NDArray | None,
-        product: NDArray,
+        X: NDArray,
+        codes: NDArray[np.intp],
+        kept: NDArray[np.bool_],
+        n_rows: int,
+        work: type[np.floating],
     ) -> None:
-        """Add rows given as deviations from the references of their classes."""
-        member = np.ones(len(label), dtype=deviation.dtype)
-        if weight is not None:
-            member = np.sqrt(weight).astype(deviation.dtype)
-            deviation *= member[:, None]
-        self.sums += _indicator(label, len(self.weight), member) @ deviation
-        self.weight += np.bincount(label, weights=weight, minlength=len(self.weight))
-        # What overflows here is found, and said, when the covariance is asked for.
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.scatter += np.matmul(deviation.T, deviation, out=product)
-
-    def _place_references(self, block: NDArray, label: NDArray[np.intp]) -> bool:
-        """Give classes not seen before a reference; return whether there were any."""
-        new = self.weight[label] == 0
-        if not new.any():
-            return False
-        label = label[new]
-        member = np.ones(len(label), dtype=block.dtype)
-        sums = _indicator(label, len(self.weight), member) @ block[new]
-        count = np.bincount(label, minlength=len(self.weight))[:, None]
-        placed = count[:, 0] > 0
-        # Representable in the dtype of the rows, so that deviations lose nothing to it.
-        self.reference[placed] = (sums[placed] / count[placed]).astype(block.dtype)
-        return True
+        """Give classes not seen before a reference."""
+        missing = self.weight == 0
+        for rows in gen_batches(len(X), n_rows):
+            if not missing.any():
+                return
+            new = np.flatnonzero(missing[codes[rows]] & kept[rows])
+            if not len(new):
+                continue
+            label, block = codes[rows], X[rows]
+            if len(new) < len(label):
+                label, block = label[new], block[new]
+            block = block.astype(work, copy=False)
+            sums = _indicator(label, len(missing), np.ones(len(label), dtype=work)) @ block
+            count = np.bincount(label, minlength=len(missing))[:, None]
+            placed = count[:, 0] > 0
+            # Representable in the dtype of the rows, so that deviations lose nothing to it.
+            self.reference[placed] = (sums[placed] / count[placed]).astype(work)
+            missing &= ~placed
 
     def merge(self, other: GaussianStatistics) -> None:
         """Add the rows that `other` has seen; its classes are in the same order."""
@@ -157,11 +158,20 @@ class GaussianStatistics:
 
     def mean(self) -> NDArray[np.float64]:
         """Mean of all rows."""
-        seen = self.weight > 0
+        return self.centre()[1]
+
+    def centre(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Class means, mean of all rows, and root of the covariance of the former about it.
+
+        The root has one row a class seen; ``root.T @ root`` is the weighted covariance.
+        """
+        means, seen = self.means(), self.weight > 0
         share = self.weight[seen] / self.total_weight
-        means = self.means()[seen]
         # About the first mean: far from the origin the weighted sum would round.
-        return means[0] + share @ (means - means[0])
+        first = means[seen.argmax()]
+        apart = means[seen] - first
+        middle = share @ apart
+        return means, first + middle, (apart - middle) * np.sqrt(share)[:, None]
 
     def within_covariance(self) -> NDArray[np.float64]:
         """Covariance about the class means, normalised by the total weight."""
@@ -169,14 +179,19 @@ class GaussianStatistics:
         drift = self.sums / root
         return (self.scatter - drift.T @ drift) / self.total_weight
 
-    def between_root(self) -> NDArray[np.float64]:
-        """Root of the weighted covariance of the class means about the global mean.
 
-        One row a class seen; ``root.T @ root`` is the covariance.
-        """
-        seen = self.weight > 0
-        share = self.weight[seen] / self.total_weight
-        return (self.means()[seen] - self.mean()) * np.sqrt(share)[:, None]
+def _sums(
+    deviation: NDArray, label: NDArray[np.intp], root: NDArray | None, n_classes: int
+) -> tuple[NDArray, NDArray]:
+    """Return sums (n_classes, n_features) and outer products; `root` is that of the weights."""
+    if root is None:
+        member = np.ones(len(label), dtype=deviation.dtype)
+    else:
+        member = root.astype(deviation.dtype)
+        deviation *= member[:, None]
+    # What overflows here is found, and said, when the covariance is asked for.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _indicator(label, n_classes, member) @ deviation, deviation.T @ deviation
 
 
 def _indicator(label: NDArray[np.intp], n_classes: int, values: NDArray) -> csc_array:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, qr, solve_triangular
 
+from ..utils._threads import single_blas_thread
+
 
 @dataclass(frozen=True)
 class JointForm:
@@ -57,9 +59,11 @@ def pseudo_inverse_factor(
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale**2 > noise)
     scaled = matrix * inverse * inverse[:, None]
     floor = tol + noise * inverse**2
-    triangle = _cholesky_if_well_conditioned(scaled, floor.max())
+    # Idle threads of scipy's BLAS would compete for a while with those of numpy's.
+    with single_blas_thread():
+        triangle = _inverse_triangle_if_well_conditioned(scaled, floor.max())
     if triangle is not None:
-        return inverse[:, None] * lapack.dtrtri(triangle)[0]
+        return inverse[:, None] * triangle
     values, vectors = np.linalg.eigh(scaled)
     kept = values > floor @ vectors**2
     if not kept.any():
@@ -77,10 +81,10 @@ def _scales(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.sqrt(np.maximum(np.diag(covariance), 0.0))
 
 
-def _cholesky_if_well_conditioned(
+def _inverse_triangle_if_well_conditioned(
     matrix: NDArray[np.float64], floor: float
 ) -> NDArray[np.float64] | None:
-    """Return the upper Cholesky factor if all eigenvalues are well above `floor`.
+    """Return the inverse upper Cholesky factor if all eigenvalues are well above `floor`.
 
     It costs a tenth of the eigenvalues, which only decide doubtful cases.
     """
@@ -90,7 +94,7 @@ def _cholesky_if_well_conditioned(
     norm = np.abs(matrix).sum(axis=0).max()
     reciprocal_condition, _ = lapack.dpocon(triangle, norm)
     # The smallest eigenvalue is at least 1 / norm(inverse), which LAPACK estimates to a factor.
-    return triangle if reciprocal_condition * norm > 10 * floor else None
+    return lapack.dtrtri(triangle)[0] if reciprocal_condition * norm > 10 * floor else None
 
 
 def plain_form(

@@ -315,7 +315,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     def background_covariance_(self) -> NDArray[np.float64]:
         """Covariance about the mean of all rows."""
         statistics = self._statistics
-        root = statistics.between_root()
+        root = statistics.centre()[2]
         covariance = statistics.within_covariance() + root.T @ root
         return shrunk(covariance, self.shrinkage, statistics.total_weight)
 
