@@ -28,12 +28,14 @@ def blas_threads() -> int:
     return max((pool["num_threads"] for pool in pools), default=1)
 
 
+def _may_limit() -> bool:
+    # The limit is one of the process: two threads that set and restore it leave it wrong.
+    return threading.current_thread() is threading.main_thread()
+
+
 def single_blas_thread() -> AbstractContextManager[Any]:
     """Hold the BLAS to one thread, where nobody else can be changing the limit."""
-    # The limit is one of the process: two threads that set and restore it leave it wrong.
-    if threading.current_thread() is not threading.main_thread():
-        return nullcontext()
-    return _controller().limit(limits=1, user_api="blas")
+    return _controller().limit(limits=1, user_api="blas") if _may_limit() else nullcontext()
 
 
 def map_chunks(
@@ -57,8 +59,7 @@ def map_chunks(
         Allocates the buffers of a thread.
     """
     chunks = list(gen_batches(n_rows, chunk_rows))
-    in_main = threading.current_thread() is threading.main_thread()
-    n_threads = min(blas_threads(), len(chunks)) if in_main and len(chunks) > 1 else 1
+    n_threads = min(blas_threads(), len(chunks)) if _may_limit() and len(chunks) > 1 else 1
     if n_threads == 1:
         buffers = make_buffers()
         for rows in chunks:
