@@ -85,7 +85,8 @@ def evaluate(
         Returns the loss of each row, shape (n,), differentiable as often as needed.
     solution : function of (logits, label, *parameters)
         Returns the same in the shape (n, 1), that of `label` too, and the derivative of each loss
-        in its row of logits, shape (n, K). It runs on class indices; nothing in it is recorded.
+        in its row of logits, shape (n, K); of their sum, if rows are compared with each other,
+        which then must count alike. It runs on class indices; nothing in it is recorded.
     logits, target : Tensor
         As :func:`check_inputs` returns them.
     parameters : tuple

@@ -24,3 +24,9 @@ def test_unknown_labels(y, classes):
 def test_mixed_types():
     with pytest.raises(ValueError, match=r"such as \['a', 'b'\], got \[0\]"):
         label_codes(np.array([0]), np.array(["a", "b"], dtype=object))
+
+
+def test_labels_of_mixed_type():
+    mixed = np.array(["a", 1, "a", 7], dtype=object)
+    with pytest.raises(ValueError, match=r"got \['a', 1, 7\]"):
+        label_codes(mixed, np.array([0, 1]))
