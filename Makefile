@@ -1,4 +1,4 @@
-# Every target sets up what it needs in .venv on its first run and is quick afterwards.
+# Every target sets up what it needs in .venv on its first run and is quick afterward.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

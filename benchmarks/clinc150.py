@@ -75,10 +75,10 @@ def independent_errors(data: dict, texts: dict) -> None:
         if name == "loss, 5 folds":
             continue
         scorer.fit(data["X_train"], data["y_train"])
-        labelled = scorer.difficulty(data["X_test"], y_test)
+        labeled = scorer.difficulty(data["X_test"], y_test)
         free = scorer.difficulty(data["X_test"])
-        auroc = [roc_auc_score(wrong, d) for d in (labelled, free)]
-        groups = error_rate_by_difficulty(y_test, y_pred, labelled)
+        auroc = [roc_auc_score(wrong, d) for d in (labeled, free)]
+        groups = error_rate_by_difficulty(y_test, y_pred, labeled)
         print(
             f"  {name:<30}{auroc[0]:8.3f}{auroc[1]:8.3f}   "
             + " ".join(f"{g:.3f}" for g in groups),

@@ -32,7 +32,7 @@ RESULTS = Path(__file__).parent / "results" / "example_difficulty"
 
 
 def load_cifar(folder, n_rows):
-    """Return the first images of CIFAR-10 as (n, 3, 16, 16), standardised, and their labels."""
+    """Return the first images of CIFAR-10 as (n, 3, 16, 16), standardized, and their labels."""
     store = np.load(folder / "cifar10_jpeg.npz")
     offsets, jpeg = store["train_offsets"], store["train_jpeg"]
     images = []
@@ -127,7 +127,7 @@ def study_depth(profiler, y, names):
 
 
 def study_random_labels(seed=0):
-    """Inference learning curve of a perceptron that has memorised 40 % random labels."""
+    """Inference learning curve of a perceptron that has memorized 40 % random labels."""
     X, y = load_digits(return_X_y=True)
     X = X / 16
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ The truth is the binned error of the population: ``python -m benchmarks.interval
 import numpy as np
 
 from skcalib.metrics import calibration_error_interval, expected_calibration_error
-from skcalib.metrics._binning import bin_index, uniform_edges
+from skcalib.utils._binning import bin_index, uniform_edges
 
 N_TRIALS = 200
 N_BINS = 15

@@ -38,7 +38,7 @@ def batch(n, n_classes, device):
     return logits.to(device).requires_grad_(), label.to(device), row.to(device)
 
 
-def synchronised(function, device):
+def synchronized(function, device):
     if device == "cpu":
         return function
 
@@ -71,7 +71,7 @@ def steps(n, n_classes, device):
     smoothed = torch.nn.CrossEntropyLoss(label_smoothing=0.05)
     named["torch CrossEntropyLoss(label_smoothing)"] = loss_step(smoothed, None)
     named |= {name: loss_step(loss, needs) for name, loss, needs in family()}
-    return {name: synchronised(step, device) for name, step in named.items()}
+    return {name: synchronized(step, device) for name, step in named.items()}
 
 
 def print_family(n, n_classes, device):
@@ -104,7 +104,7 @@ def print_training(device):
             loss(net(x), label, **extra).backward()
             optimizer.step()
 
-        return synchronised(step, device)
+        return synchronized(step, device)
 
     bound = "torch CrossEntropyLoss"
     named = {bound: training(torch.nn.CrossEntropyLoss(), None)}
@@ -138,7 +138,7 @@ def print_mmce(device):
             a, b = losses.mmce_loss(logits, label).item(), double_sum_mmce(logits, label).item()
             if not math.isclose(a, b, rel_tol=1e-4):
                 raise RuntimeError(f"MMCE differs: {a} and {b}")
-        named = {name: synchronised(function, device) for name, function in named.items()}
+        named = {name: synchronized(function, device) for name, function in named.items()}
         print_ratios(f"MMCE, {n} rows, 10 classes", bound, least_seconds(named, repeats=15))
 
 

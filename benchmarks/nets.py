@@ -15,7 +15,7 @@ import torch
 from skorch.dataset import Dataset
 from torch import nn
 
-from benchmarks.prioritisation import load
+from benchmarks.prioritization import load
 from skcalib.nets import MLP, CalibratedNetClassifier, ConvNet
 from skcalib.selection import MaxEntropySelector
 

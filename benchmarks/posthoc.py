@@ -16,7 +16,6 @@ from sklearn.metrics import log_loss
 
 from benchmarks._timing import least_seconds, print_ratios
 from skcalib.metrics import classwise_calibration_error, expected_calibration_error
-from skcalib.metrics._rows import row_max, row_sum
 from skcalib.posthoc import (
     BetaCalibration,
     DirichletCalibration,
@@ -28,7 +27,7 @@ from skcalib.posthoc import (
     VectorScaling,
 )
 from skcalib.posthoc._temperature_search import minimize_log_loss
-from skcalib.utils._proba import iter_blocks
+from skcalib.utils._blocks import iter_blocks, row_max, row_sum
 
 try:
     from netcal.scaling import TemperatureScaling as NetcalTemperature

@@ -1,4 +1,4 @@
-"""Nearest-neighbour probes against an exact faiss index with its vote, in the same run.
+"""Nearest-neighbor probes against an exact faiss index with its vote, in the same run.
 
 python -m benchmarks.prediction_depth [--queries N] [--rows N] [--dims D ...] [--repeat R]
                                       [--threads T]
@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from benchmarks._timing import print_ratios
-from skcalib.difficulty._neighbors import NeighborVote
+from skcalib.difficulty.depth._neighbors import NeighborVote
 
 K, N_CLASSES = 30, 10
 

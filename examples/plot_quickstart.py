@@ -156,7 +156,7 @@ for name, grid in grids.items():
 # Six losses on held-out rows
 # ---------------------------
 # The settings chosen above, trained from several seeds. ECE has 15 bins of equal mass. Temperature
-# scaling is fitted on the logits of the validation rows. The net is trained until it has memorised
+# scaling is fitted on the logits of the validation rows. The net is trained until it has memorized
 # the flipped labels, which is what makes plain cross-entropy over-confident.
 
 

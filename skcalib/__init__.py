@@ -4,7 +4,34 @@ Sub-packages and the headline names below are resolved on first use, so that
 ``import skcalib`` loads neither torch nor matplotlib.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import (
+        datasets,
+        difficulty,
+        embeddings,
+        losses,
+        metrics,
+        nets,
+        plots,
+        posthoc,
+        selection,
+        utils,
+    )
+    from .difficulty import (
+        DifficultyAwareClassifier,
+        PredictionDepthScorer,
+        RelativeMahalanobisScorer,
+        RMDScorer,
+    )
+    from .metrics import expected_calibration_error
+    from .nets import CalibratedNetClassifier
+    from .posthoc import TemperatureScaling
+    from .selection import MaxEntropySelector, SubsetClassifier
 
 __version__ = "0.1.0.dev0"
 
@@ -32,7 +59,28 @@ _HEADLINE = {
     "expected_calibration_error": "metrics",
 }
 
-__all__ = sorted([*_SUBPACKAGES, *_HEADLINE, "__version__"])
+__all__ = [
+    "CalibratedNetClassifier",
+    "DifficultyAwareClassifier",
+    "MaxEntropySelector",
+    "PredictionDepthScorer",
+    "RMDScorer",
+    "RelativeMahalanobisScorer",
+    "SubsetClassifier",
+    "TemperatureScaling",
+    "__version__",
+    "datasets",
+    "difficulty",
+    "embeddings",
+    "expected_calibration_error",
+    "losses",
+    "metrics",
+    "nets",
+    "plots",
+    "posthoc",
+    "selection",
+    "utils",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -19,10 +19,10 @@ PACKAGES = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
 MAY_IMPORT = {
     "datasets": set(),
     "difficulty": {"embeddings"},
-    "embeddings": {"difficulty"},
+    "embeddings": set(),
     "losses": set(),
     "metrics": set(),
-    "nets": {"difficulty", "losses", "metrics", "selection"},
+    "nets": {"losses", "metrics", "selection"},
     "plots": {"difficulty", "metrics"},
     "posthoc": {"metrics"},
     "selection": {"metrics"},
@@ -78,6 +78,67 @@ def test_imports_only_what_the_design_allows(path):
 
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_private_files_are_imported_by_their_own_package_alone(path):
+    # A sub-package of difficulty is a package of its own; its parent is open to it.
+    package = ["skcalib", *path.relative_to(ROOT).parent.parts]
+    for name, _ in _imports(path):
+        if not name.startswith("skcalib."):
+            continue
+        names = name.split(".")
+        private = next((i for i, part in enumerate(names) if part.startswith("_")), None)
+        if private is None or names[1] in ("utils", "__version__"):
+            continue
+        owner = names[:private]
+        assert package[: len(owner)] == owner, f"{path} imports {name}"
+
+
+def _private_names_of_libraries():
+    """Private names of the classes from scikit-learn, torch and skorch that ours derive from."""
+    import skorch
+    import skorch.callbacks
+    import torch
+    from sklearn.base import BaseEstimator
+
+    bases = [BaseEstimator, skorch.NeuralNetClassifier, skorch.callbacks.EpochScoring]
+    names = {name for base in bases for name in dir(base)} | set(dir(torch.nn.Module))
+    allowed = {"_parameter_constraints", "_repr_html_", "_estimator_type"}
+    return {n for n in names if n.startswith("_") and not n.startswith("__")} - allowed
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_private_names_of_libraries_have_one_home(path):
+    where = path.relative_to(ROOT).as_posix()
+    if where == "utils/_private.py":
+        return
+    forbidden = _private_names_of_libraries()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            if node.module.split(".")[0] in ("sklearn", "torch", "skorch"):
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                assert not [n for n in names if n.startswith("_")], f"{where}: {names}"
+        elif isinstance(node, ast.Attribute | ast.FunctionDef):
+            name = node.attr if isinstance(node, ast.Attribute) else node.name
+            assert name not in forbidden or (where, name) in PENDING, f"{where} uses {name}"
+
+
+# Left to be replaced by public names.
+PENDING = {
+    ("nets/_net.py", "_get_predict_nonlinearity"),
+    ("nets/_monitor.py", "_get_name"),
+    ("metrics/_scorer.py", "_score"),
+}
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_annotations_are_not_evaluated(path):
+    """Else `help` spells out the union behind ArrayLike in every signature."""
+    tree = ast.parse(path.read_text())
+    defines = any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.walk(tree))
+    names = [a.name for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names]
+    assert not defines or "annotations" in names
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_heavy_packages_are_imported_late(path):
     parts = path.relative_to(ROOT).parts
     allowed = {"torch", "skorch"} if parts[0] in TORCH_ROOMS else set()
@@ -130,7 +191,7 @@ def test_files_and_functions_stay_small(path):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_modules_are_private(package):
-    for path in (ROOT / package).glob("*.py"):
+    for path in (ROOT / package).rglob("*.py"):
         assert path.name.startswith("_") or path.name == "modules.py", path
 
 
@@ -181,6 +242,14 @@ def test_public_docstring_is_complete(package, name):
         assert "Parameters\n----------" in doc, f"{name} does not document its parameters"
     if inspect.isfunction(value):
         assert "Returns\n-------" in doc, f"{name} does not document what it returns"
+
+
+@pytest.mark.parametrize(("package", "name"), PUBLIC)
+def test_signature_can_be_read(package, name):
+    value = getattr(import_module(f"skcalib.{package}"), name)
+    if inspect.isfunction(value):
+        assert "Union[" not in str(inspect.signature(value))
+        assert len(str(inspect.signature(value))) <= 500
 
 
 @pytest.mark.parametrize(("package", "name"), PUBLIC)

@@ -1,5 +1,7 @@
 """Replace a share of labels, and remember which."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -7,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state, column_or_1d
 
-from ..utils._classes import check_several_classes
-from ..utils._sklearn_private import Interval, validate_params
+from ..utils._labels import check_several_classes
+from ..utils._private import Interval, validate_params
 
 
 @validate_params(

@@ -1,5 +1,7 @@
 """Predictions whose calibration is known."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 
 import numpy as np
@@ -7,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.utils import check_random_state
 
-from ..utils._sklearn_private import Interval, validate_params
+from ..utils._private import Interval, validate_params
 
 
 @validate_params(

@@ -2,32 +2,29 @@
 
 from ._aware import DifficultyAwareClassifier
 from ._base import DifficultyMixin
-from ._depth import prediction_depth
-from ._dynamics import (
+from ._error_rate import error_rate_by_difficulty
+from ._loss import LossScorer
+from ._pipeline import score_difficulty
+from ._prototypes import KMeansPrototypeScorer
+from ._views import difficulty_over_views
+from ._weights import difficulty_weights
+from .depth import DifficultyProfiler, PredictionDepthScorer
+from .gaussian import RelativeMahalanobisScorer, RMDScorer
+from .records import (
     area_under_margin,
     confidence_variability,
-    correctness,
-    el2n,
-    forgetting_events,
-    iteration_learned,
-)
-from ._ensemble import (
     consensus_class,
     consensus_consistency,
     consistency_score,
+    correctness,
+    difficulty_quadrant,
+    el2n,
+    forgetting_events,
+    iteration_learned,
+    output_margin,
+    prediction_depth,
     prediction_entropy,
 )
-from ._error_rate import error_rate_by_difficulty
-from ._loss import LossScorer
-from ._mahalanobis import RelativeMahalanobisScorer, RMDScorer
-from ._margins import output_margin
-from ._pipeline import score_difficulty
-from ._prediction_depth import PredictionDepthScorer
-from ._profile import DifficultyProfiler
-from ._prototypes import KMeansPrototypeScorer
-from ._quadrant import difficulty_quadrant
-from ._views import difficulty_over_views
-from ._weights import difficulty_weights
 
 __all__ = [
     "DifficultyAwareClassifier",

@@ -16,8 +16,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._inner import show_inner
-from ..utils._sklearn_private import (
+from ..utils._estimators import show_inner
+from ..utils._private import (
     HasMethods,
     Interval,
     StrOptions,
@@ -28,9 +28,9 @@ from ..utils._sklearn_private import (
     _safe_indexing,
 )
 from ..utils._validation import check_weights
-from ._mahalanobis import RelativeMahalanobisScorer
 from ._pipeline import fit_difficulty
 from ._weights import difficulty_weights
+from .gaussian import RelativeMahalanobisScorer
 
 
 class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -42,7 +42,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
 
     What the weight does is up to the classifier. With a net whose loss is
     :class:`skcalib.losses.DifficultyAwareLoss` it sets the strength of the entropy
-    regularisation, which keeps the net from being confident on hard samples [1]_. With
+    regularization, which keeps the net from being confident on hard samples [1]_. With
     ``fit_param="sample_weight"``, any scikit-learn classifier takes hard samples more
     seriously, which does not help where they are hard because their label is wrong.
 

@@ -1,5 +1,7 @@
 """What a difficulty scorer is, and which direction its values have."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import Any
 

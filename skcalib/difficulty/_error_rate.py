@@ -7,9 +7,9 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._sklearn_private import Interval, validate_params
-from ..utils._validation import as_labels, check_same_length, check_weights
-from ._checks import check_numbers
+from ..utils._labels import as_labels
+from ..utils._private import Interval, validate_params
+from ..utils._validation import check_numbers, check_same_length, check_weights
 
 
 @validate_params(

@@ -13,10 +13,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._inner import show_inner
-from ..utils._sklearn_private import HasMethods, _fit_context, _routing_enabled
+from ..utils._estimators import show_inner
+from ..utils._labels import encode
+from ..utils._private import HasMethods, _fit_context, _routing_enabled
 from ._base import DifficultyMixin
-from ._label_codes import label_codes
 
 
 class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
@@ -25,7 +25,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
     ``difficulty(X, y)`` is minus the logarithm of the probability that the classifier gives to
     the label, ``difficulty(X)`` that of its most probable class. **Larger means harder.**
 
-    A classifier that has memorised its training rows finds all of them easy. With `cv`,
+    A classifier that has memorized its training rows finds all of them easy. With `cv`,
     :meth:`fit_difficulty` therefore scores each row by a classifier fitted on other folds. As
     with :class:`sklearn.preprocessing.TargetEncoder`, it differs in this from `fit` followed by
     `difficulty`, which is for new rows and uses the classifier fitted on all.
@@ -131,7 +131,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             method="predict_proba",
             params=self._params(**fit_params),
         )
-        return _log_loss(proba, label_codes(labels, self.classes_))
+        return _log_loss(proba, encode(labels, self.classes_))
 
     def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.floating]:
         """Log-loss of the label, or of the most probable class; larger means harder.
@@ -155,7 +155,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         labels = np.asarray(y)
         if labels.shape != (len(proba),):
             raise ValueError(f"y must have shape ({len(proba)},), got {labels.shape}.")
-        return _log_loss(proba, label_codes(labels, self.classes_))
+        return _log_loss(proba, encode(labels, self.classes_))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get the metadata routing of this object.

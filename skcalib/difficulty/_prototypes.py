@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..utils._sklearn_private import Interval, StrOptions, _fit_context
+from ..utils._private import Interval, StrOptions, _fit_context
 from ..utils._validation import check_weights
 from ._base import DifficultyMixin
 

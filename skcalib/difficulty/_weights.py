@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils import SkcalibWarning
-from ..utils._sklearn_private import Interval, StrOptions, validate_params
-from ..utils._validation import check_weights
-from ._checks import check_numbers
+from ..utils._private import Interval, StrOptions, validate_params
+from ..utils._validation import check_numbers, check_weights
 
 _NEGLIGIBLE = 1e-6
 

@@ -1,5 +1,7 @@
 """What embedders of images share: batches, workers, device, precision and views."""
 
+from __future__ import annotations
+
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -14,7 +16,8 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from ..utils import import_optional
-from ..utils._sklearn_private import Interval, StrOptions, _fit_context
+from ..utils._device import auto_device
+from ..utils._private import Interval, StrOptions, _fit_context, validate_parameters
 from ._images import ImageDataset, as_items, collate
 
 
@@ -25,14 +28,6 @@ class Loaded(NamedTuple):
     model: nn.Module
     preprocess: Callable[[Any], torch.Tensor]
     device: torch.device
-
-
-def _device(name: str) -> torch.device:
-    if name != "auto":
-        return torch.device(name)
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
 class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -64,7 +59,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """Return the features (n, d) of a batch of pre-processed images."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: object = None) -> "BaseImageEmbedder":
+    def fit(self, X: Any, y: object = None) -> BaseImageEmbedder:
         """Check the parameters and the form of X; nothing is learned and nothing is loaded.
 
         Parameters
@@ -96,7 +91,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Returns
         -------
         features : ndarray of shape (n_samples, n_features), float32
-            As the model gives them: not normalised.
+            As the model gives them: not normalized.
 
         Raises
         ------
@@ -161,11 +156,11 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def _ready(self) -> Loaded:
         """Return the model, loaded if it is not in memory or if a parameter has changed."""
-        self._validate_params()
+        validate_parameters(self)
         loaded = getattr(self, "_loaded", None)
         if loaded is None or loaded.key != self._key():
             model, preprocess = self._load()
-            device = _device(self.device)
+            device = torch.device(auto_device() if self.device == "auto" else self.device)
             model.eval().to(device)
             loaded = self._loaded = Loaded(self._key(), model, preprocess, device)
         return loaded

@@ -1,5 +1,7 @@
 """Which descriptions go with the hard images?"""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +24,12 @@ def explain_difficulty(
     X: Any,
     y: ArrayLike,
     prompts: Sequence[str],
-) -> "pd.DataFrame | NDArray":
+) -> pd.DataFrame | NDArray:
     """Correlate the difficulty of images with their similarity to descriptions, within class.
 
     Every image is compared with every prompt by the cosine of their features. Similarity and
     difficulty are replaced by their ranks within the class of the image (divided by the size of
-    the class, and centred), and the ranks of all classes are correlated: Spearman's correlation
+    the class, and centered), and the ranks of all classes are correlated: Spearman's correlation
     where there is one class. A prompt that merely names a hard class thus explains nothing.
 
     Parameters

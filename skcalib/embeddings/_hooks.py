@@ -1,5 +1,7 @@
 """Forward hooks: the activations of named layers for one batch, and the module left as it was."""
 
+from __future__ import annotations
+
 import difflib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

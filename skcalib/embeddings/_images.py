@@ -1,5 +1,7 @@
 """Images as users have them: file paths, PIL images, uint8 arrays, a DataFrame column."""
 
+from __future__ import annotations
+
 import math
 import os
 import zlib
@@ -61,7 +63,7 @@ def check_texts(texts: Sequence[str], name: str) -> list[str]:
     return list(texts)
 
 
-def open_image(item: Any) -> "Image":
+def open_image(item: Any) -> Image:
     """Return an item as an RGB image; a photo is turned upright as its EXIF data say."""
     pil = import_optional("PIL.Image", extra="embeddings")
     if isinstance(item, str | os.PathLike):
@@ -82,7 +84,7 @@ def open_image(item: Any) -> "Image":
     return item.convert("RGB")
 
 
-def random_view(image: "Image", seed: int, view: int) -> "Image":
+def random_view(image: Image, seed: int, view: int) -> Image:
     """Return a random crop of 60 to 100 % of the area, mirrored in half of the cases.
 
     The draw depends on the pixels, the seed and the number of the view, not on the place of the
@@ -108,7 +110,7 @@ class ImageDataset(Dataset):
     def __init__(
         self,
         items: Sequence,
-        preprocess: Callable[["Image"], torch.Tensor],
+        preprocess: Callable[[Image], torch.Tensor],
         n_views: int | None,
         seed: int,
     ) -> None:

@@ -1,5 +1,7 @@
 """Activations of the layers of a torch module as features."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import ClassVar
@@ -11,12 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..utils._sklearn_private import (
-    Interval,
-    StrOptions,
-    _check_feature_names_in,
-    _fit_context,
-)
+from ..utils._private import Interval, StrOptions, _check_feature_names_in, _fit_context
 from ._hooks import check_layers, record_layers, to_input, torch_module
 from ._placement import place_layers
 
@@ -42,7 +39,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         empty name is the module itself, that is, its output. A layer that runs several times
         in one pass gives its last output; one that returns a tuple gives its first tensor.
         "auto" takes, in the order in which they run, the linear and convolution operations
-        outside of residual blocks (before batch normalisation and activation) and the residual
+        outside of residual blocks (before batch normalization and activation) and the residual
         blocks (outermost submodules whose own forward adds two activations). It leaves out
         the input, the operation that yields the logits (unless it is the only one) and the
         output. This is the placement of [1]_, Appendix A.5, without its probes on the input
@@ -109,7 +106,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         self.batch_size = batch_size
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | torch.Tensor, y: object = None) -> "LayerEmbedder":
+    def fit(self, X: ArrayLike | torch.Tensor, y: object = None) -> LayerEmbedder:
         """Find the layers and their sizes by running the module on the first row of X.
 
         Parameters

@@ -1,5 +1,7 @@
 """Features of the image and text towers of open_clip."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -72,7 +74,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
     of `transform_views` that is ``scorer.partial_fit(view, y)`` for every view, then the mean
     of ``scorer.difficulty(view, y)``.
 
-    A cache, ``Pipeline(memory=)``, recognises a file by its path, not by its content.
+    A cache, ``Pipeline(memory=)``, recognizes a file by its path, not by its content.
 
     Examples
     --------
@@ -120,7 +122,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
         Returns
         -------
         features : ndarray of shape (n_texts, n_features), float32
-            As the model gives them: not normalised.
+            As the model gives them: not normalized.
         """
         texts = check_texts(texts, "texts")
         loaded = self._ready()

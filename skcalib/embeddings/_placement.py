@@ -1,5 +1,7 @@
 """Where probes go in a torch module: after its linear operations and its residual sums."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode

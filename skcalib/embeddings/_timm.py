@@ -1,5 +1,7 @@
 """Features of the image models of timm."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from typing import Any

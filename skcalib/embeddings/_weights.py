@@ -1,5 +1,7 @@
 """What a user is told when a model or its weights cannot be had."""
 
+from __future__ import annotations
+
 import difflib
 import os
 from collections.abc import Iterable, Iterator
@@ -50,7 +52,7 @@ def loading(model_name: str, pretrained: str | None) -> Iterator[None]:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed the initialisation of weights on the CPU and leave torch's generator as it was."""
+    """Seed the initialization of weights on the CPU and leave torch's generator as it was."""
     state = torch.get_rng_state()
     torch.default_generator.manual_seed(seed)
     try:

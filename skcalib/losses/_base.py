@@ -21,6 +21,8 @@ attributes of a loss say what else it must have; a criterion without them needs 
     is ranked.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from numbers import Real

@@ -1,5 +1,7 @@
 """Brier score as a loss."""
 
+from __future__ import annotations
+
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs
@@ -66,7 +68,7 @@ def brier_loss(
 
 
 class BrierLoss(CalibrationLoss):
-    """Multi-class Brier score, ``sum_k (p_k - t_k)^2``: proper, bounded, kind to mislabelled rows.
+    """Multi-class Brier score, ``sum_k (p_k - t_k)^2``: proper, bounded, kind to mislabeled rows.
 
     Its gradient vanishes where the prediction is certain and wrong, so training can stall there.
 

@@ -1,5 +1,7 @@
 """Cross-entropy weighted by the generalized Brier score: BSCE and BSCE-GRA."""
 
+from __future__ import annotations
+
 import math
 
 import torch

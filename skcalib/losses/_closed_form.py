@@ -1,5 +1,7 @@
 """The training step of a loss: value and gradient computed at once, in closed form."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

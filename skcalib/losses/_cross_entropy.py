@@ -1,5 +1,7 @@
 """Cross-entropy, and cross-entropy with smoothed labels."""
 
+from __future__ import annotations
+
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_range

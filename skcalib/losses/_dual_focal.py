@@ -1,5 +1,7 @@
 """Dual focal loss: the focal loss with the gap to a rival class in its weight."""
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor
 

@@ -1,5 +1,7 @@
 """Entropy regularization, alike for all samples or in proportion to their difficulty."""
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor
 

@@ -1,5 +1,7 @@
 """Focal loss and its sample-dependent form."""
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor
 

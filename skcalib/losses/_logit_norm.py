@@ -1,5 +1,7 @@
 """Cross-entropy with a penalty on the norm of the logits."""
 
+from __future__ import annotations
+
 import math
 
 import torch
@@ -86,7 +88,7 @@ def logit_norm_loss(
 class LogitNormLoss(CalibrationLoss):
     """Cross-entropy plus alpha times the p-norm of the logits.
 
-    Not proper: it pulls all logits to 0, hence the prediction towards uniform.
+    Not proper: it pulls all logits to 0, hence the prediction toward uniform.
 
     Parameters
     ----------

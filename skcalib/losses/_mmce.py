@@ -1,5 +1,7 @@
 """Maximum mean calibration error (MMCE) as a regularizer of the cross-entropy."""
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor
 
@@ -136,7 +138,7 @@ def mmce_loss(
     weighted : bool, default=False
         If True, correct and incorrect rows are averaged apart (MMCE_w of [1]_), so that a batch
         with few errors is not judged on its correct rows alone. Each block of pairs is a mean; it
-        is normalised once.
+        is normalized once.
     bandwidth : float in [0.02, inf), default=0.4
         Width of the Laplace kernel, in units of confidence.
     sample_weight : Tensor of shape (n,), default=None

@@ -1,5 +1,7 @@
 """Poly-1 loss: cross-entropy with its leading polynomial coefficient changed."""
 
+from __future__ import annotations
+
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_range

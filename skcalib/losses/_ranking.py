@@ -1,5 +1,7 @@
 """Correctness ranking loss, and the record of past correctness it needs."""
 
+from __future__ import annotations
+
 import math
 
 import torch

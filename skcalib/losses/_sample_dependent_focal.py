@@ -1,5 +1,7 @@
 """Focal loss whose exponent depends on the probability of the label (FLSD-53)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -5,6 +5,8 @@ one unit in the last place of 1, so a cross-entropy below 1e-16 (float32: 6e-8, 
 logits) comes out as 0, and 1 - p_y with it. Sums of the small probabilities keep every digit.
 """
 
+from __future__ import annotations
+
 import inspect
 import math
 from typing import Any
@@ -12,16 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..utils._private import is_traced
+
 
 def is_eager() -> bool:
     """Tell whether operations just run, and nobody records or transforms them."""
-    # The last two have no public name: torch.func, as autograd.Function asks for it, and tracers.
-    return not (
-        torch.compiler.is_compiling()
-        or torch.jit.is_tracing()
-        or torch._C._are_functorch_transforms_active()
-        or torch._C._len_torch_dispatch_stack()
-    )
+    return not (torch.compiler.is_compiling() or torch.jit.is_tracing() or is_traced())
 
 
 # Along rows shorter than its vectors the softmax of the CPU takes the numbers one by one.
@@ -136,11 +134,11 @@ def _softmax_product(residual: Tensor, label: Tensor, smoothing: float, vector: 
     if smoothing:
         mean = mean + smoothing * vector.mean(1, keepdim=True)
         residual = residual + smoothing / residual.shape[1]
-    centred = vector - mean
+    centered = vector - mean
     at_label = (smoothing - 1) * mean
     if torch.is_grad_enabled():
-        return (centred * residual).scatter_add(1, label, at_label)
-    return centred.mul_(residual).scatter_add_(1, label, at_label)
+        return (centered * residual).scatter_add(1, label, at_label)
+    return centered.mul_(residual).scatter_add_(1, label, at_label)
 
 
 def class_nll(logits: Tensor) -> Tensor:

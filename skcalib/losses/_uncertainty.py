@@ -1,5 +1,7 @@
 """Cross-entropy whose gradient is weighted by any measure of uncertainty."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from torch import Tensor

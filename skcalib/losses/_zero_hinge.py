@@ -1,5 +1,7 @@
 """0-hinge loss: how far the wrong classes stand above the label."""
 
+from __future__ import annotations
+
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, reduce_loss

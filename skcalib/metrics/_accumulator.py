@@ -1,14 +1,17 @@
 """Calibration of data that arrives in pieces: sums over bins that add up."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._sklearn_private import Interval, StrOptions, validate_params
-from ..utils._validation import Predictions, as_proba, check_predictions
-from ._binning import bin_sums, gap_norm, uniform_edges
+from ..utils._binning import bin_sums, gap_norm, uniform_edges
+from ..utils._private import Interval, StrOptions, validate_params
+from ..utils._proba import as_proba
+from ..utils._validation import Predictions, check_predictions
 from ._outcomes import iter_outcomes
 
 
@@ -170,7 +173,7 @@ class CalibrationAccumulator:
         if not self.sums_[0].any():
             raise ValueError("CalibrationAccumulator has no rows yet: call update first.")
 
-    def __add__(self, other: "CalibrationAccumulator") -> "CalibrationAccumulator":
+    def __add__(self, other: CalibrationAccumulator) -> CalibrationAccumulator:
         if not isinstance(other, CalibrationAccumulator):
             return NotImplemented
         if self.norm != other.norm or not np.array_equal(self.edges_, other.edges_):

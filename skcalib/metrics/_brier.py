@@ -1,15 +1,17 @@
 """The generalized Brier score of every row."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._blocks import row_sum, two_columns
+from ..utils._private import Interval, validate_params
 from ..utils._proba import iter_proba_blocks
-from ..utils._sklearn_private import Interval, validate_params
 from ..utils._validation import check_predictions
-from ._rows import row_sum, two_columns
 
 
 @validate_params(

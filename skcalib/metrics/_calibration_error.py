@@ -1,14 +1,16 @@
 """Binned calibration errors of the top label, or of the positive class."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..utils._sklearn_private import Interval, StrOptions, validate_params
+from ..utils._binning import bin_sums, quantile_edges
+from ..utils._private import Interval, StrOptions, validate_params
 from ..utils._validation import Predictions, check_predictions
 from ._accumulator import CalibrationAccumulator, ReliabilityCurve
-from ._binning import bin_sums, quantile_edges
 from ._outcomes import outcomes
 
 BINNING_CONSTRAINTS: dict[str, list[Any]] = {

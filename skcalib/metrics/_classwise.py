@@ -1,19 +1,24 @@
 """Calibration error class by class, over all columns at once."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._sklearn_private import StrOptions, validate_params
-from ..utils._validation import (
-    Predictions,
-    check_predictions,
-    check_values,
-    iter_proba_blocks,
+from ..utils._binning import (
+    bin_index,
+    bin_sums,
+    gap_norm,
+    quantile_edges,
+    round_down,
+    uniform_edges,
 )
-from ._binning import bin_index, bin_sums, gap_norm, quantile_edges, round_down, uniform_edges
+from ..utils._private import StrOptions, validate_params
+from ..utils._proba import check_values, iter_proba_blocks
+from ..utils._validation import Predictions, check_predictions
 from ._calibration_error import BINNING_CONSTRAINTS, accumulate
 
 # Columns that are copied and sorted at a time.

@@ -1,14 +1,16 @@
 """Predictions ranked by confidence: what selective prediction and error detection start from."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._proba import as_array, check_values, iter_blocks
+from ..utils._blocks import iter_blocks, row_entropy, row_margin, two_columns
+from ..utils._proba import as_array, check_values
 from ..utils._validation import check_predictions, check_same_length
 from ._outcomes import outcomes
-from ._rows import row_entropy, row_margin, two_columns
 from ._ties import TieGroups, tie_groups
 
 CONFIDENCES = ("msp", "entropy", "margin")

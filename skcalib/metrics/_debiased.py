@@ -1,11 +1,13 @@
 """The squared calibration error without the bias of finite bins."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..utils._sklearn_private import validate_params
+from ..utils._private import validate_params
 from ..utils._validation import check_predictions
 from ._calibration_error import BINNING_CONSTRAINTS, accumulate
 

@@ -1,5 +1,7 @@
 """What a Brier score or log-loss consists of: miscalibration, discrimination, uncertainty."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from scipy.special import xlog1py, xlogy
 
-from ..utils._sklearn_private import StrOptions, validate_params
+from ..utils._private import StrOptions, validate_params
 from ..utils._validation import check_predictions
 from ._ties import tie_groups
 

@@ -1,13 +1,15 @@
 """Detection of positives by a score: the false-positive rate at a true-positive rate."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._labels import as_labels, encode_binary
-from ..utils._sklearn_private import Interval, validate_params
+from ..utils._labels import as_labels, match_binary
+from ..utils._private import Interval, validate_params
 from ..utils._validation import check_same_length, check_weights
 from ._confidence import check_scores
 from ._ties import TieGroups, tie_groups
@@ -85,7 +87,7 @@ def read_detection(
     """Return which rows are positive, and the weights; both classes must have weight."""
     y = as_labels(y_true, name="y_true")
     known = None if labels is None else as_labels(labels, name="labels")
-    codes, _ = encode_binary(y, labels=known, pos_label=pos_label)
+    codes, _ = match_binary(y, labels=known, pos_label=pos_label)
     weight = check_weights(sample_weight, len(y))
     positive = codes == 1
     check_both_kinds(positive, weight, "y_true must hold both classes")

@@ -1,5 +1,7 @@
 """Bootstrap interval of a calibration error."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
@@ -10,9 +12,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..utils._sklearn_private import Interval, StrOptions, validate_params
+from ..utils._binning import bin_index, gap_norm, uniform_edges
+from ..utils._private import Interval, StrOptions, validate_params
 from ..utils._validation import check_predictions
-from ._binning import bin_index, gap_norm, uniform_edges
 from ._calibration_error import expected_calibration_error, maximum_calibration_error
 from ._debiased import debiased_calibration_error
 from ._ks import ks_calibration_error

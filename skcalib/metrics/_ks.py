@@ -1,5 +1,7 @@
 """Calibration error of Kolmogorov and Smirnov: no bins, no bandwidth."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

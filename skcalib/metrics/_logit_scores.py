@@ -1,13 +1,15 @@
 """Per-sample scores of logits, for the detection of foreign data."""
 
+from __future__ import annotations
+
 from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._proba import check_logits, iter_blocks
-from ..utils._sklearn_private import Interval, validate_params
-from ._rows import row_max, row_sum
+from ..utils._blocks import iter_blocks, row_max, row_sum
+from ..utils._private import Interval, validate_params
+from ..utils._proba import check_logits
 
 
 def max_logit_score(logits: ArrayLike) -> NDArray:

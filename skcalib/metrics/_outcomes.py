@@ -1,12 +1,15 @@
 """From predictions to (confidence, hit): what every calibration error compares."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils._validation import Predictions, iter_proba_blocks
+from ..utils._proba import iter_proba_blocks
+from ..utils._validation import Predictions
 
 # Up to here, the maximum over the rows of the transposed block is faster than argmax.
 _FEW_CLASSES = 64

@@ -1,5 +1,7 @@
 """Detection of errors and of foreign data by several scores at once."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -7,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._sklearn_private import Interval, validate_params
+from ..utils._private import Interval, validate_params
 from ..utils._validation import check_same_length
 from ._confidence import CONFIDENCES, check_scores, confidence_of, judge_predictions
 from ._detection import check_both_kinds, detection_measures, read_detection
@@ -35,7 +37,7 @@ def misclassification_report(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     as_frame: bool = False,
-) -> "Report | pd.DataFrame":
+) -> Report | pd.DataFrame:
     """How well confidence tells right predictions from wrong ones.
 
     Parameters
@@ -119,7 +121,7 @@ def ood_report(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     as_frame: bool = False,
-) -> "Report | pd.DataFrame":
+) -> Report | pd.DataFrame:
     """How well scores tell the model's own data from foreign (out-of-distribution) data.
 
     Parameters
@@ -215,7 +217,7 @@ def _report(
     tpr: float,
     aupr_names: tuple[str, str],
     as_frame: bool,
-) -> "Report | pd.DataFrame":
+) -> Report | pd.DataFrame:
     if not scores:
         raise ValueError("There must be at least one score to report on, got none.")
     columns = ("fpr_at_tpr", "auroc", *aupr_names)

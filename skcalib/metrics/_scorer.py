@@ -1,12 +1,14 @@
 """Scorers for ``GridSearchCV(scoring=...)``; scikit-learn's own registry is left alone."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..utils._sklearn_private import _Scorer
+from ..utils._private import _Scorer
 from ._calibration_error import expected_calibration_error, maximum_calibration_error
 from ._classwise import classwise_calibration_error
 from ._debiased import debiased_calibration_error

@@ -1,5 +1,7 @@
 """Areas under curves of risk against coverage, in expectation over the orderings of ties."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

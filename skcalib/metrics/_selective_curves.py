@@ -1,5 +1,7 @@
 """Curves of risk against coverage."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,12 +1,14 @@
 """Single points of the risk-coverage curve."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..utils._sklearn_private import Interval, validate_params
+from ..utils._private import Interval, validate_params
 from ._confidence import rank_predictions
 from ._selective_curves import risk_coverage_curve
 

@@ -1,5 +1,7 @@
 """Smooth calibration error, through a binned cosine series."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -8,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
 from scipy.optimize import brentq
 
-from ..utils._sklearn_private import Interval, validate_params
+from ..utils._private import Interval, validate_params
 from ..utils._validation import Predictions, check_predictions
 from ._outcomes import iter_outcomes
 

@@ -1,5 +1,7 @@
 """Rows grouped by equal scores: what every metric of a ranking is a sum over."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np

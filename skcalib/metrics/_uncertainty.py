@@ -1,12 +1,14 @@
 """Per-sample scores of how sure a prediction is."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._blocks import row_entropy, row_margin, row_max, two_columns
 from ..utils._proba import as_proba, iter_proba_blocks
-from ._rows import row_entropy, row_margin, row_max, two_columns
 
 
 def predictive_entropy(y_proba: ArrayLike) -> NDArray:

@@ -1,5 +1,7 @@
 """Plain convolutional networks: a small one, and VGG16 in its CIFAR form."""
 
+from __future__ import annotations
+
 from torch import Tensor, nn
 
 # Widths of the convolutions of VGG16; "M" is a 2 x 2 max-pooling.
@@ -14,7 +16,7 @@ def _convolution(n_in: int, n_out: int, batch_norm: bool) -> list[nn.Module]:
 class ConvNet(nn.Module):
     """Small convolutional network: three 3 x 3 convolutions, average pooling, one linear layer.
 
-    Each convolution has batch normalisation and ReLU, and is followed by 2 x 2 max-pooling where
+    Each convolution has batch normalization and ReLU, and is followed by 2 x 2 max-pooling where
     at least two rows and columns are left; the width doubles from one to the next.
 
     Parameters
@@ -57,7 +59,7 @@ class ConvNet(nn.Module):
         Returns
         -------
         logits : Tensor of shape (n_samples, n_classes)
-            Unnormalised log-probabilities.
+            Unnormalized log-probabilities.
         """
         return self.classifier(self.features(X))
 
@@ -74,7 +76,7 @@ class CifarVGG16(nn.Module):
     n_channels : int, default=3
         Number of channels of the images.
     batch_norm : bool, default=True
-        Whether every convolution is followed by batch normalisation.
+        Whether every convolution is followed by batch normalization.
 
     References
     ----------
@@ -115,6 +117,6 @@ class CifarVGG16(nn.Module):
         Returns
         -------
         logits : Tensor of shape (n_samples, n_classes)
-            Unnormalised log-probabilities.
+            Unnormalized log-probabilities.
         """
         return self.classifier(self.features(X))

@@ -1,5 +1,7 @@
 """Call a criterion with what it takes, and refuse what it would ignore."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import torch

@@ -1,5 +1,7 @@
 """Rows on their way to the loss: checked input, and batches that know their rows."""
 
+from __future__ import annotations
+
 import inspect
 import math
 from collections.abc import Iterator, Mapping

@@ -1,9 +1,10 @@
 """``device="auto"`` for skorch nets."""
 
-from functools import cache
+from __future__ import annotations
+
 from typing import Any
 
-import torch
+from ..utils._device import auto_device
 
 
 class AutoDeviceMixin:
@@ -47,11 +48,3 @@ class AutoDeviceMixin:
         super().__setstate__(state | {"device": auto_device()} if auto else state)  # type: ignore[misc]
         if auto:
             self.device = "auto"
-
-
-@cache
-def auto_device() -> str:
-    """Return the first of cuda, mps and cpu that is available."""
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"

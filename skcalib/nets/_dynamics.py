@@ -1,5 +1,7 @@
 """Record what a network says about every row while it trains."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any, Self
 

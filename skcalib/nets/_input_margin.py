@@ -1,5 +1,7 @@
 """How far an input is from the next class."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..utils._private import set_training
 from ._row_net import RowNet, first_output
 
 
@@ -53,7 +56,7 @@ def adversarial_input_margin(net: RowNet, X: Any) -> NDArray[np.floating]:
     (150,)
     """
     net.check_is_fitted()
-    net._set_training(False)
+    set_training(net, False)
     margins = []
     for batch, _ in net.get_iterator(net.get_dataset(X)):
         if not isinstance(batch, Tensor) or not batch.is_floating_point():

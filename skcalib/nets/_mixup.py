@@ -1,5 +1,7 @@
 """Mixup: train on convex combinations of rows and of their labels."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +26,7 @@ class Mixup:
     partner: Tensor
 
     @classmethod
-    def draw(cls, alpha: float, n_rows: int) -> "Mixup":
+    def draw(cls, alpha: float, n_rows: int) -> Mixup:
         """Draw share and partners from torch's generator."""
         share = torch.distributions.Beta(alpha, alpha).sample().item()
         return cls(share, torch.randperm(n_rows))

@@ -1,5 +1,7 @@
 """A multi-layer perceptron."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from torch import Tensor, nn
@@ -58,6 +60,6 @@ class MLP(nn.Module):
         Returns
         -------
         logits : Tensor of shape (n_samples, n_classes)
-            Unnormalised log-probabilities.
+            Unnormalized log-probabilities.
         """
         return self.layers(X)

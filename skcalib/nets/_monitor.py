@@ -1,5 +1,7 @@
 """Calibration error after every epoch."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 import numpy as np

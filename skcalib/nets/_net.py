@@ -1,5 +1,7 @@
 """A skorch classifier that any loss can train and whose probabilities are probabilities."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -10,7 +12,7 @@ from sklearn.utils import Tags
 from torch import Tensor, nn
 
 from ..selection import MaxEntropySelector
-from ..utils._sklearn_private import HasMethods, Interval, StrOptions
+from ..utils._private import HasMethods, Interval, StrOptions
 from ._row_net import RowNet, first_output
 
 

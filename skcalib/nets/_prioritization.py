@@ -1,4 +1,6 @@
-"""Per-epoch sample prioritisation: which rows the next epoch trains on."""
+"""Per-epoch sample prioritization: which rows the next epoch trains on."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +13,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..selection import MaxEntropySelector
-from ..selection._top import top_rows
+from ..utils._blocks import top_rows
+from ..utils._private import validate_parameters
 
 
 @dataclass
@@ -73,7 +76,7 @@ def make_prioritizer(net: Any, X: Any, n_rows: int, n_epochs: int) -> Prioritize
             "selector must have estimator=None, for the net gives the probabilities; pass a model "
             f"to rank by as target. Got {type(net.selector.estimator).__name__}."
         )
-    net.selector._validate_params()
+    validate_parameters(net.selector)
     if net.target is not None and net.selector.criterion == "random":
         raise ValueError("target has no use where the criterion of the selector is 'random'.")
     scores = None if net.target is None else _target_scores(net, X, n_rows, n_epochs)

@@ -1,5 +1,7 @@
 """Residual networks in their CIFAR form."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import torch
@@ -11,7 +13,7 @@ Norm = Callable[[int], nn.Module]
 
 
 class _StandardizedConv2d(nn.Conv2d):
-    """Convolution whose filters are standardised to mean 0 and variance 1 (Qiao et al. 2019)."""
+    """Convolution whose filters are standardized to mean 0 and variance 1 (Qiao et al. 2019)."""
 
     def forward(self, X: Tensor) -> Tensor:
         variance, mean = torch.var_mean(self.weight, dim=(1, 2, 3), correction=0, keepdim=True)
@@ -90,7 +92,7 @@ class _ResNet(nn.Module):
         Returns
         -------
         logits : Tensor of shape (n_samples, n_classes)
-            Unnormalised log-probabilities.
+            Unnormalized log-probabilities.
         """
         return self.classifier(self.blocks(self.stem(X)).mean(dim=(2, 3)))
 
@@ -98,7 +100,7 @@ class _ResNet(nn.Module):
 class CifarResNet(_ResNet):
     """Residual network of the CIFAR experiments of He et al.
 
-    Three stages of 16, 32 and 64 channels with (depth - 2) / 6 blocks each, batch normalisation,
+    Three stages of 16, 32 and 64 channels with (depth - 2) / 6 blocks each, batch normalization,
     and shortcuts without parameters.
 
     Parameters
@@ -136,7 +138,7 @@ class CifarResNet(_ResNet):
 
 
 class CifarResNet18(_ResNet):
-    """ResNet18 for 32 x 32 images, with group normalisation and weight standardisation.
+    """ResNet18 for 32 x 32 images, with group normalization and weight standardization.
 
     The stem is one 3 x 3 convolution without pooling. No layer looks across the rows of a batch,
     so that the logits of a row depend on this row alone, in training too.
@@ -151,7 +153,7 @@ class CifarResNet18(_ResNet):
         Number of channels of the first of the four stages, a multiple of `n_groups`; it doubles
         from stage to stage.
     n_groups : int, default=32
-        Number of groups of a normalisation.
+        Number of groups of a normalization.
 
     References
     ----------

@@ -1,5 +1,7 @@
 """skorch's training loop, over batches that know which rows they hold."""
 
+from __future__ import annotations
+
 import copy
 import inspect
 import time
@@ -13,12 +15,12 @@ import numpy as np
 import skorch
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..losses import CorrectnessHistory
+from ..utils._private import validate_parameters
 from ._criterion import check_criterion, criterion_loss, needs_row_values
 from ._data import (
     FitRows,
@@ -58,7 +60,7 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
         self, X: Any, y: Any, sample_weight: Any, difficulty: Any, fresh: bool, classes: Any = None
     ) -> Iterator[tuple[Any, Any]]:
         """Check the data, and keep what the loss must know about its rows for one fit."""
-        BaseEstimator._validate_params(self)
+        validate_parameters(self)
         if fresh:
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)

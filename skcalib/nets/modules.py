@@ -1,5 +1,7 @@
 """Ready networks that give logits."""
 
+from __future__ import annotations
+
 from ._convnet import CifarVGG16, ConvNet
 from ._mlp import MLP
 from ._resnet import CifarResNet, CifarResNet18

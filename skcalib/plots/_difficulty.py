@@ -1,5 +1,7 @@
 """Error rate by difficulty."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -112,7 +114,7 @@ class DifficultyDisplay:
         n_groups: int = 10,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
         """Plot the error rate of given predictions.
@@ -145,7 +147,7 @@ class DifficultyDisplay:
         # Groups have equal weight: the mean of their rates is the rate of all samples.
         return cls(rate, overall=float(rate.mean()), name=name).plot(ax=ax, **kwargs)
 
-    def plot(self, *, ax: "Axes | None" = None, name: str | None = None, **kwargs: Any) -> Self:
+    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve.
 
         Parameters

@@ -1,5 +1,7 @@
 """The plane of difficulty: depth when held out against depth when trained on."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -120,7 +122,7 @@ class DifficultyPlaneDisplay:
         trained = np.asarray(depth_trained, dtype=np.float64)
         return cls(held_out, trained, form).plot(**kwargs)
 
-    def plot(self, *, ax: "Axes | None" = None, jitter: float = 0.15, **kwargs: Any) -> Self:
+    def plot(self, *, ax: Axes | None = None, jitter: float = 0.15, **kwargs: Any) -> Self:
         """Draw the points, and in every corner its name and its share of the rows.
 
         Parameters

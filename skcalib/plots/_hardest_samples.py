@@ -1,5 +1,7 @@
 """The hardest and the easiest images of a data set."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -80,7 +82,7 @@ class HardestSamplesDisplay:
         *,
         images: Any = None,
         n_columns: int = 8,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
         """Score samples and show the hardest and easiest.
@@ -120,7 +122,7 @@ class HardestSamplesDisplay:
         *,
         labels: ArrayLike | None = None,
         n_columns: int = 8,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
         """Show the hardest and easiest of samples that have been scored.
@@ -168,7 +170,7 @@ class HardestSamplesDisplay:
             )
         return cls(images, scores, labels=names).plot(n_columns=n_columns, ax=ax, **kwargs)
 
-    def plot(self, *, n_columns: int = 8, ax: "Axes | None" = None, **kwargs: Any) -> Self:
+    def plot(self, *, n_columns: int = 8, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the grid.
 
         Parameters

@@ -1,5 +1,7 @@
 """The inference learning curve: accuracy of the probes along the network."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -7,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils import import_optional
-from ..utils._validation import as_labels
+from ..utils._labels import as_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,7 +141,7 @@ class ProbeAccuracyDisplay:
         accuracy = (predictions == truth[:, np.newaxis]).mean(axis=0)
         return cls(accuracy, layer_names=layer_names, name=name).plot(**kwargs)
 
-    def plot(self, *, ax: "Axes | None" = None, name: str | None = None, **kwargs: Any) -> Self:
+    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve.
 
         Parameters

@@ -1,13 +1,15 @@
 """The reliability diagram."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import expected_calibration_error, reliability_curve
-from ..metrics._wilson import wilson_interval
 from ..utils import import_optional
+from ..utils._proba import wilson_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,7 +213,7 @@ class ReliabilityDisplay:
     def plot(
         self,
         *,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         name: str | None = None,
         ref_line: bool = True,
         histogram: bool = True,
@@ -274,7 +276,7 @@ class ReliabilityDisplay:
         self.ax_.set(xlim=(0, 1), ylim=(0, 1), xlabel=labels[0], ylabel=labels[1])
         self.ax_.legend(loc="best")
 
-    def _plot_histogram(self) -> "Axes":
+    def _plot_histogram(self) -> Axes:
         axes_grid = import_optional("mpl_toolkits.axes_grid1", extra="plots")
         below = axes_grid.make_axes_locatable(self.ax_).append_axes(
             "bottom", size="25%", pad=0.1, sharex=self.ax_

@@ -1,5 +1,7 @@
 """The risk-coverage curve."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -150,7 +152,7 @@ default="msp"
     def plot(
         self,
         *,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         name: str | None = None,
         ref_line: bool = True,
         **kwargs: Any,

@@ -1,5 +1,7 @@
 """What every post-hoc calibrator shares: reading scores, labels and weights; predicting."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +12,8 @@ from sklearn.utils import Tags, assert_all_finite, check_consistent_length, colu
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..utils._private import StrOptions, _fit_context
 from ..utils._proba import check_values
-from ..utils._sklearn_private import StrOptions, _fit_context
 from ..utils._validation import check_weights
 
 # Where a probability is 0 its logit is unknown, not infinite: a model that counts votes or

@@ -1,5 +1,7 @@
 """Beta calibration: an increasing map of three parameters."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from ..utils._sklearn_private import StrOptions
+from ..utils._private import StrOptions
 from ._base import SMALLEST_PROBABILITY
 from ._one_vs_rest import OneVsRestCalibrator
 
-# The columns (log p, -log(1 - p), 1) that every parametrisation is free to weigh, one row each.
+# The columns (log p, -log(1 - p), 1) that every parametrization is free to weigh, one row each.
 _DESIGNS = {
     "abm": np.eye(3),
     "am": np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),

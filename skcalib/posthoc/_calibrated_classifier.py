@@ -1,5 +1,7 @@
 """A classifier and its post-hoc calibrator as one estimator."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,9 +14,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..utils._classes import check_several_classes
-from ..utils._inner import show_inner
-from ..utils._sklearn_private import HasMethods, StrOptions, _fit_context, _routing_enabled
+from ..utils._estimators import show_inner
+from ..utils._labels import check_several_classes
+from ..utils._private import HasMethods, StrOptions, _fit_context, _routing_enabled
 from ..utils._validation import check_weights
 from ._base import PostHocCalibrator
 from ._temperature import TemperatureScaling

@@ -1,5 +1,7 @@
 """Dirichlet calibration: a linear map of the logarithms of the probabilities."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Any
 
@@ -7,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 
-from ..utils._sklearn_private import Interval
+from ..utils._private import Interval
 from ._base import PostHocCalibrator
 from ._linear import fit_matrix
 
 
 class DirichletCalibration(PostHocCalibrator):
-    """Map the log-probabilities by a matrix and an intercept, by penalised least log-loss.
+    """Map the log-probabilities by a matrix and an intercept, by penalized least log-loss.
 
     The probabilities are ``softmax(log(p) @ W.T + b)``: the posterior of a model whose
     probabilities have a Dirichlet distribution in every class. It holds the identity, and beta

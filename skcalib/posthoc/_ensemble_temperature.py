@@ -1,5 +1,7 @@
 """Ensemble temperature scaling: a mixture of three calibration maps."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
@@ -14,7 +16,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     """Mix the probabilities at a fitted temperature, the raw ones and the uniform ones.
 
     The probabilities are ``w1 softmax(z / T) + w2 softmax(z) + w3 / n_classes``. T is that of
-    :class:`TemperatureScaling`; the weights, which are >= 0 and sum to 1, minimise the log-loss.
+    :class:`TemperatureScaling`; the weights, which are >= 0 and sum to 1, minimize the log-loss.
     More expressive than one temperature, it still never changes the predicted class.
 
     Parameters
@@ -85,7 +87,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
 
 
 def _mixture_weights(of_label: NDArray, sample_weight: NDArray | None) -> NDArray:
-    """Return the weights on the simplex that maximise the mean log of ``of_label @ weights``."""
+    """Return the weights on the simplex that maximize the mean log of ``of_label @ weights``."""
     share = np.ones(len(of_label)) if sample_weight is None else sample_weight
     share = share / share.sum()
 

@@ -1,13 +1,15 @@
 """Histogram binning: a constant probability in every bin."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..metrics._binning import bin_index, bin_sums, quantile_edges, uniform_edges
-from ..utils._sklearn_private import Interval, StrOptions
+from ..utils._binning import bin_index, bin_sums, quantile_edges, uniform_edges
+from ..utils._private import Interval, StrOptions
 from ._one_vs_rest import OneVsRestCalibrator
 
 

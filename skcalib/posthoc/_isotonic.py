@@ -1,5 +1,7 @@
 """Isotonic calibration: the best increasing map of a probability."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import IsotonicRegression

@@ -1,5 +1,7 @@
 """Multinomial regression on the scores of a model: the fit behind the linear calibrators."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable
 from typing import NamedTuple
@@ -45,7 +47,7 @@ def fit_matrix(
     max_iter: int,
     penalties: tuple[float, float],
 ) -> LinearFit:
-    """Return W, b of least penalised mean log-loss of softmax(scores @ W.T + b).
+    """Return W, b of least penalized mean log-loss of softmax(scores @ W.T + b).
 
     The penalties are those of the mean squared off-diagonal entry of W and of the mean squared
     entry of b.
@@ -74,7 +76,7 @@ def _minimize_log_loss(
     sample_weight: NDArray | None,
     max_iter: int,
 ) -> tuple[NDArray, int]:
-    """Minimise the mean log-loss of softmax(forward(theta)) plus ``penalty @ theta**2``.
+    """Minimize the mean log-loss of softmax(forward(theta)) plus ``penalty @ theta**2``.
 
     `forward` is linear and `adjoint` its transpose, so that the Hessian is applied in one pass of
     each. The problem is convex; shifts that softmax does not see stay as at the start.

@@ -1,5 +1,7 @@
 """Matrix scaling: the logit of every class from those of all."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Any
 
@@ -7,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from ..utils._sklearn_private import Interval
+from ..utils._private import Interval
 from ._base import PostHocCalibrator
 from ._linear import fit_matrix
 
 
 class MatrixScaling(PostHocCalibrator):
-    """Map the logits by a matrix and an intercept, by penalised least log-loss.
+    """Map the logits by a matrix and an intercept, by penalized least log-loss.
 
     The probabilities are ``softmax(logits @ W.T + b)``. With K (K + 1) parameters it overfits on
-    few rows or many classes unless the off-diagonal entries are penalised (ODIR); with ever larger
+    few rows or many classes unless the off-diagonal entries are penalized (ODIR); with ever larger
     penalties it becomes a scaling of every class without an intercept.
 
     Parameters

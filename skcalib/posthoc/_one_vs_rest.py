@@ -1,5 +1,7 @@
 """Calibrators that map the probability of one class at a time."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Temperature scaling: one number that makes a model as sure as it should be."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any
 
@@ -8,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from ..metrics import expected_calibration_error
-from ..metrics._rows import row_max, row_sum
-from ..utils._sklearn_private import Interval, StrOptions
+from ..utils._blocks import row_max, row_sum
+from ..utils._private import Interval, StrOptions
 from ._base import PostHocCalibrator
 from ._temperature_search import minimize_log_loss
 
@@ -27,7 +29,7 @@ class TemperatureScaling(PostHocCalibrator):
     Parameters
     ----------
     criterion : {"nll", "ece"}, default="nll"
-        What the temperature minimises on the rows given to `fit`. "nll" is the log-loss, which is
+        What the temperature minimizes on the rows given to `fit`. "nll" is the log-loss, which is
         convex in 1 / T and solved to the precision of the data. "ece" takes the temperature of
         least expected calibration error (top label, `n_bins` equal-width bins) from `grid`; of
         several equally good ones the one nearest to 1.
@@ -41,7 +43,7 @@ class TemperatureScaling(PostHocCalibrator):
     grid : array-like of shape (n_temperatures,), default=None
         Temperatures that "ece" tries; None means 0.1, 0.2, ..., 10.
     n_bins : int, default=15
-        Number of bins of the calibration error that "ece" minimises.
+        Number of bins of the calibration error that "ece" minimizes.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means the sorted labels of `y`; give it where a class may
         have no row in `y`.

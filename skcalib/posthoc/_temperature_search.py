@@ -1,10 +1,11 @@
 """The temperature of least log-loss: a safeguarded Newton search in one dimension."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics._rows import row_max, row_sum
-from ..utils._proba import iter_blocks
+from ..utils._blocks import iter_blocks, row_max, row_sum
 
 _SAMPLE_ROWS = 2048
 _MAX_ITERATIONS = 200
@@ -16,7 +17,7 @@ _RELATIVE_STEP_OF_SAMPLE = 1e-3
 def minimize_log_loss(
     logits: NDArray, y: NDArray, sample_weight: NDArray | None, bounds: tuple[float, float]
 ) -> float:
-    """Return the T in `bounds` that minimises the mean log-loss of softmax(logits / T).
+    """Return the T in `bounds` that minimizes the mean log-loss of softmax(logits / T).
 
     The log-loss is convex in 1 / T, where Newton's steps are taken; a strided sample of the rows
     finds their start, so that the full data are passed over two or three times.

@@ -1,5 +1,7 @@
 """Vector scaling: a slope and an intercept for every class."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any
 
@@ -7,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from ..utils._sklearn_private import Interval
+from ..utils._private import Interval
 from ._base import PostHocCalibrator
 from ._linear import fit_diagonal
 

@@ -1,19 +1,21 @@
 """Choose the rows a model is least sure about."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import Tags, _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..metrics import confidence_score, predictive_entropy, probability_margin
-from ..utils._classes import check_several_classes
-from ..utils._inner import show_inner
-from ..utils._sklearn_private import HasMethods, Interval, StrOptions, _fit_context
-from ._top import top_rows
+from ..utils._blocks import top_rows
+from ..utils._estimators import show_inner
+from ..utils._labels import check_several_classes
+from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 
 
 class MaxEntropySelector(TransformerMixin, BaseEstimator):

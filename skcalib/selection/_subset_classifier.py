@@ -1,24 +1,27 @@
 """Train a classifier on selected rows, where a Pipeline expects a classifier."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, _safe_indexing, assert_all_finite, column_or_1d, indexable
+from sklearn.utils import Tags, assert_all_finite, column_or_1d, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
-from ..utils._classes import check_several_classes
-from ..utils._inner import show_inner
-from ..utils._sklearn_private import (
+from ..utils._estimators import show_inner
+from ..utils._labels import check_several_classes
+from ..utils._private import (
     HasMethods,
     _check_method_params,
     _estimator_has,
     _fit_context,
+    _safe_indexing,
 )
 
 

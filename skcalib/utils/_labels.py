@@ -1,9 +1,13 @@
-"""Class labels: integers or strings in, codes of columns out."""
+"""Class labels: integers or strings in, positions among the classes out."""
+
+from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from ._proba import as_array
 
@@ -47,6 +51,43 @@ def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
     )
 
 
+def check_labels_like(
+    values: ArrayLike, *, name: str, n_samples: int, like: NDArray[Any]
+) -> NDArray[Any]:
+    """Return labels (n_samples,) that can be compared with those of `like`."""
+    array = as_labels(values, name=name)
+    if len(array) != n_samples:
+        raise ValueError(f"{name} must have shape ({n_samples},), got length {len(array)}.")
+    if (array.dtype.kind == "U") != (like.dtype.kind == "U"):
+        raise ValueError(
+            f"{name} must hold labels of the type of the predicted ones, {like.dtype}, "
+            f"got {array.dtype}."
+        )
+    return array
+
+
+def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
+    """Return the labels given to `fit` of an estimator, 1-D, in their own dtype.
+
+    scikit-learn warns of a column vector; NaN and continuous values are errors.
+    """
+    labels = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name=name)
+    try:
+        check_classification_targets(labels)
+    except TypeError:  # objects that do not compare
+        kinds = sorted({type(label).__name__ for label in labels.tolist()})
+        raise ValueError(f"{name} must hold labels of one type, got {', '.join(kinds)}.") from None
+    return labels
+
+
+def check_several_classes(classes: NDArray[Any], *, name: str = "y") -> None:
+    """Raise unless there are at least two classes to tell apart."""
+    if len(classes) < 2:
+        got = f"one class: {classes.tolist()[0]!r}" if len(classes) else "no samples"
+        raise ValueError(f"{name} must hold at least two classes, got {got}.")
+
+
 def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     """Return the position of every label in `classes`, in any order; -1 where it is not there."""
     nowhere = np.full(labels.shape, -1, dtype=np.intp)
@@ -62,75 +103,90 @@ def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.i
     return np.where(classes[positions] == labels, positions, -1)
 
 
-def _is_text(array: NDArray[Any]) -> bool:
-    return array.dtype.kind == "U"
+def encode(y: NDArray[Any], classes: NDArray[Any], *, name: str = "y") -> NDArray[np.intp]:
+    """Return the position of every label among distinct `classes`, which need not be sorted.
 
-
-def _lookup(y: NDArray[Any], classes: NDArray[Any], *, known: str) -> NDArray[np.intp]:
-    """Return the position of every label among the classes."""
-    codes = class_positions(y, classes)
-    if codes.min() < 0:
-        row = int(np.argmin(codes))
+    The only look-up in the package that refuses unknown labels; where they may go on,
+    :func:`class_positions` marks them with -1.
+    """
+    positions = class_positions(y, classes)
+    if len(positions) and positions.min() < 0:
+        row = int(np.argmin(positions))
+        unknown = y[row : row + 1].tolist()[0]
         raise ValueError(
-            f"y_true holds {y[row].item()!r} in row {row}, "
-            f"which is not among {known} {_shown(classes)}."
+            f"{name} must hold labels among {shown(classes)}, got {unknown!r} in row {row}."
         )
-    return codes
+    return positions
 
 
-def _shown(classes: NDArray[Any]) -> str:
+def shown(classes: NDArray[Any]) -> str:
+    """Return classes as they stand in messages, at most ten of them."""
     items = classes.tolist()
     return str(items) if len(items) <= 10 else f"{str(items[:10])[:-1]}, ...]"
 
 
-def _check_distinct(labels: NDArray[Any], n_classes: int, what: str) -> None:
-    if len(labels) != n_classes or len(np.unique(labels)) != n_classes:
+def check_column_labels(labels: NDArray[Any], n_columns: int, *, what: str) -> None:
+    """Raise unless `labels` are as many distinct classes as there are columns."""
+    if len(labels) != n_columns or len(np.unique(labels)) != n_columns:
         raise ValueError(
-            f"labels must hold {n_classes} distinct classes, {what}, got {_shown(labels)}."
+            f"labels must hold {n_columns} distinct classes, {what}, got {shown(labels)}."
         )
 
 
-def encode_labels(
-    y: NDArray[Any], *, labels: NDArray[Any] | None, n_classes: int
+def _is_text(array: NDArray[Any]) -> bool:
+    return array.dtype.kind == "U"
+
+
+def match_columns(
+    y: NDArray[Any],
+    *,
+    labels: NDArray[Any] | None,
+    n_columns: int,
+    y_name: str = "y_true",
+    columns_name: str = "y_proba",
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return (codes, classes): the column of every label, and the label of every column."""
+    """Return (codes, classes): the column of every label, and the label of every column.
+
+    Without `labels`, integers in 0..K-1 are columns, and other labels are sorted; then all K have
+    to occur, since nothing tells which column belongs to an absent class.
+    """
     if labels is not None:
-        _check_distinct(labels, n_classes, "one for every column of y_proba")
-        return _lookup(y, labels, known="labels"), labels
-    if not _is_text(y) and y.min() >= 0 and y.max() < n_classes:
-        return y.astype(np.intp, copy=False), np.arange(n_classes)
+        check_column_labels(labels, n_columns, what=f"one for every column of {columns_name}")
+        return encode(y, labels, name=y_name), labels
+    if not _is_text(y) and y.min() >= 0 and y.max() < n_columns:
+        return y.astype(np.intp, copy=False), np.arange(n_columns)
     classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) != n_classes:
+    if len(classes) != n_columns:
         raise ValueError(
-            "labels must name the columns of y_proba where y_true does not tell them: y_true "
-            f"holds {len(classes)} classes, {_shown(classes)}, y_proba has {n_classes} columns."
+            f"labels must name the columns of {columns_name} where {y_name} does not tell them, "
+            f"got {len(classes)} classes in {y_name}, {shown(classes)}, and {n_columns} columns."
         )
     return codes.astype(np.intp, copy=False), classes
 
 
-def encode_binary(
+def match_binary(
     y: NDArray[Any], *, labels: NDArray[Any] | None, pos_label: Any
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Return (codes, classes): 1 where the label is positive, and (negative, positive)."""
     if labels is not None:
-        _check_distinct(labels, 2, "for y_proba of shape (n_samples,)")
-        codes = _lookup(y, labels, known="labels")
+        check_column_labels(labels, 2, what="for y_proba of shape (n_samples,)")
+        codes = encode(y, labels, name="y_true")
         if pos_label is None:
             return codes, labels
-        positive = _lookup_positive(pos_label, labels)
+        positive = _position_of_positive(pos_label, labels)
         return (codes, labels) if positive else (1 - codes, labels[::-1])
     classes = _distinct_binary(y)
     if pos_label is None:
         return _encode_signs(y, classes)
     if len(classes) == 2:
-        positive = _lookup_positive(pos_label, classes)
+        positive = _position_of_positive(pos_label, classes)
     else:
         # The other class is nowhere in sight; the one label is positive or it is not.
         value = as_labels([pos_label], name="pos_label")
         positive = int(_is_text(value) == _is_text(y) and value[0] == classes[0])
         return np.full(len(y), positive, dtype=np.intp), np.append(classes, value)
-    hits = (y == classes[positive]).astype(np.intp)
-    return hits, classes if positive else classes[::-1]
+    codes = (y == classes[positive]).astype(np.intp)
+    return codes, classes if positive else classes[::-1]
 
 
 def _distinct_binary(y: NDArray[Any]) -> NDArray[Any]:
@@ -140,7 +196,7 @@ def _distinct_binary(y: NDArray[Any]) -> NDArray[Any]:
     if len(classes) > 2:
         raise ValueError(
             f"y_true must hold two classes where y_proba has shape (n_samples,), "
-            f"got {len(classes)}: {_shown(classes)}."
+            f"got {len(classes)}: {shown(classes)}."
         )
     return classes
 
@@ -152,14 +208,14 @@ def _encode_signs(y: NDArray[Any], classes: NDArray[Any]) -> tuple[NDArray[np.in
                 return (y == 1).astype(np.intp), np.array(pair)
     raise ValueError(
         "pos_label must be given where y_proba has shape (n_samples,) and y_true is neither in "
-        f"{{0, 1}} nor in {{-1, 1}}, got the classes {_shown(classes)}."
+        f"{{0, 1}} nor in {{-1, 1}}, got the classes {shown(classes)}."
     )
 
 
-def _lookup_positive(pos_label: Any, classes: NDArray[Any]) -> int:
+def _position_of_positive(pos_label: Any, classes: NDArray[Any]) -> int:
     value = as_labels([pos_label], name="pos_label")
     if _is_text(value) == _is_text(classes):
         found = np.flatnonzero(classes == value[0])
         if len(found):
             return int(found[0])
-    raise ValueError(f"pos_label must be one of {_shown(classes)}, got {pos_label!r}.")
+    raise ValueError(f"pos_label must be one of {shown(classes)}, got {pos_label!r}.")

@@ -1,5 +1,7 @@
 """Import an optional dependency, or say how to install it."""
 
+from __future__ import annotations
+
 from importlib import import_module
 from types import ModuleType
 

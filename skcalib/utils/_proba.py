@@ -4,15 +4,19 @@ Probabilities are read in blocks of rows that stay in cache: a block is checked,
 iterates over :func:`iter_proba_blocks` works on it while it is still there. Nothing is copied.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from ._blocks import iter_blocks
 
 RANGE_TOLERANCE = 1e-5
 ROW_SUM_TOLERANCE = 1e-3
-BLOCK_SIZE = 2**18  # elements: one megabyte of float32
 
 
 def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
@@ -55,16 +59,6 @@ def as_proba(y_proba: ArrayLike, *, name: str = "y_proba") -> NDArray[Any]:
             "the probability of the positive class alone goes in as shape (n_samples,)."
         )
     return proba
-
-
-def iter_blocks(array: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Yield (rows, block): C-contiguous blocks of rows, float16 widened to float32."""
-    n_rows = array.shape[0]
-    step = max(1, BLOCK_SIZE // (array.shape[1] if array.ndim == 2 else 1))
-    dtype = np.float32 if array.dtype == np.float16 else array.dtype
-    for start in range(0, n_rows, step):
-        rows = slice(start, min(start + step, n_rows))
-        yield rows, np.ascontiguousarray(array[rows], dtype=dtype)
 
 
 def iter_proba_blocks(
@@ -147,3 +141,17 @@ def check_logits(logits: ArrayLike, *, name: str = "logits") -> NDArray[Any]:
                 f"{name} must be finite, got {block[tuple(place)]} in row {rows.start + place[0]}."
             )
     return array
+
+
+def wilson_interval(
+    fraction: NDArray[np.float64], count: NDArray[np.float64], confidence_level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of Wilson's score interval of a fraction; NaN where `count` is 0."""
+    if not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
+    z = ndtri((1 + confidence_level) / 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scale = 1 / (1 + z**2 / count)
+        center = scale * (fraction + z**2 / (2 * count))
+        half = scale * z * np.sqrt(fraction * (1 - fraction) / count + (z / (2 * count)) ** 2)
+    return np.clip(center - half, 0, 1), np.clip(center + half, 0, 1)

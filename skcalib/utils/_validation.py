@@ -1,35 +1,14 @@
 """The one validation of (y_true, y_proba, sample_weight, labels, pos_label)."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._labels import as_labels, encode_binary, encode_labels
-from ._proba import (
-    as_floats,
-    as_proba,
-    check_logits,
-    check_proba_matrix,
-    check_values,
-    iter_blocks,
-    iter_proba_blocks,
-)
-
-__all__ = [
-    "Predictions",
-    "as_labels",
-    "as_proba",
-    "check_logits",
-    "check_predictions",
-    "check_proba_matrix",
-    "check_same_length",
-    "check_values",
-    "check_weights",
-    "encode_labels",
-    "iter_blocks",
-    "iter_proba_blocks",
-]
+from ._labels import as_labels, match_binary, match_columns
+from ._proba import as_floats, as_proba, check_values
 
 
 class Predictions(NamedTuple):
@@ -75,6 +54,23 @@ def check_weights(
     return weight
 
 
+def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDArray:
+    """Return finite floats with one of the allowed numbers of dimensions."""
+    array = np.asarray(values)
+    if array.ndim not in ndim or array.size == 0:
+        dims = " or ".join(map(str, ndim))
+        raise ValueError(
+            f"{name} must have {dims} dimensions, none of them empty, got shape {array.shape}."
+        )
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
+    if array.dtype.kind != "f":
+        array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity.")
+    return array
+
+
 def check_predictions(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -98,14 +94,14 @@ def check_predictions(
     weight = check_weights(sample_weight, len(y))
     known = None if labels is None else as_labels(labels, name="labels")
     if proba.ndim == 1:
-        codes, classes = encode_binary(y, labels=known, pos_label=pos_label)
+        codes, classes = match_binary(y, labels=known, pos_label=pos_label)
     elif pos_label is not None:
         raise ValueError(
             "pos_label is for y_proba of shape (n_samples,), the probability of the positive "
             f"class, got pos_label={pos_label!r} with y_proba of shape {proba.shape}."
         )
     else:
-        codes, classes = encode_labels(y, labels=known, n_classes=proba.shape[1])
+        codes, classes = match_columns(y, labels=known, n_columns=proba.shape[1])
     if not defer_values:
         check_values(proba)
     return Predictions(codes, proba, weight, classes)

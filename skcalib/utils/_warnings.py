@@ -1,5 +1,7 @@
 """Warning categories of the package."""
 
+from __future__ import annotations
+
 
 class SkcalibWarning(UserWarning):
     """Base of every warning that skcalib raises on its own account.

@@ -85,7 +85,7 @@ def test_metadata_routing(data):
 def test_bad_input(data):
     X, y = data
     scorer = LossScorer(LogisticRegression()).fit(X, y)
-    with pytest.raises(ValueError, match="y must hold labels among the 3 classes of the fit"):
+    with pytest.raises(ValueError, match="y must hold labels among "):
         scorer.difficulty(X, np.full(90, "dog"))
     with pytest.raises(ValueError, match=r"y must have shape \(90,\), got \(3,\)"):
         scorer.difficulty(X, y[:3])

@@ -47,7 +47,7 @@ def small_timm(tmp_path_factory):
 
 @pytest.fixture
 def images():
-    """Return 7 random images of smooth colours, uint8 (7, 40, 48, 3)."""
+    """Return 7 random images of smooth colors, uint8 (7, 40, 48, 3)."""
     coarse = np.random.default_rng(3).integers(0, 256, (7, 5, 6, 3)).astype(np.uint8)
     return np.stack([np.asarray(Image.fromarray(image).resize((48, 40))) for image in coarse])
 

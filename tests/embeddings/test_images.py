@@ -41,9 +41,9 @@ def test_every_form_gives_the_same_pixels(images, files):
 
 
 def test_grey_and_transparent_images():
-    grey = np.arange(12, dtype=np.uint8).reshape(1, 3, 4)
-    for form in (grey, grey[..., None]):
-        assert_array_equal(_pixels(as_items(form))[..., 1], grey)
+    gray = np.arange(12, dtype=np.uint8).reshape(1, 3, 4)
+    for form in (gray, gray[..., None]):
+        assert_array_equal(_pixels(as_items(form))[..., 1], gray)
     clear = np.zeros((1, 3, 4, 4), dtype=np.uint8)
     clear[..., 0] = 200
     assert_array_equal(_pixels(as_items(clear))[0], np.full((3, 4, 3), [200, 0, 0]))

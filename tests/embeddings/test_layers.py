@@ -109,7 +109,7 @@ def test_activations_equal_the_formula(mlp, X):
 
 
 def test_in_place_activation_does_not_reach_the_recorded_one(resnet, images):
-    """The normalised stem, negative in places, is followed by an in-place ReLU."""
+    """The normalized stem, negative in places, is followed by an in-place ReLU."""
     resnet.eval()
     before = {}
     resnet.norm.register_forward_hook(lambda m, i, o: before.update(norm=o.clone()))

@@ -147,8 +147,8 @@ def test_no_weight_at_all_is_no_loss(name):
 def test_permutations(name):
     logits, target, extra = batch(name)
     order = torch.tensor([3, 0, 4, 1, 2])
-    relabelled = unreduced(name, logits[:, order], order.argsort()[target])
-    torch.testing.assert_close(relabelled, unreduced(name, logits, target))
+    relabeled = unreduced(name, logits[:, order], order.argsort()[target])
+    torch.testing.assert_close(relabeled, unreduced(name, logits, target))
     if name in ROW_WISE:
         rows = torch.tensor([6, 2, 0, 1, 5, 3, 4])
         shuffled = with_reduction(name, "none")(

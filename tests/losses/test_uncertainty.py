@@ -68,8 +68,8 @@ def test_difficulty_is_not_a_sample_weight():
     weighted = loss(LOGITS, LABEL, difficulty=u)
     rows = CrossEntropyLoss(reduction="none")(LOGITS, LABEL)
     torch.testing.assert_close(weighted, (u * rows).mean())
-    normalised = CrossEntropyLoss()(LOGITS, LABEL, sample_weight=u)
-    torch.testing.assert_close(normalised, (u * rows).sum() / u.sum())
+    normalized = CrossEntropyLoss()(LOGITS, LABEL, sample_weight=u)
+    torch.testing.assert_close(normalized, (u * rows).sum() / u.sum())
 
 
 def test_exactly_one_source_of_weights():

@@ -74,9 +74,9 @@ def test_labels_and_positive_class(data):
 
 
 def test_a_failed_update_leaves_no_trace(data, monkeypatch):
-    from skcalib.utils import _proba
+    from skcalib.utils import _blocks
 
-    monkeypatch.setattr(_proba, "BLOCK_SIZE", 30)
+    monkeypatch.setattr(_blocks, "BLOCK_SIZE", 30)
     y, proba, _ = data
     stream = CalibrationAccumulator().update(y, proba)
     before = stream.sums_.copy()
@@ -95,7 +95,7 @@ def test_the_first_update_settles_the_classes():
     y, twice = [1, 2, 3, 1, 2], np.concatenate([proba, proba[:2]])
     assert stream.result() == pytest.approx(expected_calibration_error(y, twice))
     assert stream.classes_.tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match="y_true holds 4"):
+    with pytest.raises(ValueError, match=r"y_true must hold labels among .* got 4 in row 1"):
         stream.update([1, 4], proba[:2])
     with pytest.raises(ValueError, match=r"columns of the updates before, \(3,\), got \(2,\)"):
         CalibrationAccumulator(labels=None).update([0, 2], proba[:2]).update([0], [[0.5, 0.5]])

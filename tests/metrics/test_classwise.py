@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skcalib.metrics import classwise_calibration_error, expected_calibration_error
-from skcalib.utils import _proba
+from skcalib.utils import _blocks
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
@@ -44,7 +44,7 @@ def test_several_blocks(monkeypatch, strategy):
     proba, y = rng.dirichlet(np.ones(20), size=300), rng.integers(20, size=300)
     options = {"strategy": strategy, "average": None, "sample_weight": rng.uniform(size=300)}
     whole = classwise_calibration_error(y, proba, **options)
-    monkeypatch.setattr(_proba, "BLOCK_SIZE", 700)
+    monkeypatch.setattr(_blocks, "BLOCK_SIZE", 700)
     np.testing.assert_allclose(classwise_calibration_error(y, proba, **options), whole, rtol=1e-12)
 
 

@@ -312,8 +312,11 @@ BAD = {
     "NaN label": (broken(y_true=put(np.nan, 4)), "y_true must hold class labels.*nan in row 4"),
     "mixed labels": (broken(y_true=[0, "a"] * 6), "of one type.*int, str"),
     "too many": (broken(y_true=np.arange(12)), "labels must name the columns"),
-    "unknown": (broken(y_true=[9] * 12, labels=[0, 1, 2, 3]), "y_true holds 9 in row 0"),
-    "unknown type": (broken(labels=list("abcd")), "which is not among labels"),
+    "unknown": (
+        broken(y_true=[9] * 12, labels=[0, 1, 2, 3]),
+        r"y_true must hold labels among \[0, 1, 2, 3\], got 9 in row 0",
+    ),
+    "unknown type": (broken(labels=list("abcd")), r"y_true must hold labels among \['a'"),
     "few labels": (broken(labels=[0, 1, 2]), "labels must hold 4 distinct classes"),
     "equal labels": (broken(labels=[0, 1, 2, 2]), "labels must hold 4 distinct classes"),
     "pos_label": (broken(pos_label=1), "pos_label is for y_proba of shape"),

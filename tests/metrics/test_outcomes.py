@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from skcalib.metrics._outcomes import iter_outcomes, outcomes
-from skcalib.utils import _proba
+from skcalib.utils import _blocks
 from skcalib.utils._validation import check_predictions
 
 
@@ -10,7 +10,7 @@ from skcalib.utils._validation import check_predictions
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("grid", [1, 4, 1024])
 def test_top_label(monkeypatch, n_classes, dtype, grid):
-    monkeypatch.setattr(_proba, "BLOCK_SIZE", 1000)
+    monkeypatch.setattr(_blocks, "BLOCK_SIZE", 1000)
     rng = np.random.default_rng(n_classes)
     proba = rng.multinomial(grid, rng.dirichlet(np.ones(n_classes)), size=90) / grid
     proba = proba.astype(dtype)

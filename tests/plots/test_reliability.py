@@ -5,8 +5,8 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from skcalib.metrics import expected_calibration_error, reliability_curve
-from skcalib.metrics._wilson import wilson_interval
 from skcalib.plots import ReliabilityDisplay
+from skcalib.utils._proba import wilson_interval
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ WEIGHT = np.random.default_rng(9).uniform(0.2, 2, 400)
 
 
 def objective(model, logits, y, theta, penalties):
-    """The penalised loss as the docstring tells it, from scratch."""
+    """The penalized loss as the docstring tells it, from scratch."""
     k = logits.shape[1]
     coef, b = theta[:-k].reshape(model.coef_.shape), theta[-k:]
     mapped = logits * coef + b if coef.ndim == 1 else logits @ coef.T + b

@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
+from sklearn.exceptions import DataConversionWarning
 
-from skcalib.utils._labels import as_labels, class_positions, encode_binary, encode_labels
+from skcalib.utils._labels import (
+    as_labels,
+    check_class_labels,
+    check_several_classes,
+    class_positions,
+    encode,
+    match_binary,
+    match_columns,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,28 +76,30 @@ def test_numpy_string_dtype():
 
 
 def test_integers_in_range_are_columns():
-    codes, classes = encode_labels(np.array([2, 0, 2]), labels=None, n_classes=4)
+    codes, classes = match_columns(np.array([2, 0, 2]), labels=None, n_columns=4)
     assert codes.tolist() == [2, 0, 2]
     assert classes.tolist() == [0, 1, 2, 3]
 
 
 def test_other_labels_are_sorted():
-    codes, classes = encode_labels(np.array([30, 10, 20, 10]), labels=None, n_classes=3)
+    codes, classes = match_columns(np.array([30, 10, 20, 10]), labels=None, n_columns=3)
     assert codes.tolist() == [2, 0, 1, 0]
     assert classes.tolist() == [10, 20, 30]
 
 
 def test_given_labels_are_the_order_of_the_columns():
-    codes, classes = encode_labels(
-        np.array(["b", "c", "b"]), labels=np.array(["c", "a", "b"]), n_classes=3
+    codes, classes = match_columns(
+        np.array(["b", "c", "b"]), labels=np.array(["c", "a", "b"]), n_columns=3
     )
     assert codes.tolist() == [2, 0, 2]
     assert classes.tolist() == ["c", "a", "b"]
 
 
 def test_many_classes_are_cut_short_in_the_message():
-    with pytest.raises(ValueError, match=r"holds 20 classes, \[1, 2, .*, 10, \.\.\.\], y_proba"):
-        encode_labels(np.arange(1, 21), labels=None, n_classes=5)
+    with pytest.raises(
+        ValueError, match=r"got 20 classes in y_true, \[1, 2, .*, 10, \.\.\.\], and 5 columns"
+    ):
+        match_columns(np.arange(1, 21), labels=None, n_columns=5)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +121,7 @@ def test_many_classes_are_cut_short_in_the_message():
 )
 def test_positive_class(y, options, codes, classes):
     labels = options.get("labels")
-    found = encode_binary(
+    found = match_binary(
         np.array(y),
         labels=None if labels is None else np.array(labels),
         pos_label=options.get("pos_label"),
@@ -121,7 +132,7 @@ def test_positive_class(y, options, codes, classes):
 @pytest.mark.parametrize("pos_label", ["y", 7, 0.5])
 def test_positive_class_must_be_a_class(pos_label):
     with pytest.raises(ValueError, match="pos_label must"):
-        encode_binary(np.array([1, 2]), labels=None, pos_label=pos_label)
+        match_binary(np.array([1, 2]), labels=None, pos_label=pos_label)
 
 
 @pytest.mark.parametrize(
@@ -140,3 +151,62 @@ def test_positive_class_must_be_a_class(pos_label):
 )
 def test_class_positions(labels, classes, expected):
     assert class_positions(np.asarray(labels), np.asarray(classes)).tolist() == expected
+
+
+def test_encode_gives_positions():
+    np.testing.assert_array_equal(encode(np.array(["b", "a"]), np.array(["a", "b"])), [1, 0])
+    np.testing.assert_array_equal(encode(np.array([7, 3, 7]), np.array([7, 3])), [0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "got"),
+    [
+        ([2], [0, 1], r"\[0, 1\], got 2 in row 0"),
+        ([1, -1], [0, 1], r"\[0, 1\], got -1 in row 1"),
+        (["a"], [0, 1], r"\[0, 1\], got 'a' in row 0"),
+        ([0], ["a", "b"], r"\['a', 'b'\], got 0 in row 0"),
+        (["b", "c"], ["a", "b"], r"\['a', 'b'\], got 'c' in row 1"),
+    ],
+)
+def test_encode_refuses_unknown_labels(y, classes, got):
+    with pytest.raises(ValueError, match=f"^target must hold labels among {got}.$"):
+        encode(np.array(y), np.array(classes), name="target")
+
+
+def test_encode_takes_labels_of_mixed_type_for_unknown():
+    mixed = np.array(["a", 1, "a", 7], dtype=object)
+    with pytest.raises(ValueError, match="got 'a' in row 0"):
+        encode(mixed, np.array([0, 1]))
+
+
+def test_class_labels_keep_their_type():
+    labels = check_class_labels(np.array(["b", "a"], dtype=object))
+    assert labels.dtype == object
+    with pytest.warns(DataConversionWarning):
+        assert check_class_labels([[1], [2]]).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([0.0, np.nan], "y contains NaN"),
+        ([0.1, 0.2], "Unknown label type: continuous"),
+        (np.array(["a", 1], dtype=object), "y must hold labels of one type, got int, str"),
+    ],
+)
+def test_class_labels_are_classes(y, message):
+    with pytest.raises(ValueError, match=message):
+        check_class_labels(y)
+
+
+def test_two_classes_pass():
+    check_several_classes(np.array(["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    ("classes", "got"),
+    [(["a"], "got one class: 'a'"), ([3], "got one class: 3"), ([], "no samples")],
+)
+def test_fewer_are_told(classes, got):
+    with pytest.raises(ValueError, match=f"^y must hold at least two classes, .*{got}"):
+        check_several_classes(np.array(classes))

@@ -2,15 +2,17 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
-from skcalib.utils import _proba
+from skcalib.utils import _blocks
+from skcalib.utils._blocks import iter_blocks
 from skcalib.utils._proba import (
     as_proba,
     check_logits,
     check_proba_matrix,
     check_values,
-    iter_blocks,
     iter_proba_blocks,
+    wilson_interval,
 )
 
 
@@ -44,7 +46,7 @@ def test_frames_and_tensors():
 @pytest.mark.parametrize("shape", [(1000,), (1000, 3), (999, 1001)])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_blocks_cover_all_rows_once(monkeypatch, shape, dtype):
-    monkeypatch.setattr(_proba, "BLOCK_SIZE", 1001)
+    monkeypatch.setattr(_blocks, "BLOCK_SIZE", 1001)
     array = np.random.default_rng(0).random(shape).astype(dtype)
     blocks = list(iter_blocks(array))
     assert [rows.start for rows, _ in blocks[1:]] == [rows.stop for rows, _ in blocks[:-1]]
@@ -58,7 +60,7 @@ def test_blocks_cover_all_rows_once(monkeypatch, shape, dtype):
 @pytest.mark.parametrize("row", [0, 99, 100, 499])
 @pytest.mark.parametrize("value", [np.nan, -1e-4, 1 + 1e-4, np.inf, -np.inf])
 def test_a_single_bad_value_is_found_and_named(monkeypatch, row, value):
-    monkeypatch.setattr(_proba, "BLOCK_SIZE", 300)
+    monkeypatch.setattr(_blocks, "BLOCK_SIZE", 300)
     proba = np.full((500, 3), 1 / 3)
     proba[row, 1] = value
     with pytest.raises(ValueError, match=rf"y_proba must .*in row {row}, column 1\."):
@@ -95,7 +97,7 @@ def test_tolerance_of_values_is_kept_in_the_dtype(dtype):
 
 
 def test_values_are_checked_as_the_blocks_are_read(monkeypatch):
-    monkeypatch.setattr(_proba, "BLOCK_SIZE", 4)
+    monkeypatch.setattr(_blocks, "BLOCK_SIZE", 4)
     proba = np.array([[0.5, 0.5], [0.5, 0.5], [0.5, 0.6]])
     blocks = iter_proba_blocks(proba)
     next(blocks)
@@ -132,3 +134,23 @@ def test_shapes_of_logits(shape):
 def test_matrix_is_wanted():
     with pytest.raises(ValueError, match=r"\(n_samples, n_classes\), got shape \(3,\)"):
         check_proba_matrix([0.5, 0.5, 0.5])
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_wilson_interval_against_scipy(level):
+    for count in (1, 7, 200):
+        for hits in {0, 1, count // 2, count}:
+            low, high = wilson_interval(np.array([hits / count]), np.array([float(count)]), level)
+            expected = binomtest(hits, count).proportion_ci(level, method="wilson")
+            assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilson_interval_of_no_trials_is_nan():
+    low, high = wilson_interval(np.array([np.nan]), np.array([0.0]), 0.9)
+    assert np.isnan([low[0], high[0]]).all()
+
+
+@pytest.mark.parametrize("level", [0, 1, 95])
+def test_confidence_level_is_a_probability(level):
+    with pytest.raises(ValueError, match=r"confidence_level must be in \(0, 1\)"):
+        wilson_interval(np.array([0.5]), np.array([2.0]), level)

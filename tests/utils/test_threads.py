@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from skcalib.difficulty import RMDScorer, _class_distances, _gaussian_statistics
+from skcalib.difficulty import RMDScorer
+from skcalib.difficulty.gaussian import _class_distances, _statistics
 from skcalib.utils import _threads
 from skcalib.utils._threads import blas_threads, map_chunks, single_blas_thread
 
@@ -98,8 +99,8 @@ def test_other_threads_than_the_main_one_change_no_limit():
 
 
 def test_number_of_threads_changes_no_digit(monkeypatch):
-    monkeypatch.setattr(_gaussian_statistics, "_CHUNK_ELEMENTS", 64)
-    monkeypatch.setattr(_gaussian_statistics, "_MIN_CHUNK_ROWS", 16)
+    monkeypatch.setattr(_statistics, "_CHUNK_ELEMENTS", 64)
+    monkeypatch.setattr(_statistics, "_MIN_CHUNK_ROWS", 16)
     monkeypatch.setattr(_class_distances, "_CHUNK_ELEMENTS", 64)
     monkeypatch.setattr(_class_distances, "_MIN_CHUNK_ROWS", 16)
     rng = np.random.default_rng(0)

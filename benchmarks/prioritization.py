@@ -1,0 +1,198 @@
+"""The seed experiment of Tata et al. (2022) in small: train on the least certain rows of CIFAR-10.
+
+Every run trains the same small residual network for the same number of epochs, on all rows or,
+after a warm-up, on the share of them that ranks highest by predictive entropy: by that of the
+network itself ("self"), by that which a deeper target network had after as many epochs of its own
+training on all rows with the same loss ("target"), or at random ("random"). Seconds are CPU
+seconds of one thread, and those of a target are not added to the runs that it guides. Lines are
+appended to the file as they come; a second call skips what is there.
+
+    python -m benchmarks.prioritization --data DIR [--out FILE] [--table]
+"""
+
+import argparse
+import csv
+import io
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from skorch.callbacks import LRScheduler
+from torch import nn
+
+from skcalib.losses import FocalLoss, LabelSmoothingLoss
+from skcalib.metrics import expected_calibration_error
+from skcalib.nets import CalibratedNetClassifier, CifarResNet, TrainingDynamics
+from skcalib.selection import MaxEntropySelector
+
+FRACTIONS = (1.0, 0.3, 0.2, 0.1)
+# The paper's parameters for CIFAR-10 at those fractions.
+LOSSES = {
+    "cross-entropy": [{"criterion": nn.CrossEntropyLoss}] * 4,
+    "label smoothing": [
+        {"criterion": LabelSmoothingLoss, "criterion__alpha": a} for a in (0.03, 0.05, 0.05, 0.03)
+    ],
+    "mixup": [{"criterion": nn.CrossEntropyLoss, "mixup_alpha": a} for a in (0.1, 0.3, 0.2, 0.15)],
+    "focal": [{"criterion": FocalLoss, "criterion__gamma": g} for g in (1, 3, 3, 3)],
+}
+FIELDS = ("seed", "loss", "fraction", "guide", "accuracy", "ece", "rows_seen", "seconds")
+
+
+def load(path, split, n_rows, size):
+    """Return (n_rows, 3, size, size) images, block means of the originals, and their labels."""
+    with np.load(path / "cifar10_jpeg.npz") as data:
+        jpeg, offsets = data[f"{split}_jpeg"], data[f"{split}_offsets"]
+        y = data[f"{split}_y"][:n_rows].astype(np.int64)
+    images = np.stack(
+        [
+            np.asarray(Image.open(io.BytesIO(jpeg[offsets[i] : offsets[i + 1]].tobytes())))
+            for i in range(n_rows)
+        ]
+    )
+    step = images.shape[1] // size
+    blocks = images.reshape(n_rows, size, step, size, step, 3).mean(axis=(2, 4))
+    return (blocks.transpose(0, 3, 1, 2) / 255).astype(np.float32), y
+
+
+def make_net(options, depth, params):
+    schedule = LRScheduler("CosineAnnealingLR", T_max=options.epochs)
+    params = {
+        "callbacks": [schedule],
+        "optimizer__momentum": 0.9,
+        "optimizer__nesterov": True,
+        "optimizer__weight_decay": 5e-4,
+        "lr": 0.05,
+        "batch_size": 64,
+        "max_epochs": options.epochs,
+        "train_split": None,
+        "device": "cpu",
+        **params,
+    }
+    return CalibratedNetClassifier(CifarResNet, module__depth=depth, **params)
+
+
+def runs(seeds, losses):
+    for seed in range(seeds):
+        for loss in losses:
+            yield seed, loss, 1.0, "-"
+        for loss in losses:
+            for guide in ("self", "target", "random"):
+                for fraction in FRACTIONS[1:]:
+                    yield seed, loss, fraction, guide
+
+
+class Experiment:
+    def __init__(self, options):
+        self.options = options
+        self.X, self.y = load(options.data, "train", options.rows, options.size)
+        self.X_test, self.y_test = load(options.data, "test", options.test_rows, options.size)
+        mean = self.X.mean(axis=(0, 2, 3), keepdims=True)
+        std = self.X.std(axis=(0, 2, 3), keepdims=True)
+        self.X, self.X_test = (self.X - mean) / std, (self.X_test - mean) / std
+        self.targets = {}
+
+    def run(self, seed, loss, fraction, guide):
+        params = {"random_state": seed, **LOSSES[loss][FRACTIONS.index(fraction)]}
+        if guide != "-":
+            criterion = "random" if guide == "random" else "entropy"
+            params["selector"] = MaxEntropySelector(fraction=fraction, criterion=criterion)
+            params["warmup_epochs"] = self.options.warmup
+        if guide == "target":
+            params["target"] = self.target(seed, loss)
+        return self.measure(make_net(self.options, self.options.depth, params))
+
+    def target(self, seed, loss):
+        """Return the entropies of the target's own training, row e after e epochs."""
+        if (seed, loss) not in self.targets:
+            dynamics = TrainingDynamics()
+            params = {"random_state": 100 + seed, **LOSSES[loss][0]}
+            net = make_net(self.options, self.options.target_depth, params)
+            net.set_params(callbacks=[*net.callbacks, dynamics])
+            self.record(seed, loss, 1.0, "(the target)", *self.measure(net))
+            self.targets[seed, loss] = dynamics.entropy_.astype(np.float32)
+        return self.targets[seed, loss]
+
+    def measure(self, net):
+        start = time.process_time()
+        net.fit(self.X, self.y)
+        seconds = time.process_time() - start
+        proba = net.predict_proba(self.X_test)
+        accuracy = (proba.argmax(1) == self.y_test).mean()
+        ece = expected_calibration_error(self.y_test, proba)
+        seen = len(self.X) * self.options.epochs
+        if net.selector is not None:
+            seen = sum(net.history[:, "rows_seen"])
+        return accuracy, ece, seen, seconds
+
+    def record(self, seed, loss, fraction, guide, accuracy, ece, seen, seconds):
+        line = [
+            seed,
+            loss,
+            fraction,
+            guide,
+            f"{accuracy:.4f}",
+            f"{ece:.4f}",
+            seen,
+            f"{seconds:.1f}",
+        ]
+        print(*line, sep="\t", flush=True)
+        with self.options.out.open("a") as file:
+            csv.writer(file).writerow(line)
+
+
+def finished(out):
+    if not out.exists():
+        return {}
+    with out.open() as file:
+        rows = list(csv.DictReader(file, FIELDS))
+    return {(int(r["seed"]), r["loss"], float(r["fraction"]), r["guide"]): r for r in rows}
+
+
+def print_table(out):
+    """Print means over the seeds."""
+    groups = {}
+    for (_, *key), row in finished(out).items():
+        values = [float(row[name]) for name in FIELDS[4:]]
+        groups.setdefault(tuple(key), []).append(values)
+    print("| loss | rows | guide | seeds | accuracy | ECE | rows seen | CPU s |")
+    print("|---|---|---|---|---|---|---|---|")
+    order = list(LOSSES)
+    for loss, fraction, guide in sorted(groups, key=lambda k: (order.index(k[0]), -k[1], k[2])):
+        values = groups[loss, fraction, guide]
+        accuracy, ece, seen, seconds = np.mean(values, axis=0)
+        print(
+            f"| {loss} | {fraction:.0%} | {guide} | {len(values)} | {accuracy:.1%} | {ece:.1%} "
+            f"| {seen:,.0f} | {seconds:.1f} |"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    default = Path(tempfile.gettempdir()) / "skcalib_prioritization.csv"
+    parser.add_argument("--out", type=Path, default=default)
+    parser.add_argument("--table", action="store_true", help="print the table and stop")
+    parser.add_argument("--rows", type=int, default=4000)
+    parser.add_argument("--test-rows", type=int, default=10_000)
+    parser.add_argument("--size", type=int, default=16, help="pixels a side: 32, 16 or 8")
+    parser.add_argument("--depth", type=int, default=8)
+    parser.add_argument("--target-depth", type=int, default=14)
+    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--losses", nargs="+", choices=LOSSES, default=list(LOSSES))
+    options = parser.parse_args()
+    if not options.table:
+        torch.set_num_threads(1)
+        experiment, done = Experiment(options), finished(options.out)
+        for run in runs(options.seeds, options.losses):
+            if run not in done:
+                experiment.record(*run, *experiment.run(*run))
+    print_table(options.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,395 @@
+"""Prediction depth as an estimator: probes on the layers of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ...utils._labels import check_labels_like, class_positions
+from ...utils._private import HasMethods, Interval, StrOptions, _fit_context
+from .._base import DifficultyMixin
+from ..records import prediction_depth
+from ._activations import ActivationReader, Reading
+from ._network import check_rows, trained_network, unfrozen
+from ._probes import LayerProbes
+
+
+class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
+    """Difficulty as the layer at which a network has made up its mind.
+
+    A probe, by default a k-nearest-neighbor vote of the training rows, is put on the input, on
+    layers of the network and on its softmax output. The prediction depth of a row is the first
+    probe from which on all of them agree with the network. **Larger = harder**; NaN where the last
+    probe disagrees with the network, so that there is no such probe.
+
+    Distances are exact and do not depend on the batch size. The activations of the training rows
+    are kept as float32, 4 bytes a feature; those of the rows to score pass through in blocks.
+
+    Parameters
+    ----------
+    estimator : MLPClassifier, skorch net, torch.nn.Module or Pipeline, default=None
+        The network. None means an ``MLPClassifier`` with two layers of 32. A clone of it is
+        fitted, unless it is a :class:`~sklearn.frozen.FrozenEstimator` of a fitted model; a plain
+        ``torch.nn.Module`` is taken as trained, and has to give logits. A Pipeline ends in a
+        network, and its other steps come before the input.
+    layers : "auto" or list of str, default="auto"
+        Where the probes are, besides the input and the softmax output, which always carry one. For
+        torch, names of submodules; "auto" is after every linear and convolution operation, before
+        its activation function, and after the sum of every residual block. For an
+        ``MLPClassifier``, names from ``"linear_0"`` on, and "auto" is all of them.
+    n_neighbors : int, default=30
+        Training rows that vote in a probe.
+    metric : str or callable, default="euclidean"
+        Distance of the probes. "cosine" too is exact and fast; any other of
+        :class:`~sklearn.neighbors.NearestNeighbors` needs ``algorithm="brute"``.
+    exclude_self : bool, default=False
+        Whether a training row is kept from voting about itself. A row that is scored counts as the
+        training row with the same input and, where `y` is given, the same label.
+    algorithm : {"auto", "faiss", "torch", "brute"}, default="auto"
+        Who searches for neighbors; the neighbors are the same. "brute" is scikit-learn, "torch"
+        uses a CUDA device if there is one. "auto" takes torch on a CUDA device if torch has been
+        imported, else faiss if it is installed, else scikit-learn.
+    n_jobs : int, default=None
+        Jobs of scikit-learn's search, and of the fitting of `probe`.
+    probe : classifier, default=None
+        A classifier to clone and fit on the activations of every layer; None means the
+        nearest-neighbor vote. Where votes tie, the smallest label wins, as in scikit-learn.
+    target : {"prediction", "label"}, default="prediction"
+        What the probes have to agree with: the prediction of the network, or the label `y` where
+        one is given to `difficulty`.
+    undefined : {"nan", "hardest"}, default="nan"
+        The depth where the last probe disagrees. "hardest" is ``len(layer_names_)``, one more
+        than the deepest, for consumers that take no NaN, such as
+        :class:`DifficultyAwareClassifier` or a step that follows in a Pipeline.
+    pooling : "mean" or callable, default=None
+        What becomes of activations with axes of space or time; None keeps every feature. See
+        :class:`skcalib.embeddings.LayerEmbedder`.
+    n_components : int, default=None
+        Size to which a wider layer is reduced by a sparse random projection, which keeps distances
+        up to a relative error of the order of ``sqrt(log(n_samples) / n_components)``. None keeps
+        every feature, and with it exact distances.
+    batch_size : int, default=256
+        Rows that a torch module is given at a time.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the default network and the random projections. An `estimator` has its own.
+
+    Attributes
+    ----------
+    estimator_ : estimator or torch.nn.Module
+        The trained network.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    layer_names_ : list of str
+        The probes in the order of the layers, from ``"input"`` to ``"softmax"``.
+    probes_ : list
+        The fitted probe of every layer.
+    n_features_in_ : int
+        Features seen during `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X has string column names.
+
+    References
+    ----------
+    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
+    2021, Sec. 2.1 and Appendix A.5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neural_network import MLPClassifier
+    >>> from skcalib.difficulty import PredictionDepthScorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> net = MLPClassifier((16, 16), solver="lbfgs", max_iter=1000, random_state=0)
+    >>> scorer = PredictionDepthScorer(net, n_neighbors=10).fit(X, y)
+    >>> scorer.layer_names_
+    ['input', 'linear_0', 'linear_1', 'linear_2', 'softmax']
+    >>> scorer.difficulty(X[:3])
+    array([0., 0., 0.])
+    >>> scorer.probe_score(X, y).shape
+    (5,)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "estimator": "no_validation",
+        "layers": [StrOptions({"auto"}), "array-like"],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "metric": [str, callable],
+        "exclude_self": ["boolean"],
+        "algorithm": [StrOptions({"auto", "faiss", "torch", "brute"})],
+        "n_jobs": [Integral, None],
+        "probe": [HasMethods(["fit", "predict"]), None],
+        "target": [StrOptions({"prediction", "label"})],
+        "undefined": [StrOptions({"nan", "hardest"})],
+        "pooling": [StrOptions({"mean"}), callable, None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        layers: str | Sequence[str] = "auto",
+        n_neighbors: int = 30,
+        metric: str | Callable = "euclidean",
+        exclude_self: bool = False,
+        algorithm: str = "auto",
+        n_jobs: int | None = None,
+        probe: Any = None,
+        target: str = "prediction",
+        undefined: str = "nan",
+        pooling: str | Callable | None = None,
+        n_components: int | None = None,
+        batch_size: int = 256,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.layers = layers
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.exclude_self = exclude_self
+        self.algorithm = algorithm
+        self.n_jobs = n_jobs
+        self.probe = probe
+        self.target = target
+        self.undefined = undefined
+        self.pooling = pooling
+        self.n_components = n_components
+        self.batch_size = batch_size
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> PredictionDepthScorer:
+        """Train the network, unless it is frozen, and fit the probes to its activations.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Training rows: of any number of axes if the network is a torch module.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Passed to the training of the network. The probes do not use weights.
+
+        Returns
+        -------
+        self : PredictionDepthScorer
+            The fitted scorer.
+        """
+        random_state = check_random_state(self.random_state)
+        X, y = check_rows(self, unfrozen(self.estimator), X, y, reset=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._probes = LayerProbes(
+            self.probe,
+            n_neighbors=self.n_neighbors,
+            metric=self.metric,
+            algorithm=self.algorithm,
+            exclude_self=self.exclude_self,
+            n_jobs=self.n_jobs,
+        ).check(len(codes))
+        self.estimator_ = trained_network(self.estimator, X, y, sample_weight, random_state)
+        self._reader = ActivationReader(
+            unfrozen(self.estimator_),
+            X,
+            self.classes_,
+            layers=self.layers,
+            pooling=self.pooling,
+            batch_size=self.batch_size,
+            n_components=self.n_components,
+            random_state=random_state,
+        )
+        self.layer_names_ = self._reader.names
+        self.probes_ = self._probes.fit(self._reader.read_all(X), codes).probes
+        return self
+
+    def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Prediction depth of every row; larger = harder.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Rows.
+        y : array-like of shape (n_samples,), default=None
+            Labels. With ``target="label"`` they are what the probes have to agree with; with
+            ``exclude_self=True`` they tell duplicates apart. Not used otherwise.
+
+        Returns
+        -------
+        depth : ndarray of shape (n_samples,)
+            From 0 to ``len(layer_names_) - 1``; where the last probe disagrees, NaN, or as
+            `undefined` says.
+        """
+        predictions, final = self._answers(X, y)
+        if y is not None and self.target == "label":
+            final = np.asarray(y)
+        depth = prediction_depth(predictions, final)
+        return depth if self.undefined == "nan" else np.nan_to_num(depth, nan=predictions.shape[1])
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the label-free prediction depth as a column.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Rows.
+
+        Returns
+        -------
+        depth : ndarray of shape (n_samples, 1)
+            As from `difficulty`.
+        """
+        return self.difficulty(X)[:, np.newaxis]
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
+        """Return the name of the column of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Not used.
+
+        Returns
+        -------
+        names : ndarray of shape (1,)
+            ``["prediction_depth"]``.
+        """
+        check_is_fitted(self)
+        return np.array(["prediction_depth"], dtype=object)
+
+    def probe_predict(self, X: Any, y: ArrayLike | None = None) -> NDArray:
+        """Predict the label by every probe.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Rows.
+        y : array-like of shape (n_samples,), default=None
+            Labels; with ``exclude_self=True`` they tell duplicates apart. Not used otherwise.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, n_layers)
+            In the order of `layer_names_`.
+        """
+        return self._answers(X, y)[0]
+
+    def probe_predict_proba(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Class probabilities of every probe: for nearest neighbors, shares of the votes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Rows.
+        y : array-like of shape (n_samples,), default=None
+            Labels; with ``exclude_self=True`` they tell duplicates apart. Not used otherwise.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_layers, n_classes)
+            In the order of `layer_names_` and `classes_`.
+
+        Raises
+        ------
+        AttributeError
+            If `probe` is a classifier without ``predict_proba``.
+        """
+        return np.concatenate(
+            [
+                self._probes.predict_proba(reading.layers, known)
+                for reading, known in self._readings(X, y)
+            ]
+        )
+
+    def probe_score(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
+        """Accuracy of every probe: the inference learning curve.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Rows.
+        y : array-like of shape (n_samples,)
+            True labels.
+
+        Returns
+        -------
+        accuracy : ndarray of shape (n_layers,)
+            In the order of `layer_names_`.
+        """
+        return (self.probe_predict(X, y) == np.asarray(y)[:, np.newaxis]).mean(axis=0)
+
+    def middle_probe_predict(
+        self, X: Any, rows: ArrayLike | None = None, *, layer: str | None = None
+    ) -> NDArray:
+        """Predict by a probe in the middle of the network instead of by the network.
+
+        For rows that are ambiguous without their label, the paper finds the probes in the middle
+        to be right more often than the network. On other rows the network is the better judge.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
+            Rows.
+        rows : array-like of bool of shape (n_samples,), default=None
+            The rows to answer by the probe; the network answers the others. None: all.
+        layer : str, default=None
+            The probe, from `layer_names_`; None means number ``n_layers // 2``.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted labels.
+
+        References
+        ----------
+        Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
+        2021, Sec. 4.
+        """
+        predictions, final = self._answers(X, None)
+        if layer is not None and layer not in self.layer_names_:
+            raise ValueError(f"layer must be one of {self.layer_names_}, got {layer!r}.")
+        number = len(self.layer_names_) // 2 if layer is None else self.layer_names_.index(layer)
+        if rows is None:
+            return predictions[:, number]
+        chosen = np.asarray(rows)
+        if chosen.dtype != bool or chosen.shape != final.shape:
+            raise ValueError(
+                f"rows must be boolean and of shape {final.shape}, got dtype {chosen.dtype} and "
+                f"shape {chosen.shape}."
+            )
+        return np.where(chosen, predictions[:, number], final)
+
+    def _answers(self, X: Any, y: ArrayLike | None) -> tuple[NDArray, NDArray]:
+        """Return the labels predicted by the probes (n, L) and by the network (n,)."""
+        codes, final = zip(
+            *(
+                (self._probes.predict(reading.layers, known), reading.final)
+                for reading, known in self._readings(X, y)
+            )
+        )
+        return self.classes_[np.concatenate(codes)], np.concatenate(final)
+
+    def _readings(self, X: Any, y: ArrayLike | None) -> Iterator[tuple[Reading, NDArray | None]]:
+        """Yield what the network makes of every block of rows, and their class codes if known."""
+        check_is_fitted(self)
+        X, labels = check_rows(self, unfrozen(self.estimator), X, y, reset=False)
+        codes = None
+        if labels is not None:
+            labels = check_labels_like(labels, name="y", n_samples=len(labels), like=self.classes_)
+            codes = class_positions(labels, self.classes_)
+        for rows, reading in self._reader.read(X):
+            yield reading, None if codes is None else codes[rows]
+
+    def __sklearn_tags__(self):  # type: ignore[no-untyped-def]
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

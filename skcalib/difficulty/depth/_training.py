@@ -1,0 +1,96 @@
+"""Train a network and keep what it predicts after every epoch."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline
+
+from ._network import is_skorch_net, last_step, weight_arguments
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Return a clone that has the seed in every `random_state`, its own and its steps'."""
+    model = clone(estimator)
+    names = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
+    return model.set_params(**dict.fromkeys(names, seed))
+
+
+def train_recorded(
+    model: Any, X: Any, y: NDArray, X_all: Any, *, sample_weight: Any = None, seed: int
+) -> list[NDArray] | None:
+    """Train the model in place; return its labels for `X_all` before and after every epoch.
+
+    None where epochs cannot be observed: an MLPClassifier that uses L-BFGS or early stopping.
+    """
+    network = last_step(model)
+    weights = weight_arguments(network, sample_weight)
+    if isinstance(model, Pipeline) and len(model) > 1:
+        X = model[:-1].fit_transform(X, y)
+        X_all = model[:-1].transform(X_all)
+    if is_skorch_net(network):
+        return _train_skorch(network, X, y, X_all, weights, seed)
+    if network.solver == "lbfgs" or network.early_stopping:
+        network.fit(X, y, **weights)
+        return None
+    return _train_mlp(network, X, y, X_all, weights, seed)
+
+
+def _train_mlp(
+    net: MLPClassifier, X: Any, y: NDArray, X_all: Any, weights: dict, seed: int
+) -> list[NDArray]:
+    # Steps too small to change a weight: the untrained network, which has no method of its own.
+    untrained = clone(net).set_params(
+        learning_rate_init=1e-300, random_state=np.random.RandomState(seed)
+    )
+    # A generator goes on from epoch to epoch; an integer would shuffle alike every time.
+    net.set_params(random_state=np.random.RandomState(seed))
+    classes = np.unique(y)
+    history = [untrained.partial_fit(X, y, classes=classes, **weights).predict(X_all)]
+    best, waited = np.inf, 0
+    for _ in range(net.max_iter):
+        net.partial_fit(X, y, classes=classes, **weights)
+        history.append(net.predict(X_all))
+        # As in `fit`, which `partial_fit` leaves to its caller.
+        waited = waited + 1 if net.loss_ > best - net.tol else 0
+        best = min(best, net.loss_)
+        if waited > net.n_iter_no_change and net.learning_rate != "adaptive":
+            break
+    return history
+
+
+def _train_skorch(
+    net: Any, X: Any, y: NDArray, X_all: Any, weights: dict, seed: int
+) -> list[NDArray]:
+    import torch
+    from skorch.callbacks import Callback
+
+    history: list[NDArray] = []
+
+    class Recorder(Callback):
+        def on_epoch_begin(self, net: Any, *args: Any, **kwargs: Any) -> None:
+            if not history:
+                self.on_epoch_end(net)
+
+        def on_epoch_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
+            # A net that casts its input to the type of its weights may do so in `fit` alone.
+            weight = next(net.module_.parameters(), None)
+            single = weight is not None and weight.dtype == torch.float32
+            rows = np.asarray(X_all, dtype=np.float32) if single else X_all
+            history.append(net.predict(rows))
+
+    former = net.callbacks
+    if former != "disable":
+        net.set_params(callbacks=[*(former or []), ("recorder", Recorder())])
+    # A net without a random_state draws from the global generator, which is left as it was.
+    seeding = nullcontext() if hasattr(net, "random_state") else torch.random.fork_rng()
+    with seeding:
+        if not hasattr(net, "random_state"):
+            torch.manual_seed(seed)
+        net.fit(X, y, **weights)
+    return history

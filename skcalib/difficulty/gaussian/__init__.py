@@ -1,0 +1,5 @@
+"""Difficulty by distance to Gaussians fitted to the features: relative Mahalanobis distance."""
+
+from ._mahalanobis import RelativeMahalanobisScorer, RMDScorer
+
+__all__ = ["RMDScorer", "RelativeMahalanobisScorer"]

@@ -1,0 +1,381 @@
+"""Relative Mahalanobis distance to class Gaussians that share one covariance."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ...utils._labels import encode
+from ...utils._private import Interval, StrOptions, _fit_context
+from ...utils._validation import check_weights
+from .._base import DifficultyMixin
+from ._class_distances import ClassDistances
+from ._covariance import class_distances, shrunk
+from ._statistics import GaussianStatistics
+
+_DTYPES = [np.float64, np.float32, np.float16]
+
+
+class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Difficulty as the relative Mahalanobis distance of a sample to its class.
+
+    Every class is a Gaussian with its own mean and a covariance shared by all, the background
+    is one Gaussian over all rows. The difficulty of (x, y) is the squared Mahalanobis distance
+    of x to class y, minus that to the background:
+
+    .. math::
+
+        (x - \\mu_y)^T \\Sigma^{-1} (x - \\mu_y)
+        - (x - \\mu_{agn})^T \\Sigma_{agn}^{-1} (x - \\mu_{agn})
+
+    **Larger means harder.** A sample deep in its own class, in directions that tell the
+    classes apart, is easy. The features should come from a pre-trained model [1]_.
+
+    Equations 5 to 7 of [1]_ carry a minus sign that contradicts the text and the figures of
+    the paper, where small values are the easy samples. The text is right, and followed here.
+
+    Parameters
+    ----------
+    relative : bool, default=True
+        Subtract the background distance. False gives the plain squared Mahalanobis distance.
+    shrinkage : float in [0, 1] or 'auto', default=None
+        Shrinkage of both covariances toward the identity times their mean variance. 'auto'
+        takes the oracle approximating coefficient of each (see
+        :func:`sklearn.covariance.oas`), which the fitted statistics determine. None does not
+        shrink.
+    tol : float, default=None
+        Directions with no more variance than this, in units in which every feature has
+        variance one, count as unsupported. None follows the precision of the input and of the
+        sums over it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    class_count_ : ndarray of shape (n_classes,)
+        Number of rows of each class, or the sum of their weights.
+    means_ : ndarray of shape (n_classes, n_features)
+        Class means. NaN for a class announced to `partial_fit` but not seen so far.
+    mean_ : ndarray of shape (n_features,)
+        Mean of all rows.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance about the class means, normalized by the number of rows, after shrinkage.
+    background_covariance_ : ndarray of shape (n_features, n_features)
+        Covariance about `mean_`, normalized by the number of rows, after shrinkage.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where the input has string column names.
+
+    See Also
+    --------
+    KMeansPrototypeScorer : Difficulty without labels, from prototypes.
+    LossScorer : Difficulty as the loss of a classifier.
+
+    Notes
+    -----
+    A singular covariance (more features than rows, constant or duplicate columns) is replaced
+    by its pseudo-inverse: each distance looks at the directions in which its own Gaussian has
+    variance, and the part of a row outside of them is ignored. On the fitted rows the mean
+    difficulty is the rank of `covariance_` minus that of `background_covariance_`: zero where
+    the supports agree.
+
+    `predict` is linear discriminant analysis with equal priors.
+
+    References
+    ----------
+    .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from
+       Pre-trained Models for Reliable Prediction", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcalib.difficulty import RelativeMahalanobisScorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> scorer = RelativeMahalanobisScorer().fit(X, y)
+    >>> difficulty = scorer.difficulty(X, y)
+    >>> int(difficulty.argmax()), bool(abs(difficulty.mean()) < 1e-9)
+    (118, True)
+    """
+
+    _parameter_constraints: dict = {
+        "relative": ["boolean"],
+        "shrinkage": [None, Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "tol": [None, Interval(Real, 0, None, closed="left")],
+    }
+
+    classes_: NDArray[Any]
+    _statistics: GaussianStatistics
+    _distances: ClassDistances | None
+
+    def __init__(
+        self,
+        *,
+        relative: bool = True,
+        shrinkage: float | str | None = None,
+        tol: float | None = None,
+    ) -> None:
+        self.relative = relative
+        self.shrinkage = shrinkage
+        self.tol = tol
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> RelativeMahalanobisScorer:
+        """Fit the class Gaussians and the background.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features. float16 and float32 input is worked on in float32, chunk by chunk; a
+            memory map stays on disk.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight k stands for k copies of a row, weight 0 removes it.
+
+        Returns
+        -------
+        self : RelativeMahalanobisScorer
+            The fitted scorer.
+
+        Raises
+        ------
+        ValueError
+            If there is one class alone and `relative` is True, or if no class varies, for
+            instance because every class has a single row.
+        """
+        self._update(X, y, None, sample_weight, reset=True)
+        self._fitted_distances()
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> RelativeMahalanobisScorer:
+        """Add rows to the fit: equal to `fit` on all rows so far, in any order and chunking.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            Labels to expect; one outside of them is an error. Read in the first call and, if
+            given again, compared with it. None adds classes as they come.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self : RelativeMahalanobisScorer
+            The updated scorer.
+        """
+        self._update(X, y, classes, sample_weight, reset=not hasattr(self, "classes_"))
+        return self
+
+    def merge(self, other: RelativeMahalanobisScorer) -> RelativeMahalanobisScorer:
+        """Add the rows that another scorer was fitted on, as if fitted on the union.
+
+        Parameters
+        ----------
+        other : RelativeMahalanobisScorer
+            A scorer fitted on other rows of the same features; left unchanged.
+
+        Returns
+        -------
+        self : RelativeMahalanobisScorer
+            The updated scorer.
+        """
+        check_is_fitted(self)
+        check_is_fitted(other)
+        features, other_features = _features(self), _features(other)
+        if features != other_features:
+            raise ValueError(
+                f"other must have the features of this scorer, {features}, got {other_features}."
+            )
+        classes = np.union1d(self.classes_, other.classes_)
+        statistics = _moved(self._statistics, self.classes_, classes)
+        statistics.merge(_moved(other._statistics, other.classes_, classes))
+        self.classes_, self._statistics = classes, statistics
+        self._distances = None
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Relative squared distance to every class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_classes)
+            float32 for float16 and float32 input, float64 otherwise. Plain squared distances
+            with ``relative=False``.
+        """
+        data, distances = self._query(X)
+        return distances.to_all_classes(data)
+
+    def difficulty(self, X: ArrayLike, y: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Distance to the class of `y`, or to the nearest class; larger means harder.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,), default=None
+            Labels, each among `classes_`. None takes the minimum over the classes.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Larger means harder.
+
+        Raises
+        ------
+        ValueError
+            If a label was not seen in the fit.
+        """
+        if y is None:
+            data, distances = self._query(X)
+            return distances.reduced(data, lambda block: block.min(axis=1)).astype(np.float64)
+        check_is_fitted(self)
+        rows, labels = validate_data(self, X, y, reset=False, dtype=_DTYPES)
+        return self._fitted_distances().to_own_class(rows, encode(labels, self.classes_))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Nearest class in relative distance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        data, distances = self._query(X)
+        return self.classes_[distances.reduced(data, lambda block: block.argmin(axis=1))]
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
+        """Names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored: the columns are classes.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_classes,)
+            ``rmd_<class>``, or ``mahalanobis_<class>`` with ``relative=False``.
+        """
+        check_is_fitted(self)
+        prefix = "rmd" if self.relative else "mahalanobis"
+        return np.asarray([f"{prefix}_{label}" for label in self.classes_], dtype=object)
+
+    @property
+    def class_count_(self) -> NDArray[np.float64]:
+        """Sum of the weights of each class."""
+        return self._statistics.weight.copy()
+
+    @property
+    def means_(self) -> NDArray[np.float64]:
+        """Class means."""
+        return self._statistics.means()
+
+    @property
+    def mean_(self) -> NDArray[np.float64]:
+        """Mean of all rows."""
+        return self._statistics.mean()
+
+    @property
+    def covariance_(self) -> NDArray[np.float64]:
+        """Covariance about the class means."""
+        statistics = self._statistics
+        return shrunk(statistics.within_covariance(), self.shrinkage, statistics.total_weight)
+
+    @property
+    def background_covariance_(self) -> NDArray[np.float64]:
+        """Covariance about the mean of all rows."""
+        statistics = self._statistics
+        root = statistics.center()[2]
+        covariance = statistics.within_covariance() + root.T @ root
+        return shrunk(covariance, self.shrinkage, statistics.total_weight)
+
+    def _update(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool,
+    ) -> None:
+        rows, labels = validate_data(self, X, y, reset=reset, dtype=_DTYPES)
+        check_classification_targets(labels)
+        weight = check_weights(sample_weight, len(rows))
+        found = np.unique(labels if weight is None else labels[weight > 0])
+        announced = None if classes is None else np.unique(classes)
+        if reset:
+            known = found if announced is None else announced
+            statistics = GaussianStatistics(len(known), rows.shape[1])
+            self._announced = announced is not None
+        else:
+            known, statistics = self.classes_, self._statistics
+            if announced is not None and not np.array_equal(announced, known):
+                raise ValueError(
+                    f"classes must be those of the first call, {known.tolist()}, "
+                    f"got {announced.tolist()}."
+                )
+            if not self._announced and len(np.setdiff1d(found, known)):
+                known = np.union1d(known, found)
+                statistics = _moved(statistics, self.classes_, known)
+        # A removed row may bear a label that nothing else has.
+        labels = labels if weight is None else np.where(weight > 0, labels, found[0])
+        statistics.update(rows, encode(labels, known), weight)
+        self.classes_, self._statistics, self._distances = known, statistics, None
+
+    def _query(self, X: ArrayLike) -> tuple[NDArray, ClassDistances]:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=_DTYPES), self._fitted_distances()
+
+    def _fitted_distances(self) -> ClassDistances:
+        # Kept between calls; `partial_fit` and `merge` only drop it, so that a stream pays for
+        # one decomposition in all.
+        if self._distances is None:
+            self._distances = class_distances(
+                self._statistics, relative=self.relative, shrinkage=self.shrinkage, tol=self.tol
+            )
+        return self._distances
+
+
+def _features(scorer: RelativeMahalanobisScorer) -> list[str] | str:
+    """Return the names of the features or, without names, their number in words."""
+    if hasattr(scorer, "feature_names_in_"):
+        return scorer.feature_names_in_.tolist()
+    return f"{scorer.n_features_in_} unnamed ones"
+
+
+def _moved(statistics: GaussianStatistics, old: NDArray, new: NDArray) -> GaussianStatistics:
+    """Return statistics of the classes `old`, laid out for their superset `new`."""
+    return statistics.with_classes(np.searchsorted(new, old), len(new))
+
+
+RMDScorer = RelativeMahalanobisScorer

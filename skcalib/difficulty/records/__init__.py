@@ -1,0 +1,35 @@
+"""Functions of records: predictions over training time, over an ensemble or over depth."""
+
+from ._depth import prediction_depth
+from ._dynamics import (
+    area_under_margin,
+    confidence_variability,
+    correctness,
+    el2n,
+    forgetting_events,
+    iteration_learned,
+)
+from ._margins import output_margin
+from ._quadrant import difficulty_quadrant
+from ._votes import (
+    consensus_class,
+    consensus_consistency,
+    consistency_score,
+    prediction_entropy,
+)
+
+__all__ = [
+    "area_under_margin",
+    "confidence_variability",
+    "consensus_class",
+    "consensus_consistency",
+    "consistency_score",
+    "correctness",
+    "difficulty_quadrant",
+    "el2n",
+    "forgetting_events",
+    "iteration_learned",
+    "output_margin",
+    "prediction_depth",
+    "prediction_entropy",
+]

@@ -1,0 +1,90 @@
+"""The only binning in the house: bins ``(a, b]`` with 0 in the first, sums in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Relative slack of a cumulated weight, so that rounding never moves a quantile by a row.
+_CUMSUM_SLACK = 1e-12
+# Beyond, a product in float32 may be more than one bin off.
+_MANY_BINS = 2**20
+
+
+def uniform_edges(n_bins: int) -> NDArray[np.float64]:
+    """Return the edges of `n_bins` bins of equal width on [0, 1], shape (n_bins + 1,)."""
+    return np.arange(n_bins + 1) / n_bins
+
+
+def quantile_edges(
+    values: NDArray[Any], n_bins: int, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the edges of at most `n_bins` bins of equal weight.
+
+    Inner edges are observed values: the smallest that leaves j / n_bins of the weight at or
+    below. Equal edges are merged, so equal values always share a bin.
+    """
+    share = np.arange(1, n_bins) / n_bins
+    if weight is None:
+        ordered = np.sort(values)
+        rank = np.ceil(share * len(values) - _CUMSUM_SLACK * len(values)).astype(np.intp) - 1
+    else:
+        order = np.argsort(values, kind="stable")
+        ordered = values[order]
+        mass = np.cumsum(weight[order])
+        rank = np.searchsorted(mass, (share - _CUMSUM_SLACK) * mass[-1])
+    inner = np.unique(np.clip(ordered[np.maximum(rank, 0)].astype(np.float64), 0, 1))
+    return np.concatenate([[0.0], inner[inner < 1], [1.0]])
+
+
+def round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return edges e' of `dtype` for which v > e' if and only if v > e, for all v of `dtype`."""
+    rounded = edges.astype(dtype)
+    return np.where(rounded > edges, np.nextafter(rounded, dtype.type(-1)), rounded)
+
+
+def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the bin of every value, as if compared in exact arithmetic, whatever its dtype."""
+    inner = round_down(edges[1:-1], values.dtype)
+    n_bins = len(edges) - 1
+    if n_bins > _MANY_BINS or not np.array_equal(edges, uniform_edges(n_bins)):
+        return np.searchsorted(inner, values)
+    # A product finds the bin up to rounding: at most one aside, which two comparisons settle.
+    bounds = np.concatenate([[-np.inf], inner, [np.inf]]).astype(values.dtype)
+    index = np.minimum((values * values.dtype.type(n_bins)).astype(np.intp), n_bins - 1)
+    above = values > bounds[index + 1]
+    below = values <= bounds[index]
+    index += above
+    index -= below
+    return index
+
+
+def bin_sums(
+    values: NDArray[Any],
+    hits: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    edges: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return weight, weighted value and weighted hit summed over every bin, (3, n_bins)."""
+    n_bins = len(edges) - 1
+    index = bin_index(values, edges)
+    value_sum = np.bincount(index, values if weight is None else values * weight, n_bins)
+    missed, hit = np.bincount(index + n_bins * hits, weight, 2 * n_bins).reshape(2, n_bins)
+    return np.stack([missed + hit, value_sum, hit])
+
+
+def gap_norm(sums: NDArray[np.float64], norm: str) -> float:
+    """Return the "l1", "l2" or "max" norm of the gaps between confidence and accuracy.
+
+    Bins count by their share of the weight; empty bins count 0.
+    """
+    weight, value, hit = sums[:, sums[0] > 0]
+    total = weight.sum()
+    excess = value - hit
+    if norm == "l1":
+        return float(np.abs(excess).sum() / total)
+    if norm == "l2":
+        return float(np.sqrt((excess**2 / weight).sum() / total))
+    return float(np.abs(excess / weight).max())

@@ -1,0 +1,113 @@
+"""Blocks of rows that stay in cache, reductions along their rows, and the sizes that fit.
+
+With few columns numpy's own reductions along a row spend their time on overhead; on the
+transposed block they run along contiguous columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Elements of a block of probabilities or logits: one megabyte of float32.
+BLOCK_SIZE = 2**18
+_FEW_COLUMNS = 48
+_FEW_TO_SUM = 24
+
+
+def iter_blocks(array: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Yield (rows, block): C-contiguous blocks of rows, float16 widened to float32."""
+    n_rows = array.shape[0]
+    step = max(1, BLOCK_SIZE // (array.shape[1] if array.ndim == 2 else 1))
+    dtype = np.float32 if array.dtype == np.float16 else array.dtype
+    for start in range(0, n_rows, step):
+        rows = slice(start, min(start + step, n_rows))
+        yield rows, np.ascontiguousarray(array[rows], dtype=dtype)
+
+
+def two_columns(block: NDArray) -> NDArray:
+    """Return (n, K) as it is, and the probability of the positive class as (1 - p, p)."""
+    return block if block.ndim == 2 else np.column_stack([1 - block, block])
+
+
+def row_sum(block: NDArray) -> NDArray:
+    """Return the sum of every row, in the precision of the block.
+
+    Equal rows have equal sums wherever they stand in the block, which a product with a vector of
+    ones does not promise: scores that rank the rows must not split ties.
+    """
+    if block.shape[1] > _FEW_TO_SUM:
+        return block.sum(axis=1)
+    total = block[:, 0].copy()
+    for column in block.T[1:]:
+        total += column
+    return total
+
+
+def row_max(block: NDArray) -> NDArray:
+    """Return the largest value of every row."""
+    if block.shape[1] > _FEW_COLUMNS:
+        return block.max(axis=1)
+    return np.ascontiguousarray(block.T).max(axis=0)
+
+
+def row_top_two(block: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the largest and the second-largest value of every row (equal where tied)."""
+    if block.shape[1] > _FEW_COLUMNS:
+        return _top_two_of_many(block)
+    columns = np.ascontiguousarray(block.T)
+    first = columns[0].copy()
+    second = np.full_like(first, -np.inf)
+    loser = np.empty_like(first)
+    for column in columns[1:]:
+        np.minimum(first, column, out=loser)
+        np.maximum(first, column, out=first)
+        np.maximum(second, loser, out=second)
+    return first, second
+
+
+def _top_two_of_many(block: NDArray) -> tuple[NDArray, NDArray]:
+    rest = block.copy()
+    top = np.arange(len(rest)), rest.argmax(axis=1)
+    first = rest[top]
+    rest[top] = -np.inf
+    return first, rest.max(axis=1)
+
+
+def row_margin(block: NDArray) -> NDArray:
+    """Return the largest value of every row less the second-largest."""
+    first, second = row_top_two(block)
+    return first - second
+
+
+def row_entropy(block: NDArray) -> NDArray:
+    """Return the entropy of every row in nats."""
+    # 0 x log(tiny) = 0: no mask for the zeros. What validation lets pass beyond [0, 1] has none.
+    terms = np.maximum(block, np.finfo(block.dtype).tiny)
+    np.log(terms, out=terms)
+    np.multiply(terms, block, out=terms)
+    return np.maximum(-row_sum(terms), 0)
+
+
+def top_rows(
+    scores: NDArray[np.floating], *, fraction: float, n_samples: int | None
+) -> NDArray[np.bool_]:
+    """Return the mask of the largest scores, `n_samples` of them or, with None, a `fraction`.
+
+    Ties at the cut are broken by row order.
+    """
+    n = len(scores)
+    if n_samples is None:
+        count = max(1, int(fraction * n + 0.5))
+    elif n_samples > n:
+        raise ValueError(f"n_samples must be at most the number of rows, {n}; got {n_samples}.")
+    else:
+        count = n_samples
+    cut = np.partition(scores, n - count)[n - count]
+    chosen = scores > cut
+    ties = np.flatnonzero(scores == cut)
+    chosen[ties[: count - chosen.sum()]] = True
+    return chosen

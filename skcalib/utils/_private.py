@@ -1,0 +1,68 @@
+"""Every private name of scikit-learn, torch and skorch in use.
+
+A release that moves one of them breaks this file alone. torch is imported where it is needed, so
+that the numpy part of the package does not load it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.metrics._scorer import _Scorer
+from sklearn.utils._indexing import _safe_indexing
+from sklearn.utils._metadata_requests import _routing_enabled
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Hidden,
+    Interval,
+    StrOptions,
+    validate_params,
+)
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_method_params,
+    _check_sample_weight,
+    _estimator_has,
+)
+
+__all__ = [
+    "HasMethods",
+    "Hidden",
+    "Interval",
+    "StrOptions",
+    "_Scorer",
+    "_check_feature_names_in",
+    "_check_method_params",
+    "_check_sample_weight",
+    "_estimator_has",
+    "_fit_context",
+    "_routing_enabled",
+    "_safe_indexing",
+    "is_traced",
+    "set_training",
+    "validate_parameters",
+    "validate_params",
+]
+
+
+def validate_parameters(estimator: BaseEstimator) -> None:
+    """Check the parameters of an estimator against its `_parameter_constraints`.
+
+    Called on the base class, since skorch's nets have a method of that name with other checks.
+    """
+    BaseEstimator._validate_params(estimator)
+
+
+def is_traced() -> bool:
+    """Tell whether torch is recording the computation rather than running it."""
+    import torch
+
+    return bool(
+        torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack()
+    )
+
+
+def set_training(net: Any, training: bool) -> None:
+    """Switch the modules and the criterion of a skorch net to training or to evaluation."""
+    net._set_training(training)

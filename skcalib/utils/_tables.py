@@ -1,0 +1,49 @@
+"""Tables: one idiom for results of several columns, and the index of the rows they speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._optional import import_optional
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def row_index(*containers: Any) -> pd.Index | None:
+    """Return the index of the first DataFrame or Series among the arguments, None without one."""
+    for container in containers:
+        # An Index has attributes of its own; a list has a *method* of that name.
+        index = getattr(container, "index", None)
+        if index is not None and not callable(index):
+            return index
+    return None
+
+
+def as_table(
+    columns: Mapping[str, NDArray[Any]], *, as_frame: bool, index: Any = None
+) -> pd.DataFrame | NDArray[Any]:
+    """Return columns of equal length as a structured array or, with `as_frame`, a DataFrame.
+
+    Parameters
+    ----------
+    columns : dict of str -> ndarray of shape (n,)
+        Text and mixed columns become objects in the structured array.
+    as_frame : bool
+        Whether to return a DataFrame; pandas has to be installed then.
+    index : array-like of shape (n,), default=None
+        Index of the DataFrame; None numbers the rows.
+    """
+    if as_frame:
+        pd = import_optional("pandas", extra="pandas")
+        return pd.DataFrame(dict(columns), index=index)
+    arrays = {name: np.asarray(column) for name, column in columns.items()}
+    dtypes = [(name, object if a.dtype.kind in "OU" else a.dtype) for name, a in arrays.items()]
+    table = np.empty(len(next(iter(arrays.values()))), dtype=dtypes)
+    for name, array in arrays.items():
+        table[name] = array
+    return table

@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.frozen import FrozenEstimator
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skcalib.difficulty import PredictionDepthScorer, prediction_depth
+from skcalib.difficulty.depth._activations import MLP_ACTIVATIONS
+
+torch = pytest.importorskip("torch")
+skorch = pytest.importorskip("skorch")
+nn = torch.nn
+K = 5
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_blobs(120, n_features=4, centers=3, cluster_std=3.0, random_state=0)
+    return X.astype(np.float32), y
+
+
+def small_module(seed=0, n_out=3):
+    torch.manual_seed(seed)
+    return nn.Sequential(
+        nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, n_out)
+    )
+
+
+def vote_by_hand(train, codes, queries):
+    labels = []
+    for row in queries:
+        nearest = np.argsort(((train - row) ** 2).sum(axis=1), kind="stable")[:K]
+        labels.append(np.bincount(codes[nearest], minlength=3).argmax())
+    return np.array(labels)
+
+
+def test_module_is_read_before_the_activation(data):
+    X, y = data
+    module = small_module()
+    scorer = PredictionDepthScorer(module, n_neighbors=K, batch_size=32).fit(X, y)
+    assert scorer.layer_names_ == ["input", "0", "output", "softmax"]
+    assert module.training  # The module is left as it was.
+    module.eval()
+    with torch.no_grad():
+        hidden = module[0](torch.from_numpy(X)).numpy().astype(np.float64)
+        logits = module(torch.from_numpy(X))
+    module.train()
+    proba = logits.double().softmax(1).numpy()
+    expected = np.stack(
+        [vote_by_hand(a, y, a) for a in (X, hidden, logits.numpy(), proba)], axis=1
+    )
+    np.testing.assert_array_equal(scorer.probe_predict(X), expected)
+    np.testing.assert_array_equal(
+        scorer.difficulty(X), prediction_depth(expected, proba.argmax(axis=1))
+    )
+
+
+def test_batch_size_does_not_matter(data):
+    X, y = data
+    depths = [
+        PredictionDepthScorer(small_module(), n_neighbors=K, batch_size=size)
+        .fit(X, y)
+        .difficulty(X)
+        for size in (1, 7, 200)
+    ]
+    np.testing.assert_array_equal(depths[0], depths[1])
+    np.testing.assert_array_equal(depths[0], depths[2])
+
+
+def test_named_layers_and_images():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 2))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1, 6, 6)).astype(np.float32)
+    y = np.arange(40) % 2
+    whole = PredictionDepthScorer(FrozenEstimator(net), layers=["0"], n_neighbors=K).fit(X, y)
+    assert whole.layer_names_ == ["input", "0", "softmax"]
+    assert [p.train_.shape[1] for p in whole.probes_] == [36, 48, 2]
+    pooled = clone(whole).set_params(pooling="mean").fit(X, y)
+    assert [p.train_.shape[1] for p in pooled.probes_] == [36, 3, 2]
+    assert whole.difficulty(X).shape == (40,)
+
+
+def test_one_logit_is_two_classes(data):
+    X, y = data
+    module = small_module(n_out=1)
+    names = np.array(["no", "yes"])
+    scorer = PredictionDepthScorer(module, n_neighbors=K).fit(X, names[y % 2])
+    final = names[(module.eval()(torch.from_numpy(X)).detach().numpy()[:, 0] > 0).astype(int)]
+    np.testing.assert_array_equal(
+        scorer.difficulty(X), prediction_depth(scorer.probe_predict(X), final)
+    )
+
+
+def test_outputs_of_classes_that_are_missing(data):
+    X, y = data
+    rows = y != 1
+    module = small_module()
+    scorer = PredictionDepthScorer(module, n_neighbors=K).fit(X[rows], y[rows])
+    final = module.eval()(torch.from_numpy(X)).argmax(1).numpy()
+    assert (final == 1).any()
+    np.testing.assert_array_equal(
+        scorer.difficulty(X), prediction_depth(scorer.probe_predict(X), final)
+    )
+    assert np.isnan(scorer.difficulty(X)[final == 1]).all()  # No probe can say so.
+    with pytest.raises(ValueError, match="estimator must have one output a class: it has 3"):
+        PredictionDepthScorer(module, n_neighbors=K).fit(
+            X[rows], np.array(["a", "b", "c"])[y[rows]]
+        ).difficulty(X)
+
+
+class Softmaxed(nn.Module):
+    """What skorch takes for granted where the criterion is left alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = small_module()
+
+    def forward(self, X):
+        return self.inner(X).softmax(-1)
+
+
+@pytest.mark.parametrize(
+    ("module", "criterion"),
+    [(small_module, nn.CrossEntropyLoss), (Softmaxed, nn.NLLLoss)],
+)
+def test_skorch_nets(data, module, criterion):
+    X, y = data
+    net = skorch.NeuralNetClassifier(
+        module, criterion=criterion, max_epochs=3, train_split=None, verbose=0, lr=0.05
+    )
+    torch.manual_seed(0)
+    scorer = PredictionDepthScorer(net, n_neighbors=K).fit(X, y.astype(np.int64))
+    assert not hasattr(net, "module_")
+    fitted = scorer.estimator_
+    softmax = scorer.probe_predict(X)[:, -1]
+    proba = fitted.predict_proba(X)
+    np.testing.assert_array_equal(softmax, vote_by_hand(proba, y, proba))
+    np.testing.assert_array_equal(
+        scorer.difficulty(X), prediction_depth(scorer.probe_predict(X), fitted.predict(X))
+    )
+    frozen = PredictionDepthScorer(FrozenEstimator(fitted), n_neighbors=K).fit(X, y)
+    np.testing.assert_array_equal(frozen.difficulty(X), scorer.difficulty(X))
+    with pytest.raises(ValueError, match="sample_weight must be None"):
+        clone(scorer).fit(X, y.astype(np.int64), sample_weight=np.ones(len(y)))
+
+
+def test_calibrated_net_with_string_labels(data):
+    from skcalib.nets import MLP, CalibratedNetClassifier
+
+    X, y = data
+    names = np.array(["cat", "ant", "bee"])
+    net = CalibratedNetClassifier(
+        MLP, max_epochs=2, train_split=None, module__hidden=(6,), random_state=0, verbose=0
+    )
+    piped = make_pipeline(StandardScaler(), net)
+    scorer = PredictionDepthScorer(piped, n_neighbors=K).fit(X.astype(np.float64), names[y])
+    final = scorer.estimator_.predict(X.astype(np.float64))
+    np.testing.assert_array_equal(
+        scorer.difficulty(X.astype(np.float64)),
+        prediction_depth(scorer.probe_predict(X.astype(np.float64)), final),
+    )
+    assert np.isin(scorer.probe_predict(X), names).all()
+
+
+@pytest.mark.parametrize("activation", ["identity", "logistic", "tanh", "relu"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_mlp_is_followed_to_its_output(data, activation, n_classes):
+    X, y = data
+    net = MLPClassifier(
+        (5, 4), activation=activation, tol=1e9, n_iter_no_change=5, random_state=0
+    ).fit(X, y % n_classes)
+    scorer = PredictionDepthScorer(FrozenEstimator(net), n_neighbors=K).fit(X, y % n_classes)
+    ((_, reading),) = scorer._reader.read(X)
+    np.testing.assert_allclose(reading.layers[-1], net.predict_proba(X), rtol=1e-5, atol=1e-7)
+    np.testing.assert_array_equal(reading.final, net.predict(X))
+    # Every linear operation follows from the one before.
+    weights, bias = net.coefs_[1], net.intercepts_[1]
+    hidden = MLP_ACTIVATIONS[activation](reading.layers[1])
+    np.testing.assert_allclose(reading.layers[2], hidden @ weights + bias, rtol=1e-4, atol=1e-5)

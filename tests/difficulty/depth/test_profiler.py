@@ -1,0 +1,223 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.frozen import FrozenEstimator
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
+from skcalib.difficulty.depth import _repeats
+
+
+def planted():
+    """Two clusters; some of their rows mislabeled; a group in the middle with random labels."""
+    rng = np.random.default_rng(0)
+    y = np.arange(160) % 2
+    X = rng.normal(size=(160, 8))
+    X[:, 0] += np.where(y == 1, 3, -3)
+    y[:8] = 1 - y[:8]
+    middle = rng.normal(size=(40, 8))
+    middle[:, 0] *= 0.3
+    group = np.repeat(["mislabeled", "easy", "ambiguous"], [8, 152, 40])
+    return np.concatenate([X, middle]), np.concatenate([y, rng.integers(0, 2, 40)]), group
+
+
+@pytest.fixture(scope="module")
+def study():
+    X, y, group = planted()
+    net = MLPClassifier((32, 32, 32), learning_rate_init=0.01, max_iter=100, batch_size=32)
+    profiler = DifficultyProfiler(
+        PredictionDepthScorer(net, n_neighbors=5),
+        n_repeats=8,
+        test_size=0.25,
+        random_state=0,
+        threshold=0.5,
+    )
+    return profiler.fit(X, y), y, group
+
+
+def test_planted_groups_land_in_their_corners(study):
+    profiler, _, group = study
+    table = pd.DataFrame(profiler.profile_).groupby(group)
+    assert (table["difficulty_type"].agg(lambda s: s.mode()[0])[["easy", "mislabeled"]] == [
+        "easy", "looks_like_other_class"
+    ]).all()  # fmt: skip
+    held_out, trained = table["depth_held_out"].mean(), table["depth_trained"].mean()
+    assert held_out["easy"] < 0.5 > trained["easy"]
+    assert held_out["mislabeled"] < 0.5 < trained["mislabeled"]
+    assert held_out["ambiguous"] > 0.5 < trained["ambiguous"]
+    learned = table["iteration_learned_trained"].mean()
+    assert learned["easy"] < learned["ambiguous"] < learned["mislabeled"]
+    consistency = table["consistency"].mean()
+    assert consistency["easy"] > 0.9 > 0.1 > consistency["mislabeled"]
+    assert table["consensus_consistency"].mean()["mislabeled"] > 0.9
+
+
+def test_profile_equals_loops_over_the_repeats(study):
+    profiler, y, _ = study
+    profile = profiler.profile_
+    for i in range(len(y)):
+        out = np.flatnonzero(profiler.held_out_[:, i])
+        votes = profiler.predictions_[out, i]
+        assert profile["n_held_out"][i] == len(out) == 2
+        assert profile["consistency"][i] == np.mean(votes == y[i])
+        assert profile["consensus_class"][i] in votes
+        for name, repeats in (("held_out", out), ("trained", np.setdiff1d(range(8), out))):
+            for column, values in (
+                ("depth", profiler.depth_),
+                ("iteration_learned", profiler.iteration_learned_),
+            ):
+                known = [v for v in values[repeats, i] if not np.isnan(v)]
+                expected = np.mean(known) if known else np.nan
+                np.testing.assert_allclose(profile[f"{column}_{name}"][i], expected)
+
+
+def small(**options):
+    net = MLPClassifier((6,), max_iter=8)
+    scorer = PredictionDepthScorer(net, n_neighbors=3)
+    return DifficultyProfiler(
+        scorer, **{"n_repeats": 5, "test_size": 0.25, "random_state": 0, **options}
+    )
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(40, centers=3, cluster_std=3.0, random_state=0)
+
+
+def assert_same(one, other):
+    pd.testing.assert_frame_equal(pd.DataFrame(one.profile_), pd.DataFrame(other.profile_))
+    np.testing.assert_array_equal(one.predictions_, other.predictions_)
+    np.testing.assert_array_equal(one.depth_, other.depth_)
+
+
+def test_interruption_and_resumption(blobs, tmp_path, monkeypatch):
+    expected = small().fit(*blobs)
+    run, done = _repeats.run_repeat, []
+
+    def interrupted(*args):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(1)
+        return run(*args)
+
+    monkeypatch.setattr(_repeats, "run_repeat", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        small(folder=tmp_path / "study").fit(*blobs)
+    (tmp_path / "study" / "repeat-0002.99.tmp").write_bytes(b"cut off")
+    assert len(list((tmp_path / "study").glob("*.npz"))) == 2
+    done.clear()
+    monkeypatch.setattr(_repeats, "run_repeat", lambda *args: done.append(1) or run(*args))
+    resumed = small(folder=str(tmp_path / "study")).fit(*blobs)
+    assert len(done) == 3
+    assert_same(resumed, expected)
+    longer = small(folder=tmp_path / "study", n_repeats=6).fit(*blobs)
+    assert len(done) == 4
+    assert_same(longer, small(n_repeats=6).fit(*blobs))
+
+
+@pytest.mark.parametrize("change", ["data", "estimator", "random_state", "weights"])
+def test_folder_of_another_study(blobs, tmp_path, change):
+    X, y = blobs
+    profiler = small(folder=tmp_path).fit(X, y)
+    weight = None
+    if change == "data":
+        X = X + 1
+    elif change == "estimator":
+        profiler.set_params(estimator__n_neighbors=4)
+    elif change == "weights":
+        weight = np.ones(len(y))
+    else:
+        profiler.set_params(random_state=1)
+    with pytest.raises(ValueError, match="folder must hold this study alone"):
+        profiler.fit(X, y, weight)
+
+
+def test_jobs_do_not_change_the_profile(blobs):
+    import joblib
+
+    with joblib.parallel_backend("threading"):
+        assert_same(small(n_jobs=2).fit(*blobs), small().fit(*blobs))
+
+
+def test_repeats_differ_and_seeds_repeat(blobs):
+    first, second = small().fit(*blobs), small().fit(*blobs)
+    assert_same(first, second)
+    assert not (first.predictions_[0] == first.predictions_[1]).all()
+
+
+def test_classifier_pipeline_frame_and_text_labels(blobs):
+    X, y = blobs
+    names = np.array(["ant", "bee", "cat"], dtype=object)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    net = make_pipeline(StandardScaler(), MLPClassifier((4,), max_iter=5))
+    scorer = PredictionDepthScorer(net, n_neighbors=3, exclude_self=True)
+    profiler = DifficultyProfiler(scorer, n_repeats=2, test_size=20, random_state=0)
+    profile = profiler.fit(frame, names[y]).profile_
+    assert profiler.feature_names_in_.tolist() == ["a", "b"]
+    assert np.isin(profile["consensus_class"], names.astype(str)).all()
+    assert (profile["n_held_out"] == 1).all()
+    bare = DifficultyProfiler(net[-1], n_repeats=2, test_size=0.2, random_state=0)
+    with pytest.raises(ValueError, match="n_repeats must be at least 5 with"):
+        bare.fit(X, y)
+
+
+def test_default_probes_and_unobserved_epochs(blobs):
+    X, y = blobs
+    net = MLPClassifier((4,), early_stopping=True, tol=1e9, n_iter_no_change=2)
+    profile = DifficultyProfiler(net, n_repeats=10, random_state=0).fit(X, y).profile_
+    assert np.isnan(profile["iteration_learned_trained"]).all()
+    assert not np.isnan(profile["depth_trained"]).all()
+
+
+def test_sample_weight_reaches_the_networks(blobs):
+    X, y = blobs
+    weight = np.where(y == 0, 0.0, 1.0)
+    profiler = small()
+    profiler.estimator.estimator.set_params(max_iter=60, learning_rate_init=0.05)
+    profiler.fit(X, y, sample_weight=weight)
+    assert not (profiler.predictions_ == 0).any()
+
+
+def test_skorch_net(blobs):
+    pytest.importorskip("torch")
+    from skcalib.nets import MLP, CalibratedNetClassifier
+
+    X, y = blobs
+    net = CalibratedNetClassifier(
+        MLP, max_epochs=3, train_split=None, module__hidden=(6,), verbose=0, random_state=0
+    )
+    scorer = PredictionDepthScorer(net, n_neighbors=3)
+    options = {"n_repeats": 2, "test_size": 0.5, "random_state": 0}
+    names = np.array(["ant", "bee", "cat"])
+    profiler = DifficultyProfiler(scorer, **options).fit(X, names[y])
+    assert np.nanmax(profiler.iteration_learned_) in (1, 2, 3)
+    assert_same(profiler, clone(profiler).fit(X, names[y]))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_repeats": 3}, ValueError, "n_repeats must be at least 4 with test_size=0.25"),
+        ({"test_size": 40}, ValueError, "test_size=40 must leave rows to train on"),
+        (
+            {"folder": "nowhere", "random_state": None},
+            ValueError,
+            "random_state must be an integer where a folder is given",
+        ),
+        ({"estimator": FrozenEstimator(MLPClassifier())}, TypeError, "can be trained again"),
+        (
+            {"estimator": PredictionDepthScorer(FrozenEstimator(MLPClassifier()))},
+            TypeError,
+            "estimator must be a network that can be trained again, got FrozenEstimator",
+        ),
+        ({"estimator": GaussianNB()}, TypeError, "estimator must be an MLPClassifier"),
+    ],
+)
+def test_bad_parameters(blobs, options, error, message):
+    with pytest.raises(error, match=message):
+        small().set_params(**options).fit(*blobs)

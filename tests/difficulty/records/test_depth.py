@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skcalib.difficulty import prediction_depth
+
+
+def loop_depth(probes, final):
+    depth = []
+    for row, label in zip(probes, final):
+        settled = [layer for layer in range(len(row)) if all(p == label for p in row[layer:])]
+        depth.append(min(settled) if settled else np.nan)
+    return np.array(depth, dtype=float)
+
+
+@given(st.integers(1, 8), st.integers(1, 6), st.integers(0, 2**16))
+@settings(deadline=None, max_examples=60)
+def test_equals_trying_every_layer(n_rows, n_layers, seed):
+    rng = np.random.default_rng(seed)
+    probes, final = rng.integers(0, 2, (n_rows, n_layers)), rng.integers(0, 2, n_rows)
+    expected = loop_depth(probes, final)
+    np.testing.assert_array_equal(prediction_depth(probes, final), expected)
+    names = np.array(["no", "yes"])
+    np.testing.assert_array_equal(prediction_depth(names[probes], names[final]), expected)
+
+
+def test_last_probe_disagreeing_has_no_depth():
+    np.testing.assert_array_equal(prediction_depth([[1, 1, 0], [0, 0, 1]], [1, 1]), [np.nan, 2])
+
+
+@pytest.mark.parametrize(
+    ("probes", "final", "message"),
+    [
+        ([0, 1], [0, 1], "must have 2 dimensions"),
+        (np.zeros((0, 3), dtype=int), [], "none of them empty"),
+        ([[0, 1]], [0, 1], r"final_predictions must have shape \(1,\), got length 2"),
+        ([[0, 1]], ["a"], "final_predictions must hold labels of the type of the predicted"),
+        ([[0.5, 1]], [0], "must hold class labels"),
+    ],
+)
+def test_bad_input(probes, final, message):
+    with pytest.raises(ValueError, match=message):
+        prediction_depth(probes, final)
