@@ -17,7 +17,10 @@ from benchmarks._timing import least_seconds, print_ratios
 from skcalib import losses
 
 REPEATS = {(512, 1000): 150, (128, 10): 600}
-NEEDS = {"DifficultyAwareLoss": "difficulty", "UncertaintyWeightedLoss": "difficulty"}
+NEEDS = {
+    "DifficultyAwareLoss": "difficulty_weight",
+    "UncertaintyWeightedLoss": "difficulty_weight",
+}
 NEEDS["CorrectnessRankingLoss"] = "history"
 
 

@@ -56,7 +56,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         values of `temperature` in a grid search.
     temperature, c, scale : float, float and {'minmax', 'std'} or None
         See :func:`difficulty_weights`.
-    fit_param : str, default='difficulty'
+    fit_param : str, default='difficulty_weight'
         Parameter of ``estimator.fit`` that takes the weights. For a Pipeline it carries the
         name of the step, as in ``'logisticregression__sample_weight'``.
 
@@ -110,7 +110,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         temperature: float = 0.7,
         c: float = 1e-3,
         scale: str | None = "minmax",
-        fit_param: str = "difficulty",
+        fit_param: str = "difficulty_weight",
     ) -> None:
         self.estimator = estimator
         self.scorer = scorer

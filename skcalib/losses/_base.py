@@ -2,12 +2,13 @@
 
 How a training loop, such as a net of :mod:`skcalib.nets`, feeds a loss
 -----------------------------------------------------------------------
-``loss(logits, target, *, difficulty=None, sample_weight=None)`` is all that most losses need. Two
-attributes of a loss say what else it must have; a criterion without them needs nothing else.
+``loss(logits, target, *, difficulty_weight=None, sample_weight=None)`` is all that most losses
+need. Two attributes of a loss say what else it must have, each named ``uses_`` and the keyword
+that brings it; a criterion without them needs nothing else.
 
-``uses_difficulty``
-    If True, `difficulty` must come with every batch, one value a row; if False, a `difficulty` is
-    an error, because it would be dropped without a word.
+``uses_difficulty_weight``
+    If True, `difficulty_weight` must come with every batch, one value a row, larger = harder; if
+    False, a `difficulty_weight` is an error, because it would be dropped without a word.
 ``uses_history``
     If True, the loss also takes ``history``, one value a row: the share of the epochs so far in
     which the row was classified correctly. :class:`CorrectnessHistory` keeps it, and the training
@@ -135,7 +136,7 @@ class CalibrationLoss(torch.nn.Module):
     keyword; they become attributes of the same names.
     """
 
-    uses_difficulty: bool = False
+    uses_difficulty_weight: bool = False
     uses_history: ClassVar[bool] = False
     _function: ClassVar[Callable[..., Tensor]]
     reduction: str
@@ -152,7 +153,7 @@ class CalibrationLoss(torch.nn.Module):
         logits: Tensor,
         target: Tensor,
         *,
-        difficulty: Tensor | None = None,
+        difficulty_weight: Tensor | None = None,
         sample_weight: Tensor | None = None,
     ) -> Tensor:
         """Compute the loss of a batch.
@@ -164,8 +165,8 @@ class CalibrationLoss(torch.nn.Module):
             give it a large negative finite score.
         target : Tensor of shape (n,) or (n, K)
             Class indices, or class probabilities (rows summing to 1) where the loss takes them.
-        difficulty : Tensor of shape (n,), default=None
-            For the losses with ``uses_difficulty``, which need it; an error for the others.
+        difficulty_weight : Tensor of shape (n,), default=None
+            For the losses with ``uses_difficulty_weight``, which need it; an error for the others.
         sample_weight : Tensor of shape (n,), default=None
             Non-negative weights; the mean becomes ``sum(w * l) / sum(w)``.
 
@@ -173,23 +174,23 @@ class CalibrationLoss(torch.nn.Module):
         -------
         loss : Tensor of shape () or, with ``reduction="none"``, (n,)
         """
-        return self._evaluate(logits, target, difficulty, sample_weight=sample_weight)
+        return self._evaluate(logits, target, difficulty_weight, sample_weight=sample_weight)
 
     def _evaluate(
-        self, logits: Tensor, target: Tensor, difficulty: Tensor | None, **inputs: Any
+        self, logits: Tensor, target: Tensor, difficulty_weight: Tensor | None, **inputs: Any
     ) -> Tensor:
         name = type(self).__name__
-        if self.uses_difficulty:
-            if difficulty is None:
+        if self.uses_difficulty_weight:
+            if difficulty_weight is None:
                 raise ValueError(
-                    f"{name} needs difficulty, a tensor of one value a sample: pass it with every "
-                    "batch (a net takes it in fit)."
+                    f"{name} needs difficulty_weight, a tensor of one value a sample: pass it "
+                    "with every batch (a net takes it in fit)."
                 )
-            inputs["difficulty"] = difficulty
-        elif difficulty is not None:
+            inputs["difficulty_weight"] = difficulty_weight
+        elif difficulty_weight is not None:
             raise ValueError(
-                f"{name} makes no use of difficulty: leave it out, or choose a loss that uses it, "
-                "such as DifficultyAwareLoss."
+                f"{name} makes no use of difficulty_weight: leave it out, or choose a loss that "
+                "uses it, such as DifficultyAwareLoss."
             )
         inputs.update((option, getattr(self, option)) for option in self._names)
         return type(self)._function(logits, target, **inputs)

@@ -110,12 +110,12 @@ def difficulty_aware_loss(
     logits: Tensor,
     target: Tensor,
     *,
-    difficulty: Tensor,
+    difficulty_weight: Tensor,
     alpha: float = 0.3,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the cross-entropy minus ``alpha * difficulty`` times the entropy of the prediction.
+    """Compute the cross-entropy minus ``alpha * difficulty_weight`` times the entropy.
 
     Parameters
     ----------
@@ -123,20 +123,20 @@ def difficulty_aware_loss(
         Finite scores before the softmax.
     target : Tensor of shape (n,) or (n, K)
         Class indices, or class probabilities.
-    difficulty : Tensor of shape (n,)
+    difficulty_weight : Tensor of shape (n,)
         Difficulty weights in [0, 1], larger = harder, such as
         :func:`skcalib.difficulty.difficulty_weights` gives. Constants for the gradient.
     alpha : float in [0, inf), default=0.3
         Strength. 0 is the cross-entropy; [1]_ uses 0.3 on CIFAR and 0.2 on ImageNet.
     sample_weight : Tensor of shape (n,), default=None
-        Non-negative weights of the whole loss of a sample; not to be confused with `difficulty`.
+        Non-negative weights of the whole loss of a sample, unlike `difficulty_weight`.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
     loss : Tensor of shape () or (n,)
-        In nats, >= ``-alpha * difficulty * log K``; may be negative.
+        In nats, >= ``-alpha * difficulty_weight * log K``; may be negative.
 
     References
     ----------
@@ -149,20 +149,20 @@ def difficulty_aware_loss(
     >>> from skcalib.losses import difficulty_aware_loss
     >>> logits, target = torch.tensor([[2.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 0])
     >>> difficulty_aware_loss(
-    ...     logits, target, difficulty=torch.tensor([0.0, 1.0]), reduction="none"
+    ...     logits, target, difficulty_weight=torch.tensor([0.0, 1.0]), reduction="none"
     ... )
     tensor([0.1269, 0.0173])
     """
     check_range("alpha", alpha, 0)
     logits, target = check_inputs(logits, target)
-    strength = alpha * check_per_sample("difficulty", difficulty, logits).detach()
+    strength = alpha * check_per_sample("difficulty_weight", difficulty_weight, logits).detach()
     return evaluate(_formula, _solution, logits, target, (strength,), sample_weight, reduction)
 
 
 class DifficultyAwareLoss(CalibrationLoss):
     """Cross-entropy minus the entropy of the prediction, the harder the sample the more.
 
-    The loss needs ``difficulty`` with every batch; a net takes it in ``fit``.
+    The loss needs ``difficulty_weight`` with every batch; a net takes it in ``fit``.
 
     Parameters
     ----------
@@ -180,11 +180,11 @@ class DifficultyAwareLoss(CalibrationLoss):
     >>> import torch
     >>> from skcalib.losses import DifficultyAwareLoss
     >>> logits, target = torch.tensor([[2.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 0])
-    >>> DifficultyAwareLoss()(logits, target, difficulty=torch.tensor([0.0, 1.0]))
+    >>> DifficultyAwareLoss()(logits, target, difficulty_weight=torch.tensor([0.0, 1.0]))
     tensor(0.0721)
     """
 
-    uses_difficulty = True
+    uses_difficulty_weight = True
     _function = staticmethod(difficulty_aware_loss)
     alpha: float
 

@@ -235,7 +235,7 @@ class CorrectnessRankingLoss(CalibrationLoss):
         target: Tensor,
         *,
         history: Tensor | None = None,
-        difficulty: Tensor | None = None,
+        difficulty_weight: Tensor | None = None,
         sample_weight: Tensor | None = None,
     ) -> Tensor:
         """Compute the loss of a batch.
@@ -248,7 +248,7 @@ class CorrectnessRankingLoss(CalibrationLoss):
             Class indices, or class probabilities.
         history : Tensor of shape (n,)
             Share of the epochs so far in which each row was right.
-        difficulty : None
+        difficulty_weight : None
             Has no use here; an error if given.
         sample_weight : Tensor of shape (n,), default=None
             Non-negative weights; the mean becomes ``sum(w * l) / sum(w)``.
@@ -264,5 +264,5 @@ class CorrectnessRankingLoss(CalibrationLoss):
                 "rows without a past."
             )
         return self._evaluate(
-            logits, target, difficulty, history=history, sample_weight=sample_weight
+            logits, target, difficulty_weight, history=history, sample_weight=sample_weight
         )

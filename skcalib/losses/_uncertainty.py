@@ -17,7 +17,7 @@ def _check_parameters(uncertainty: Uncertainty | None) -> None:
     if uncertainty is not None and not callable(uncertainty):
         raise ValueError(
             "uncertainty must be a function of (logits, target), or None to take the weights of "
-            f"each batch from difficulty, got {type(uncertainty).__name__}."
+            f"each batch from difficulty_weight, got {type(uncertainty).__name__}."
         )
 
 
@@ -45,7 +45,7 @@ def uncertainty_weighted_loss(
     target: Tensor,
     *,
     uncertainty: Uncertainty | None = None,
-    difficulty: Tensor | None = None,
+    difficulty_weight: Tensor | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -62,11 +62,11 @@ def uncertainty_weighted_loss(
     uncertainty : callable, default=None
         Function of (logits, target) that returns weights of shape (n,), or (n, K), one a class,
         for soft targets (``-sum_k t_k u_k log p_k``).
-    difficulty : Tensor of shape (n,), default=None
+    difficulty_weight : Tensor of shape (n,), default=None
         The weights themselves, larger = harder, for instance 1 - consistency. Exactly one of
-        `uncertainty` and `difficulty` must be given.
+        `uncertainty` and `difficulty_weight` must be given.
     sample_weight : Tensor of shape (n,), default=None
-        Non-negative weights. They differ from `difficulty` in the mean, which is
+        Non-negative weights. They differ from `difficulty_weight` in the mean, which is
         ``sum(w u l) / sum(w)``.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
@@ -87,18 +87,18 @@ def uncertainty_weighted_loss(
     >>> logits, target = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
     >>> uncertainty_weighted_loss(logits, target, uncertainty=focal_weight)
     tensor(0.0018)
-    >>> uncertainty_weighted_loss(logits, target, difficulty=torch.tensor([0.5]))
+    >>> uncertainty_weighted_loss(logits, target, difficulty_weight=torch.tensor([0.5]))
     tensor(0.0635)
     """
     _check_parameters(uncertainty)
-    if (uncertainty is None) == (difficulty is None):
+    if (uncertainty is None) == (difficulty_weight is None):
         raise ValueError(
-            "exactly one of uncertainty and difficulty must be given, "
-            f"got {'neither' if difficulty is None else 'both'}."
+            "exactly one of uncertainty and difficulty_weight must be given, "
+            f"got {'neither' if difficulty_weight is None else 'both'}."
         )
     logits, target = check_inputs(logits, target)
     if uncertainty is None:
-        weight = _check_weight("difficulty", difficulty, logits, target)
+        weight = _check_weight("difficulty_weight", difficulty_weight, logits, target)
     else:
         measured = uncertainty(logits.detach(), target)
         weight = _check_weight("the value of uncertainty", measured, logits, target)
@@ -115,8 +115,8 @@ class UncertaintyWeightedLoss(CalibrationLoss):
     ----------
     uncertainty : callable, default=None
         Function of (logits, target) that returns one weight a sample. None takes the weights from
-        the ``difficulty`` that comes with each batch (``uses_difficulty`` is then True), such as
-        1 - consistency; a net takes them in ``fit``.
+        the ``difficulty_weight`` that comes with each batch (``uses_difficulty_weight`` is then
+        True), such as 1 - consistency; a net takes them in ``fit``.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -148,7 +148,7 @@ class UncertaintyWeightedLoss(CalibrationLoss):
     >>> bsce_gra(logits, target), losses.BSCEGRALoss(order=2, exponent=4)(logits, target)
     (tensor(1.5004), tensor(1.5004))
     >>> weighted = losses.UncertaintyWeightedLoss()
-    >>> weighted(logits, target, difficulty=torch.tensor([0.5]))
+    >>> weighted(logits, target, difficulty_weight=torch.tensor([0.5]))
     tensor(0.6566)
     """
 
@@ -158,4 +158,4 @@ class UncertaintyWeightedLoss(CalibrationLoss):
     def __init__(self, *, uncertainty: Uncertainty | None = None, reduction: str = "mean") -> None:
         _check_parameters(uncertainty)
         super().__init__(uncertainty=uncertainty, reduction=reduction)
-        self.uses_difficulty = uncertainty is None
+        self.uses_difficulty_weight = uncertainty is None

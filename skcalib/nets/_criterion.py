@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ._data import takes
 
-_ROW_VALUES = ("sample_weight", "difficulty", "history")
+_ROW_VALUES = ("sample_weight", "difficulty_weight", "history")
 
 # These read the module's output as something else than logits of every class.
 _NOT_ON_LOGITS = (nn.NLLLoss, nn.BCELoss, nn.BCEWithLogitsLoss)
@@ -28,7 +28,8 @@ def check_criterion(criterion: Any) -> frozenset[str]:
 
 def needs_row_values(criterion: Any) -> bool:
     """Tell whether a loss of :mod:`skcalib.losses` needs more of a row than logits and target."""
-    return any(getattr(criterion, f"uses_{name}", False) for name in ("difficulty", "history"))
+    names = ("difficulty_weight", "history")
+    return any(getattr(criterion, f"uses_{name}", False) for name in names)
 
 
 def criterion_loss(

@@ -53,7 +53,7 @@ class FitRows:
 
     n_rows: int
     sample_weight: Tensor | None = None
-    difficulty: Tensor | None = None
+    difficulty_weight: Tensor | None = None
     prioritizer: Any = None
     dataset: Any = None
     train_rows: NDArray[np.intp] | None = None
@@ -64,7 +64,7 @@ class FitRows:
     @property
     def needed(self) -> bool:
         """Whether the loss must know the rows of a batch."""
-        given = self.sample_weight is not None or self.difficulty is not None
+        given = self.sample_weight is not None or self.difficulty_weight is not None
         return given or self.history is not None
 
     def batch_values(self, device: torch.device) -> dict[str, Tensor]:
@@ -72,7 +72,7 @@ class FitRows:
         if self.batch_rows is None or not self.needed:
             return {}
         rows = self.batch_rows.to("cpu")
-        given = {"sample_weight": self.sample_weight, "difficulty": self.difficulty}
+        given = {"sample_weight": self.sample_weight, "difficulty_weight": self.difficulty_weight}
         values = {name: v[rows] for name, v in given.items() if v is not None}
         if self.history is not None:
             values["history"] = self.history.share(rows)

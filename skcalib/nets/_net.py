@@ -25,7 +25,7 @@ class CalibratedNetClassifier(RowNet):
 
     - ``predict_proba`` is the softmax of the logits whatever the criterion;
     - labels may be of any type, and arrays and data frames of any numeric type;
-    - ``sample_weight`` and ``difficulty`` follow their rows through splits and batches;
+    - ``sample_weight`` and ``difficulty_weight`` follow their rows through splits and batches;
     - ``random_state`` makes a fit repeatable and leaves torch's global generator as it was;
     - a module or criterion given as an instance is copied, never trained in place.
 
@@ -42,7 +42,7 @@ class CalibratedNetClassifier(RowNet):
     mixup_alpha : float >= 0 or None, default=None
         Train on convex combinations of two rows and of their labels, in shares drawn from
         Beta(mixup_alpha, mixup_alpha) once a batch. The criterion must take class probabilities
-        as target. Weights and difficulty are combined in the same shares. None or 0: off.
+        as target. Weights of both kinds are combined in the same shares. None or 0: off.
     selector : MaxEntropySelector or None, default=None
         Choose the rows of every epoch: all of them in the first `warmup_epochs`, then those that
         the selector's criterion ranks highest, by the predictions of the network itself or of
@@ -150,7 +150,7 @@ class CalibratedNetClassifier(RowNet):
         X: Any,
         y: Any = None,
         sample_weight: ArrayLike | None = None,
-        difficulty: ArrayLike | None = None,
+        difficulty_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Train the network, from new initial weights unless ``warm_start=True``.
@@ -166,8 +166,9 @@ class CalibratedNetClassifier(RowNet):
             ``labels`` or ``tensors`` if not given.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows in the loss.
-        difficulty : array-like of shape (n_samples,), default=None
-            Difficulty of the rows, larger = harder, for criteria that take it.
+        difficulty_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, larger = harder, for criteria that take them, in [0, 1] such as
+            :func:`~skcalib.difficulty.difficulty_weights` makes of a difficulty.
         **fit_params : dict
             Passed to the forward of the module and to `train_split`, as in skorch.
 
@@ -179,12 +180,12 @@ class CalibratedNetClassifier(RowNet):
         Raises
         ------
         ValueError
-            If X or y are not finite, y holds a single class, weights or difficulty do not fit the
+            If X or y are not finite, y holds a single class, weights of either kind do not fit the
             rows or the criterion has no use for them, or the module gives another number of
             logits than there are classes.
         """
         fresh = self._is_fresh(restart=not self.warm_start)
-        with self._fitting(X, y, sample_weight, difficulty, fresh) as (X, y):
+        with self._fitting(X, y, sample_weight, difficulty_weight, fresh) as (X, y):
             return super().fit(X, y, **fit_params)
 
     def partial_fit(
@@ -193,14 +194,14 @@ class CalibratedNetClassifier(RowNet):
         y: Any = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        difficulty: ArrayLike | None = None,
+        difficulty_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Train the network further, for `max_epochs` more epochs.
 
         Parameters
         ----------
-        X, y, sample_weight, difficulty
+        X, y, sample_weight, difficulty_weight
             As in :meth:`fit`.
         classes : array-like of shape (n_classes,), default=None
             All labels that later calls may bring; by default those of the first y.
@@ -215,7 +216,7 @@ class CalibratedNetClassifier(RowNet):
         if self._rows_ is not None:  # the call of skorch's own fit
             return super().partial_fit(X, y, **fit_params)
         fresh = self._is_fresh(restart=False)
-        with self._fitting(X, y, sample_weight, difficulty, fresh, classes) as (X, y):
+        with self._fitting(X, y, sample_weight, difficulty_weight, fresh, classes) as (X, y):
             return super().partial_fit(X, y, **fit_params)
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -57,7 +57,13 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
 
     @contextmanager
     def _fitting(
-        self, X: Any, y: Any, sample_weight: Any, difficulty: Any, fresh: bool, classes: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        difficulty_weight: Any,
+        fresh: bool,
+        classes: Any = None,
     ) -> Iterator[tuple[Any, Any]]:
         """Check the data, and keep what the loss must know about its rows for one fit."""
         validate_parameters(self)
@@ -78,10 +84,12 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
         self._learn_classes(y, fresh, classes)
         self._data_sizes_ = {**row_sizes(X), "n_classes": len(self.classes_)}
         weight = check_row_values("sample_weight", sample_weight, n_rows, non_negative=True)
-        hardness = check_row_values("difficulty", difficulty, n_rows, non_negative=False)
+        hard_weight = check_row_values(
+            "difficulty_weight", difficulty_weight, n_rows, non_negative=False
+        )
         n_epochs = self.max_epochs + (0 if fresh else len(self.history))
         prioritizer = make_prioritizer(self, given_X, n_rows, n_epochs)
-        self._rows_ = FitRows(n_rows, weight, hardness, prioritizer)
+        self._rows_ = FitRows(n_rows, weight, hard_weight, prioritizer)
         try:
             with self._seeded(fresh):
                 yield X, y
@@ -187,9 +195,9 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
             dataset = batched(dataset, rows, own_collate="collate_fn" in params)
         if training and rows is None and self._rows_ is not None and self._rows_.needed:
             raise ValueError(
-                "sample_weight, difficulty and the history of a loss need batches that know their "
-                "rows: iterator_train must be a DataLoader, and train_split must return torch "
-                "Subsets of the dataset that it is given."
+                "sample_weight, difficulty_weight and the history of a loss need batches that "
+                "know their rows: iterator_train must be a DataLoader, and train_split must "
+                "return torch Subsets of the dataset that it is given."
             )
         if ranking and "batch_size" not in params:
             on_cpu = next(self.module_.parameters()).device.type == "cpu"
@@ -269,7 +277,7 @@ class RowNet(AutoDeviceMixin, skorch.NeuralNetClassifier):
         target, rows = self._targets(y_true, logits), self._rows_
         foreign = not training and (rows is None or rows.batch_rows is None)
         if foreign and needs_row_values(self.criterion_):
-            # Rows that are no part of the fit have no difficulty and no history.
+            # Rows that are no part of the fit have no difficulty weight and no history.
             return cross_entropy(logits, target)
         given = {} if rows is None else rows.batch_values(logits.device)
         if rows is not None and rows.mixup is not None:

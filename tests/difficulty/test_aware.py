@@ -32,12 +32,15 @@ class RecordingScorer(RelativeMahalanobisScorer):
 class RecordingClassifier(ClassifierMixin, BaseEstimator):
     """Remembers what its fit was given."""
 
-    def fit(self, X, y, difficulty=None, sample_weight=None, note=None):
+    def fit(self, X, y, difficulty_weight=None, sample_weight=None, note=None):
         self.classes_ = np.unique(y)
         self.n_features_in_ = X.shape[1]
         self.seen_ = {
-            "X": X, "difficulty": difficulty, "sample_weight": sample_weight, "note": note
-        }  # fmt: skip
+            "X": X,
+            "difficulty_weight": difficulty_weight,
+            "sample_weight": sample_weight,
+            "note": note,
+        }
         return self
 
     def predict(self, X):
@@ -56,7 +59,7 @@ def test_weights_reach_the_estimator(data):
     difficulty = RelativeMahalanobisScorer().fit(X, y).difficulty(X, y)
     np.testing.assert_array_equal(clf.difficulty_, difficulty)
     np.testing.assert_array_equal(clf.weights_, difficulty_weights(difficulty, temperature=0.5))
-    np.testing.assert_array_equal(clf.estimator_.seen_["difficulty"], clf.weights_)
+    np.testing.assert_array_equal(clf.estimator_.seen_["difficulty_weight"], clf.weights_)
     assert clf.estimator_.seen_["sample_weight"] is None
     assert clf.n_features_in_ == 6
     assert clf.score(X, y) == pytest.approx(np.mean(y == "ant"))
@@ -157,7 +160,7 @@ def test_sample_weight_reaches_both(data):
     clf = DifficultyAwareClassifier(RecordingClassifier(), fit_param="sample_weight")
     clf.fit(X, y, sample_weight=weight)
     np.testing.assert_array_equal(clf.estimator_.seen_["sample_weight"], clf.weights_ * weight)
-    assert clf.estimator_.seen_["difficulty"] is None
+    assert clf.estimator_.seen_["difficulty_weight"] is None
 
 
 def test_weights_are_repetition_for_the_whole_chain(data):
@@ -177,9 +180,9 @@ def test_pipeline_as_estimator(data):
     X, y = data
     weight = np.arange(len(X)) % 3
     pipeline = make_pipeline(StandardScaler(), RecordingClassifier())
-    clf = DifficultyAwareClassifier(pipeline, fit_param="recordingclassifier__difficulty")
+    clf = DifficultyAwareClassifier(pipeline, fit_param="recordingclassifier__difficulty_weight")
     seen = clf.fit(X, y, sample_weight=weight).estimator_[-1].seen_
-    np.testing.assert_array_equal(seen["difficulty"], clf.weights_)
+    np.testing.assert_array_equal(seen["difficulty_weight"], clf.weights_)
     np.testing.assert_array_equal(seen["sample_weight"], weight)
     clf.set_params(fit_param="recordingclassifier__sample_weight").fit(X, y, sample_weight=weight)
     seen = clf.estimator_[-1].seen_
@@ -272,11 +275,13 @@ def test_bad_input(data):
     with pytest.raises(ValueError, match="sample_weight must be finite and not negative"):
         clf.fit(X, y, sample_weight=-np.ones(len(X)))
     with pytest.raises(
-        ValueError, match=r"LogisticRegression has no parameter 'difficulty'.*fit_"
+        ValueError, match=r"LogisticRegression has no parameter 'difficulty_weight'.*fit_"
     ):
         DifficultyAwareClassifier(LogisticRegression()).fit(X, y)
-    with pytest.raises(ValueError, match="difficulty must not be passed to fit"):
-        DifficultyAwareClassifier(RecordingClassifier()).fit(X, y, difficulty=np.ones(len(X)))
+    with pytest.raises(ValueError, match="difficulty_weight must not be passed to fit"):
+        DifficultyAwareClassifier(RecordingClassifier()).fit(
+            X, y, difficulty_weight=np.ones(len(X))
+        )
     with pytest.raises(ValueError, match="'scorer' parameter"):
         DifficultyAwareClassifier(RecordingClassifier(), StandardScaler()).fit(X, y)
     with pytest.raises(ValueError, match="Unknown label type"):

@@ -206,12 +206,16 @@ CASES = {
     ),
     "BSCE-GRA(2, 4)": (losses.BSCEGRALoss(), partial(bsce, order=2, exponent=4), None),
     "BSCE-GRA, general": (BSCE_GRA, partial(bsce, order=2, exponent=4), None),
-    "difficulty-weighted": (losses.UncertaintyWeightedLoss(), difficulty_weighted, "difficulty"),
+    "difficulty-weighted": (
+        losses.UncertaintyWeightedLoss(),
+        difficulty_weighted,
+        "difficulty_weight",
+    ),
     "entropy": (losses.EntropyRegularizedLoss(), partial(entropy_regularized, alpha=0.1), None),
     "difficulty-aware": (
         losses.DifficultyAwareLoss(),
         partial(difficulty_aware, alpha=0.3),
-        "difficulty",
+        "difficulty_weight",
     ),
     "logit norm 1": (losses.LogitNormLoss(), partial(logit_norm, alpha=0.01, p=1), None),
     "logit norm 2": (losses.LogitNormLoss(p=2), partial(logit_norm, alpha=0.01, p=2), None),

@@ -24,14 +24,18 @@ def test_value(target):
     ce = cross_entropy_loss(LOGITS, target, reduction="none")
     ours = entropy_regularized_loss(LOGITS, target, alpha=0.3, reduction="none")
     torch.testing.assert_close(ours, ce - 0.3 * h)
-    ours = difficulty_aware_loss(LOGITS, target, difficulty=STRENGTH, alpha=0.3, reduction="none")
+    ours = difficulty_aware_loss(
+        LOGITS, target, difficulty_weight=STRENGTH, alpha=0.3, reduction="none"
+    )
     torch.testing.assert_close(ours, ce - 0.3 * STRENGTH * h)
 
 
 @pytest.mark.parametrize("target", [LABEL, SOFT], ids=["hard", "soft"])
 def test_gradient_in_closed_form(target):
     z = LOGITS.clone().requires_grad_()
-    difficulty_aware_loss(z, target, difficulty=STRENGTH, alpha=0.3, reduction="sum").backward()
+    difficulty_aware_loss(
+        z, target, difficulty_weight=STRENGTH, alpha=0.3, reduction="sum"
+    ).backward()
     p, lp = torch.softmax(LOGITS, 1), torch.log_softmax(LOGITS, 1)
     h = -(p * lp).sum(1, keepdim=True)
     t = target if target.ndim == 2 else torch.nn.functional.one_hot(target, 4)
@@ -41,10 +45,10 @@ def test_gradient_in_closed_form(target):
 def test_limits():
     ce = cross_entropy_loss(LOGITS, LABEL)
     torch.testing.assert_close(entropy_regularized_loss(LOGITS, LABEL, alpha=0), ce)
-    for difficulty, alpha in [(torch.zeros(8), 0.3), (torch.ones(8), 0.0)]:
-        value = difficulty_aware_loss(LOGITS, LABEL, difficulty=difficulty, alpha=alpha)
+    for weight, alpha in [(torch.zeros(8), 0.3), (torch.ones(8), 0.0)]:
+        value = difficulty_aware_loss(LOGITS, LABEL, difficulty_weight=weight, alpha=alpha)
         torch.testing.assert_close(value, ce)
-    everywhere = difficulty_aware_loss(LOGITS, LABEL, difficulty=torch.ones(8), alpha=0.2)
+    everywhere = difficulty_aware_loss(LOGITS, LABEL, difficulty_weight=torch.ones(8), alpha=0.2)
     uniform = entropy_regularized_loss(LOGITS, LABEL, alpha=0.2)
     torch.testing.assert_close(everywhere, uniform)
 
@@ -54,11 +58,11 @@ def test_uniform_prediction():
     assert value.item() == pytest.approx(0.5 * np.log(10))
 
 
-def test_difficulty_is_a_constant():
-    difficulty = torch.ones(8, dtype=torch.float64, requires_grad=True)
+def test_difficulty_weight_is_a_constant():
+    weight = torch.ones(8, dtype=torch.float64, requires_grad=True)
     z = LOGITS.clone().requires_grad_()
-    DifficultyAwareLoss()(z, LABEL, difficulty=difficulty).backward()
-    assert difficulty.grad is None
+    DifficultyAwareLoss()(z, LABEL, difficulty_weight=weight).backward()
+    assert weight.grad is None
 
 
 def test_harder_rows_end_less_confident():
@@ -66,7 +70,7 @@ def test_harder_rows_end_less_confident():
     for _ in range(500):
         z.requires_grad_()
         loss = difficulty_aware_loss(
-            z, torch.tensor([0, 0]), difficulty=torch.tensor([0.1, 1.0]), alpha=0.5
+            z, torch.tensor([0, 0]), difficulty_weight=torch.tensor([0.1, 1.0]), alpha=0.5
         )
         z = (z - 2 * torch.autograd.grad(loss, z)[0]).detach()
     easy, hard = torch.softmax(z, 1)[:, 0]

@@ -308,23 +308,24 @@ def test_module_and_function_agree_on_names_and_defaults(cls):
     shared = {key: of_function[key].default for key in of_class}
     assert shared == {key: value.default for key, value in of_class.items()}
     only = set(of_function) - set(of_class) - {"logits", "target", "sample_weight"}
-    assert only <= {"difficulty", "history"}
+    assert only <= {"difficulty_weight", "history"}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_difficulty_is_needed_or_refused_never_dropped(name):
     loss, _, needs = CASES[name]
     logits, target, extra = batch(name)
-    assert loss.uses_difficulty == (needs == "difficulty")
+    assert loss.uses_difficulty_weight == (needs == "difficulty_weight")
     assert loss.uses_history == (needs == "history")
-    if loss.uses_difficulty:
-        with pytest.raises(ValueError, match=f"{type(loss).__name__} needs difficulty"):
+    if loss.uses_difficulty_weight:
+        with pytest.raises(ValueError, match=f"{type(loss).__name__} needs difficulty_weight"):
             loss(logits, target)
-        with pytest.raises(ValueError, match=r"difficulty must be a real tensor of shape \(7,\)"):
-            loss(logits, target, difficulty=torch.ones(3))
+        message = r"difficulty_weight must be a real tensor of shape \(7,\)"
+        with pytest.raises(ValueError, match=message):
+            loss(logits, target, difficulty_weight=torch.ones(3))
     else:
-        with pytest.raises(ValueError, match="makes no use of difficulty"):
-            loss(logits, target, **extra, difficulty=torch.ones(7))
+        with pytest.raises(ValueError, match="makes no use of difficulty_weight"):
+            loss(logits, target, **extra, difficulty_weight=torch.ones(7))
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -375,7 +376,7 @@ def test_bad_parameters(cls, parameters, message):
     loss = getattr(losses, cls)
     with pytest.raises(ValueError, match=message):
         loss(**parameters)
-    extra = {"difficulty": torch.ones(1), "history": torch.ones(1)}
+    extra = {"difficulty_weight": torch.ones(1), "history": torch.ones(1)}
     needed = {k: v for k, v in extra.items() if k in inspect.signature(loss._function).parameters}
     with pytest.raises(ValueError, match=message):
         loss._function(torch.zeros(1, 2), torch.tensor([0]), **parameters, **needed)

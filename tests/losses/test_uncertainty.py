@@ -50,7 +50,7 @@ def test_instances(uncertainty, loss, target):
 
 def test_the_weight_is_never_differentiated():
     weight = torch.rand(8, dtype=torch.float64, requires_grad=True)
-    _, grad = step(UncertaintyWeightedLoss(), LABEL, difficulty=weight)
+    _, grad = step(UncertaintyWeightedLoss(), LABEL, difficulty_weight=weight)
     assert weight.grad is None
     r = torch.softmax(LOGITS, 1) - torch.nn.functional.one_hot(LABEL, 4)
     torch.testing.assert_close(grad, weight.detach()[:, None] * r / 8)
@@ -63,9 +63,9 @@ def test_the_weight_is_never_differentiated():
     torch.testing.assert_close(grad, weight.detach()[:, None] ** 2 * r / 8)
 
 
-def test_difficulty_is_not_a_sample_weight():
+def test_difficulty_weight_is_not_a_sample_weight():
     loss, u = UncertaintyWeightedLoss(), torch.arange(8.0)
-    weighted = loss(LOGITS, LABEL, difficulty=u)
+    weighted = loss(LOGITS, LABEL, difficulty_weight=u)
     rows = CrossEntropyLoss(reduction="none")(LOGITS, LABEL)
     torch.testing.assert_close(weighted, (u * rows).mean())
     normalized = CrossEntropyLoss()(LOGITS, LABEL, sample_weight=u)
@@ -77,7 +77,7 @@ def test_exactly_one_source_of_weights():
         uncertainty_weighted_loss(LOGITS, LABEL)
     with pytest.raises(ValueError, match=r"exactly one of uncertainty .* got both"):
         uncertainty_weighted_loss(
-            LOGITS, LABEL, uncertainty=focal_weight, difficulty=torch.ones(8)
+            LOGITS, LABEL, uncertainty=focal_weight, difficulty_weight=torch.ones(8)
         )
 
 

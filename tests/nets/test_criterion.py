@@ -36,8 +36,8 @@ def make_net(criterion, **params):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_of_the_package_trains(loss):
     given = {"sample_weight": WEIGHT}
-    if loss().uses_difficulty:
-        given["difficulty"] = RNG.rand(90)
+    if loss().uses_difficulty_weight:
+        given["difficulty_weight"] = RNG.rand(90)
     net = make_net(loss).fit(X, Y, **given)
     assert np.isfinite(net.history[:, "train_loss"] + net.history[:, "valid_loss"]).all()
     np.testing.assert_allclose(net.predict_proba(X).sum(axis=1), 1, rtol=1e-5)
@@ -48,14 +48,14 @@ def test_all_losses_are_covered():
 
 
 @pytest.mark.parametrize("loss", [DifficultyAwareLoss, UncertaintyWeightedLoss])
-def test_difficulty_that_a_loss_needs_is_asked_for(loss):
-    with pytest.raises(ValueError, match=f"{loss.__name__} needs difficulty"):
+def test_difficulty_weight_that_a_loss_needs_is_asked_for(loss):
+    with pytest.raises(ValueError, match=f"{loss.__name__} needs difficulty_weight"):
         make_net(loss).fit(X, Y)
 
 
-def test_difficulty_that_a_loss_ignores_is_refused():
-    with pytest.raises(ValueError, match="makes no use of difficulty"):
-        make_net(skcalib.losses.FocalLoss).fit(X, Y, difficulty=WEIGHT)
+def test_difficulty_weight_that_a_loss_ignores_is_refused():
+    with pytest.raises(ValueError, match="makes no use of difficulty_weight"):
+        make_net(skcalib.losses.FocalLoss).fit(X, Y, difficulty_weight=WEIGHT)
 
 
 def split_off_other_data(data, y):
@@ -65,7 +65,7 @@ def split_off_other_data(data, y):
 
 @pytest.mark.parametrize("loss", [DifficultyAwareLoss, CorrectnessRankingLoss])
 def test_validation_rows_from_elsewhere_are_judged_by_cross_entropy(loss):
-    given = {"difficulty": WEIGHT} if loss is DifficultyAwareLoss else {}
+    given = {"difficulty_weight": WEIGHT} if loss is DifficultyAwareLoss else {}
     net = make_net(loss, train_split=split_off_other_data, max_epochs=1, batch_size=90)
     net.fit(X, Y, **given)
     expected = -np.log(net.predict_proba(X)[np.arange(90), Y]).mean()

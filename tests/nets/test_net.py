@@ -45,8 +45,8 @@ class Recorder(nn.Module):
         super().__init__()
         self.seen = []
 
-    def forward(self, logits, target, *, difficulty=None, sample_weight=None):
-        self.seen.append((self.training, target.clone(), difficulty, sample_weight))
+    def forward(self, logits, target, *, difficulty_weight=None, sample_weight=None):
+        self.seen.append((self.training, target.clone(), difficulty_weight, sample_weight))
         return -torch.log_softmax(logits, 1)[torch.arange(len(target)), target].mean()
 
 
@@ -142,9 +142,9 @@ def test_every_epoch_takes_the_rows_in_a_new_order():
     assert not torch.equal(first, second)
 
 
-def test_weights_and_difficulty_follow_their_rows():
+def test_both_weights_follow_their_rows():
     weight = np.arange(1.0, len(X) + 1)
-    difficulty = -weight
+    difficulty_weight = weight / 128
     features = np.column_stack([weight, np.zeros_like(weight)]).astype(np.float32)
 
     class Spy(MLP):
@@ -155,11 +155,11 @@ def test_weights_and_difficulty_follow_their_rows():
     class SpyLoss(Recorder):
         def forward(self, logits, target, **given):
             np.testing.assert_array_equal(given["sample_weight"], net.module_.rows)
-            np.testing.assert_array_equal(given["difficulty"], -net.module_.rows)
+            np.testing.assert_array_equal(given["difficulty_weight"], net.module_.rows / 128)
             return super().forward(logits, target, **given)
 
     net = CalibratedNetClassifier(Spy, criterion=SpyLoss, max_epochs=2, batch_size=32, lr=1e-3)
-    net.fit(features, Y, sample_weight=weight, difficulty=difficulty)
+    net.fit(features, Y, sample_weight=weight, difficulty_weight=difficulty_weight)
     trained = torch.cat([w for training, *_, w in net.criterion_.seen if training])
     held_out = torch.cat([w for training, *_, w in net.criterion_.seen if not training])
     assert len(trained) == 2 * 96
@@ -167,16 +167,16 @@ def test_weights_and_difficulty_follow_their_rows():
     assert not set(trained.tolist()) & set(held_out.tolist())
 
 
-def test_grid_search_slices_weights_and_difficulty_per_fold():
+def test_grid_search_slices_both_weights_per_fold():
     class SpyLoss(Recorder):
-        def forward(self, logits, target, *, difficulty=None, sample_weight=None):
-            assert torch.equal(difficulty, sample_weight * 2)
+        def forward(self, logits, target, *, difficulty_weight=None, sample_weight=None):
+            assert torch.equal(difficulty_weight, sample_weight / 2)
             return super().forward(logits, target)
 
     net = CalibratedNetClassifier(MLP, criterion=SpyLoss, max_epochs=1)
     weight = np.linspace(0.1, 1, len(X))
     search = GridSearchCV(net, {"module__hidden": [(4,), (8,)]}, cv=2, error_score="raise")
-    search.fit(X, NAMES, sample_weight=weight, difficulty=2 * weight)
+    search.fit(X, NAMES, sample_weight=weight, difficulty_weight=weight / 2)
     assert search.best_estimator_.criterion_.seen
 
 
@@ -225,10 +225,10 @@ def test_grid_search_in_two_processes_over_the_criterion():
 def test_metadata_routing():
     with sklearn.config_context(enable_metadata_routing=True):
         net = CalibratedNetClassifier(MLP, criterion=Recorder, max_epochs=1)
-        net.set_fit_request(sample_weight=True, difficulty=True)
+        net.set_fit_request(sample_weight=True, difficulty_weight=True)
         net.set_score_request(sample_weight=False)
         search = GridSearchCV(net, {"module__hidden": [(4,)]}, cv=2, error_score="raise")
-        search.fit(X, Y, sample_weight=np.ones(len(X)), difficulty=np.ones(len(X)))
+        search.fit(X, Y, sample_weight=np.ones(len(X)), difficulty_weight=np.ones(len(X)))
         assert all(w is not None for *_, w in search.best_estimator_.criterion_.seen)
 
 
@@ -319,9 +319,15 @@ def test_images_as_input():
             {"sample_weight": np.ones((len(X), 1))},
             r"one number for every row .* \(120,\)",
         ),
-        ({"difficulty": np.full(len(X), np.inf)}, "difficulty contains infinity"),
-        ({"difficulty": np.ones(3)}, r"difficulty must hold one number .* got shape \(3,\)"),
-        ({"difficulty": np.ones(len(X))}, "got difficulty, but criterion CrossEntropyLoss has no"),
+        ({"difficulty_weight": np.full(len(X), np.inf)}, "difficulty_weight contains infinity"),
+        (
+            {"difficulty_weight": np.ones(3)},
+            r"difficulty_weight must hold one .* got shape \(3,\)",
+        ),
+        (
+            {"difficulty_weight": np.ones(len(X))},
+            "got difficulty_weight, but criterion CrossEntropyLoss has no",
+        ),
     ],
 )
 def test_bad_data_is_told_in_one_sentence(change, message):
