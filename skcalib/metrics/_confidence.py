@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._arrays import as_array
 from ..utils._blocks import iter_blocks, row_entropy, row_margin, two_columns
-from ..utils._proba import as_array, check_values
+from ..utils._proba import check_values
 from ..utils._validation import check_predictions, check_same_length
 from ._outcomes import outcomes
 from ._ties import TieGroups, tie_groups

@@ -14,6 +14,14 @@ from numpy.typing import NDArray
 
 # Elements of a block of probabilities or logits: one megabyte of float32.
 BLOCK_SIZE = 2**18
+# Elements and least rows of a block of distances to all classes (difficulty.gaussian).
+DISTANCE_BLOCK_SIZE = 2**21
+DISTANCE_BLOCK_ROWS = 256
+# Elements and least rows of a block whose scatter matrix is added up (difficulty.gaussian).
+SCATTER_BLOCK_SIZE = 2**22
+SCATTER_BLOCK_ROWS = 512
+# Elements of the activations of all layers that are held at a time (difficulty.depth).
+ACTIVATION_BLOCK_SIZE = 2**27
 _FEW_COLUMNS = 48
 _FEW_TO_SUM = 24
 
@@ -103,7 +111,7 @@ def top_rows(
     if n_samples is None:
         count = max(1, int(fraction * n + 0.5))
     elif n_samples > n:
-        raise ValueError(f"n_samples must be at most the number of rows, {n}; got {n_samples}.")
+        raise ValueError(f"n_samples must be at most the number of rows, {n}, got {n_samples}.")
     else:
         count = n_samples
     cut = np.partition(scores, n - count)[n - count]

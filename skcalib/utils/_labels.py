@@ -9,7 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._proba import as_array
+from ._arrays import as_array, refuse_masked, to_host
+
+# Beyond, a float becomes an integer that it is not.
+_INT64_END = 2.0**63
 
 
 def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
@@ -20,9 +23,8 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
     array = as_array(values, name=name)
     if array.ndim != 1 or array.shape[0] == 0:
         raise ValueError(f"{name} must have shape (n,) with n >= 1, got shape {array.shape}.")
-    if array.dtype.kind == "U" and isinstance(values, list | tuple):
-        # numpy has made text of whatever stood beside a string.
-        array = np.array(values, dtype=object)
+    if array.dtype.kind == "U":
+        array = _undo_text(array, values)
     if array.dtype.kind in "OT":
         array = _from_objects(array, name)
     if array.dtype.kind == "f":
@@ -33,12 +35,25 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
                 f"{name} must hold class labels, integers or strings, got {float(array[row])} "
                 f"in row {row}."
             )
+        wide = array.astype(np.float64, copy=False)
+        beyond = (wide < -_INT64_END) | (wide >= _INT64_END)
+        if beyond.any():
+            row = int(np.argmax(beyond))
+            raise ValueError(
+                f"{name} must hold class labels within the range of 64-bit integers, "
+                f"got {float(array[row])} in row {row}."
+            )
         return array.astype(np.int64)
     if array.dtype.kind not in "biuU":
         raise TypeError(
             f"{name} must hold class labels, integers or strings, got dtype {array.dtype}."
         )
     return array.astype(np.int64) if array.dtype.kind == "b" else array
+
+
+def _undo_text(array: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
+    """Return the objects of a list in which numpy has made text of what stood beside a string."""
+    return np.array(values, dtype=object) if isinstance(values, list | tuple) else array
 
 
 def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
@@ -71,14 +86,24 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
 
     scikit-learn warns of a column vector; NaN and continuous values are errors.
     """
-    labels = column_or_1d(y, warn=True)
+    refuse_masked(y, name=name)
+    labels = column_or_1d(to_host(y), warn=True)
     assert_all_finite(labels, input_name=name)
+    if labels.dtype.kind == "U":
+        _check_one_type(_undo_text(labels, y).ravel(), name)
     try:
         check_classification_targets(labels)
     except TypeError:  # objects that do not compare
-        kinds = sorted({type(label).__name__ for label in labels.tolist()})
-        raise ValueError(f"{name} must hold labels of one type, got {', '.join(kinds)}.") from None
+        _check_one_type(labels, name)
+        raise
     return labels
+
+
+def _check_one_type(labels: NDArray[Any], name: str) -> None:
+    kinds = {str if issubclass(kind, str) else kind for kind in map(type, labels.tolist())}
+    if len(kinds) > 1:
+        names = sorted(kind.__name__ for kind in kinds)
+        raise ValueError(f"{name} must hold labels of one type, got {', '.join(names)}.")
 
 
 def check_several_classes(classes: NDArray[Any], *, name: str = "y") -> None:

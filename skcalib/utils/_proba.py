@@ -13,30 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from ._arrays import as_floats
 from ._blocks import iter_blocks
 
 RANGE_TOLERANCE = 1e-5
 ROW_SUM_TOLERANCE = 1e-3
-
-
-def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
-    """Return `values` as an ndarray, without a copy where there is a buffer to share."""
-    try:
-        return np.asarray(values)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{name} cannot be read as a numpy array: {error}") from error
-
-
-def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
-    array = as_array(values, name=name)
-    if array.dtype in (np.float16, np.float32, np.float64):
-        return array
-    if array.dtype.kind in "biufO":
-        try:
-            return array.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
-    raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
 
 
 def _check_not_empty(array: NDArray[Any], *, name: str) -> None:

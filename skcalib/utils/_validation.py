@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._arrays import as_array, as_floats
 from ._labels import as_labels, match_binary, match_columns
-from ._proba import as_floats, as_proba, check_values
+from ._proba import as_proba, check_values
 
 
 class Predictions(NamedTuple):
@@ -56,7 +57,7 @@ def check_weights(
 
 def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDArray:
     """Return finite floats with one of the allowed numbers of dimensions."""
-    array = np.asarray(values)
+    array = as_array(values, name=name)
     if array.ndim not in ndim or array.size == 0:
         dims = " or ".join(map(str, ndim))
         raise ValueError(

@@ -42,6 +42,9 @@ def test_labels_are_integers_or_text(values, kind, expected):
         ([0, 0.5], "integers or strings, got 0.5 in row 1"),
         ([0, np.nan], "integers or strings, got nan in row 1"),
         ([0, np.inf], "integers or strings, got inf in row 1"),
+        ([0, 1e19], r"range of 64-bit integers, got 1e\+19 in row 1"),
+        ([2.0**63], r"range of 64-bit integers, got 9.22\d+e\+18 in row 0"),
+        (np.ma.array([0, 1], mask=[0, 1]), "y must not be masked"),
         ([0, "a"], "one type, integers or strings, got int, str"),
         (["a", np.nan], "one type, integers or strings, got float, str"),
         (["a", None], "one type, integers or strings, got NoneType, str"),
@@ -192,11 +195,27 @@ def test_class_labels_keep_their_type():
         ([0.0, np.nan], "y contains NaN"),
         ([0.1, 0.2], "Unknown label type: continuous"),
         (np.array(["a", 1], dtype=object), "y must hold labels of one type, got int, str"),
+        ([0, "a", 1], "y must hold labels of one type, got int, str"),
+        (["a", 0.5], "y must hold labels of one type, got float, str"),
+        (np.ma.array([0, 1], mask=[0, 1]), "y must not be masked"),
     ],
 )
 def test_class_labels_are_classes(y, message):
     with pytest.raises(ValueError, match=message):
         check_class_labels(y)
+
+
+def test_class_labels_may_be_tensors_or_nullable():
+    pd = pytest.importorskip("pandas")
+    torch = pytest.importorskip("torch")
+    assert check_class_labels(torch.tensor([0, 1])).tolist() == [0, 1]
+    assert check_class_labels(pd.Series([2, 0], dtype="Int64")).tolist() == [2, 0]
+    assert check_class_labels(["a", np.str_("b")]).tolist() == ["a", "b"]
+
+
+def test_largest_integers_are_labels():
+    assert as_labels([-(2.0**63), 2.0**62], name="y").tolist() == [-(2**63), 2**62]
+    assert as_labels(np.float16([1, 2]), name="y").tolist() == [1, 2]
 
 
 def test_two_classes_pass():

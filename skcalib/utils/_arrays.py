@@ -1,0 +1,83 @@
+"""What a user hands in, as an array: nothing lost on the way, nothing read as what it is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+_NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
+
+
+def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return `values` as an ndarray, without a copy where there is a buffer to share.
+
+    A torch tensor may require gradients, be on a device or hold bfloat16. Masks are errors.
+    """
+    refuse_masked(values, name=name)
+    try:
+        return np.asarray(to_host(values))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} cannot be read as a numpy array: {error}") from error
+
+
+def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return real numbers as float16, 32 or 64, without a copy where they are; else as float64."""
+    array = as_array(values, name=name)
+    if array.dtype in (np.float16, np.float32, np.float64):
+        return array
+    if array.dtype.kind in "biuf" or (array.dtype.kind == "O" and _holds_numbers(array)):
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):  # objects that are no numbers
+            pass
+    raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
+
+
+def as_features(X: Any, *, name: str = "X") -> Any:
+    """Return the `X` of an estimator as `validate_data` may read it.
+
+    Tensors become arrays; whatever else, frames with their names included, stays as it is. What
+    scikit-learn would read as other data is an error: masks, dates and durations.
+    """
+    refuse_masked(X, name=name)
+    try:
+        X = to_host(X)
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(f"{name} cannot be read as a numpy array: {error}") from error
+    for dtype in _dtypes(X):
+        if getattr(dtype, "kind", None) in ("m", "M"):
+            raise TypeError(f"{name} must hold numbers, got dtype {dtype}.")
+    return X
+
+
+def refuse_masked(values: Any, *, name: str) -> None:
+    """Raise if entries are masked: numpy and scikit-learn would read what is under the mask."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise ValueError(
+            f"{name} must not be masked, got a masked array; drop or fill what is masked."
+        )
+
+
+def to_host(values: Any) -> Any:
+    """Return a torch tensor as an ndarray, other things as they are; torch is not imported."""
+    if not (hasattr(values, "detach") and hasattr(values, "cpu")):
+        return values
+    tensor = values.detach().cpu()
+    # numpy has no bfloat16; float32 holds all its values.
+    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+
+
+def _holds_numbers(array: NDArray[Any]) -> bool:
+    # float() takes all of them, and would make numbers of text and of durations.
+    return not any(issubclass(kind, _NOT_NUMBERS) for kind in set(map(type, array.flat)))
+
+
+def _dtypes(X: Any) -> list[Any]:
+    if isinstance(X, list | tuple):
+        return [np.asarray(X[0]).dtype] if len(X) else []
+    if hasattr(X, "dtypes"):
+        return list(X.dtypes) if hasattr(X, "columns") else [X.dtypes]
+    return [X.dtype] if hasattr(X, "dtype") else []
