@@ -84,7 +84,8 @@ def test_frames_stay_frames():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.0]})
     assert as_features(frame) is frame
-    assert as_features(frame["a"], name="x") is frame["a"]
+    column = frame["a"]
+    assert as_features(column, name="x") is column
     with pytest.raises(TypeError, match=r"^X must hold numbers, got dtype datetime64"):
         as_features(frame.assign(c=pd.to_datetime(["2026-01-01", "2026-01-02"])))
     with pytest.raises(TypeError, match=r"^X must hold numbers, got dtype timedelta64"):
