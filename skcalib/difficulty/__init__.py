@@ -3,6 +3,7 @@
 from ._aware import DifficultyAwareClassifier
 from ._base import DifficultyMixin
 from ._error_rate import error_rate_by_difficulty
+from ._explain import explain_difficulty
 from ._loss import LossScorer
 from ._pipeline import score_difficulty
 from ._prototypes import KMeansPrototypeScorer
@@ -46,6 +47,7 @@ __all__ = [
     "difficulty_weights",
     "el2n",
     "error_rate_by_difficulty",
+    "explain_difficulty",
     "forgetting_events",
     "iteration_learned",
     "output_margin",

@@ -4,9 +4,8 @@ from ..utils import import_optional
 
 import_optional("torch", extra="embeddings")
 
-from ._explain import explain_difficulty
 from ._layers import LayerEmbedder
 from ._open_clip import OpenClipEmbedder
 from ._timm import TimmEmbedder
 
-__all__ = ["LayerEmbedder", "OpenClipEmbedder", "TimmEmbedder", "explain_difficulty"]
+__all__ = ["LayerEmbedder", "OpenClipEmbedder", "TimmEmbedder"]

@@ -6,12 +6,13 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from torch import nn
 from torch.utils.data import DataLoader
 
@@ -37,7 +38,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     pickled. A subclass says how to load it and how it encodes a batch.
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "model_name": [str],
         "pretrained": [None, str, os.PathLike],
         "image_size": [None, Interval(Integral, 1, None, closed="left")],
@@ -59,7 +60,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """Return the features (n, d) of a batch of pre-processed images."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: object = None) -> BaseImageEmbedder:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Check the parameters and the form of X; nothing is learned and nothing is loaded.
 
         Parameters
@@ -182,7 +183,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def __sklearn_tags__(self):  # type: ignore[no-untyped-def]
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         tags.no_validation = True

@@ -25,7 +25,7 @@ def torch_module(value: object) -> nn.Module:
     if not isinstance(module, nn.Module):
         raise TypeError(
             "module must be a torch.nn.Module or a skorch net that has been initialized "
-            f"or fitted, got {type(value).__name__}"
+            f"or fitted, got {type(value).__name__}."
         )
     return module
 
@@ -33,15 +33,17 @@ def torch_module(value: object) -> nn.Module:
 def check_layers(names: list[str], module: nn.Module) -> list[str]:
     """Return the names if they are distinct names of submodules, else say which are near."""
     if not names:
-        raise ValueError("layers must name at least one layer, got an empty list")
+        raise ValueError("layers must name at least one layer, got an empty list.")
     known = [name for name, _ in module.named_modules()]
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=5, cutoff=0.4)
-            hint = f"; near names: {', '.join(near)}" if near else ""
-            raise ValueError(f"{type(module).__name__} has no layer {name!r}{hint}")
+            hint = f" (near names: {', '.join(near)})" if near else ""
+            raise ValueError(
+                f"layers must name submodules of {type(module).__name__}, got {name!r}{hint}."
+            )
         if names.count(name) > 1:
-            raise ValueError(f"layers names {name!r} more than once")
+            raise ValueError(f"layers must be distinct, got {name!r} more than once.")
     return names
 
 
@@ -98,7 +100,7 @@ def record_layers(
         if pooled is None or pooled.ndim == 0 or len(pooled) != len(batch):
             got = type(output).__name__ if pooled is None else f"shape {tuple(pooled.shape)}"
             raise ValueError(
-                f"layer {name!r} must give one row a sample ({len(batch)} here), got {got}"
+                f"layer {name!r} must give one row a sample ({len(batch)} here), got {got}."
             )
         # A copy, because the next layer may work in place.
         found[name] = pooled.reshape(len(batch), -1).float().numpy(force=True).copy()
@@ -112,5 +114,8 @@ def record_layers(
         for handle in handles:
             handle.remove()
     if silent := [name for name in names if name not in found]:
-        raise ValueError(f"the forward pass of {type(module).__name__} never calls {silent}")
+        raise ValueError(
+            f"layers must run in the forward pass of {type(module).__name__}, "
+            f"got {silent}, which do not."
+        )
     return [found[name] for name in names]

@@ -23,7 +23,7 @@ def as_items(X: Any) -> Sequence:
     if hasattr(X, "columns"):
         if len(X.columns) != 1:
             raise ValueError(
-                f"X must have one column, of images or paths, got {len(X.columns)} columns"
+                f"X must have one column, of images or paths, got {len(X.columns)} columns."
             )
         X = X[X.columns[0]]
     if isinstance(X, np.ndarray):
@@ -34,10 +34,10 @@ def as_items(X: Any) -> Sequence:
         raise TypeError(
             "X must be a list of image files, of PIL images or of uint8 arrays, a uint8 array of "
             "shape (n_samples, height, width, channels) or a DataFrame column, "
-            f"got {type(X).__name__}"
+            f"got {type(X).__name__}."
         )
     if len(X) == 0:
-        raise ValueError("X must hold at least one image, got none")
+        raise ValueError("X must hold at least one image, got none.")
     return X
 
 
@@ -45,22 +45,13 @@ def _check_array(X: np.ndarray) -> Any:
     if X.dtype.kind in "OUST" and (X.ndim == 1 or (X.ndim == 2 and X.shape[1] == 1)):
         return X.ravel().tolist()
     if X.dtype != np.uint8:
-        raise TypeError(f"X must hold images of dtype uint8 (0 to 255), got dtype {X.dtype}")
+        raise TypeError(f"X must hold images of dtype uint8 (0 to 255), got dtype {X.dtype}.")
     if X.ndim == 3 or (X.ndim == 4 and X.shape[3] in (1, 3, 4)):
         return X
     raise ValueError(
         "X must be of shape (n_samples, height, width, channels) with 1, 3 or 4 channels, or "
-        f"(n_samples, height, width), got {X.shape}"
+        f"(n_samples, height, width), got shape {X.shape}."
     )
-
-
-def check_texts(texts: Sequence[str], name: str) -> list[str]:
-    """Return the texts as a list, or say what they must be."""
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise TypeError(f"{name} must be a sequence of str, got {texts!r}")
-    if len(texts) == 0:
-        raise ValueError(f"{name} must hold at least one text, got none")
-    return list(texts)
 
 
 def open_image(item: Any) -> Image:
@@ -72,14 +63,14 @@ def open_image(item: Any) -> Image:
             with pil.open(item) as image:
                 return ops.exif_transpose(image).convert("RGB")
         except (OSError, ValueError, SyntaxError) as error:
-            raise OSError(f"cannot read the image {os.fspath(item)!r}: {error}") from error
+            raise OSError(f"cannot read the image {os.fspath(item)!r}: {error}.") from error
     if isinstance(item, np.ndarray):
         pixels = _check_array(item[None])[0]
         item = pil.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
     if not isinstance(item, pil.Image):
         raise TypeError(
             "an image must be a path, a PIL image or a uint8 array (height, width, channels), "
-            f"got {type(item).__name__}"
+            f"got {type(item).__name__}."
         )
     return item.convert("RGB")
 
@@ -88,7 +79,7 @@ def random_view(image: Image, seed: int, view: int) -> Image:
     """Return a random crop of 60 to 100 % of the area, mirrored in half of the cases.
 
     The draw depends on the pixels, the seed and the number of the view, not on the place of the
-    image in X, so that the views of a row do not depend on the other rows.
+    image in X, so that the views of a sample do not depend on the other samples.
     """
     pil = import_optional("PIL.Image", extra="embeddings")
     rng = np.random.default_rng([seed, view, zlib.crc32(image.tobytes())])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import gen_batches
+from sklearn.utils import Tags, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..utils._private import Interval, StrOptions, _check_feature_names_in, _fit_context
@@ -51,7 +51,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         a 1-D convolution. A callable gets the activation, a tensor (n, ...), and returns one
         with n rows, for layouts that this rule misreads.
     batch_size : int, default=256
-        Rows a pass.
+        Samples a pass.
 
     Attributes
     ----------
@@ -85,8 +85,8 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
     [(10, 8), (10, 6), (10, 3)]
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        "module": "no_validation",
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "module": [object],
         "layers": [str, "array-like"],
         "pooling": [None, StrOptions({"mean"}), callable],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
@@ -106,7 +106,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         self.batch_size = batch_size
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | torch.Tensor, y: object = None) -> LayerEmbedder:
+    def fit(self, X: ArrayLike | torch.Tensor, y: object = None) -> Self:
         """Find the layers and their sizes by running the module on the first row of X.
 
         Parameters
@@ -135,8 +135,8 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
             self.layer_names_ = place_layers(module, to_input(row, module)[[0, 0]])
             if not self.layer_names_:
                 raise ValueError(
-                    'layers="auto" found no linear or convolution operation and no residual '
-                    f"block in {type(module).__name__}: name the layers"
+                    "layers must name submodules where a module has no linear or convolution "
+                    f'operation and no residual block, got "auto" for {type(module).__name__}.'
                 )
         else:
             names = [self.layers] if isinstance(self.layers, str) else list(self.layers)
@@ -222,16 +222,16 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         if X.ndim < 2 or len(X) == 0:
             raise ValueError(
                 "X must be a tensor of two axes or more and at least one row, "
-                f"got shape {tuple(X.shape)}"
+                f"got shape {tuple(X.shape)}."
             )
         if X.is_floating_point() and not bool(torch.isfinite(X).all()):
-            raise ValueError("X contains NaN or infinity")
+            raise ValueError("X must be finite, got NaN or infinity.")
         if reset:
             self.n_features_in_ = X.shape[1]
         elif X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
+                f"{self.n_features_in_} features as input."
             )
         return X
 
@@ -246,12 +246,13 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
             for layer, name, rows in zip(layers, names, self._record(X[batch], names)):
                 if rows.shape[1] != layer.shape[1]:
                     raise ValueError(
-                        f"layer {name!r} gives {rows.shape[1]} features for rows {batch.start} to "
-                        f"{batch.stop - 1}, but {layer.shape[1]} for other rows"
+                        f"layer {name!r} must give equally many features for all samples, got "
+                        f"{rows.shape[1]} for rows {batch.start} to {batch.stop - 1} and "
+                        f"{layer.shape[1]} for others."
                     )
                 layer[batch] = rows
 
-    def __sklearn_tags__(self):  # type: ignore[no-untyped-def]
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float32"]
         tags.input_tags.three_d_array = True

@@ -13,9 +13,9 @@ from sklearn.utils import gen_batches
 from torch import nn
 
 from ..utils import import_optional
+from ..utils._validation import check_texts
 from ._base import BaseImageEmbedder
-from ._images import check_texts
-from ._weights import check_name, check_pretrained, loading, seeded
+from ._pretrained import check_name, check_no_pretrained, check_pretrained, loading, seeded
 
 
 def _encode_text(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
@@ -65,7 +65,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
     --------
     TimmEmbedder : Models of timm.
     LayerEmbedder : Layers of a torch module.
-    explain_difficulty : Which descriptions go with the hard images.
+    skcalib.difficulty.explain_difficulty : Which descriptions go with the hard images.
 
     Notes
     -----
@@ -148,11 +148,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
         name = self._library_name()
         options: dict[str, Any] = {"force_image_size": self.image_size}
         if ":" in name:
-            if self.pretrained is not None:
-                raise ValueError(
-                    f"pretrained must be None for {name!r}, which brings its own weights, "
-                    f"got {self.pretrained!r}"
-                )
+            check_no_pretrained(name, self.pretrained)
             with loading(name, None):
                 return open_clip.create_model_from_pretrained(name, **options)
         check_name(name, open_clip.list_models(), "open_clip")

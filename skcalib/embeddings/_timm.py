@@ -11,7 +11,7 @@ from torch import nn
 
 from ..utils import import_optional
 from ._base import BaseImageEmbedder
-from ._weights import check_name, check_pretrained, loading, seeded
+from ._pretrained import check_name, check_no_pretrained, check_pretrained, loading, seeded
 
 
 class TimmEmbedder(BaseImageEmbedder):
@@ -110,11 +110,7 @@ class TimmEmbedder(BaseImageEmbedder):
         name, given = self.model_name, self.pretrained
         arch, _, tag = name.partition(".")
         if ":" in name:
-            if given is not None:
-                raise ValueError(
-                    f"pretrained must be None for {name!r}, which brings its own weights, "
-                    f"got {given!r}"
-                )
+            check_no_pretrained(name, given)
             with loading(name, None):
                 return timm.create_model(name, pretrained=True, num_classes=0)
         check_name(arch, timm.list_models(), "timm")
@@ -127,7 +123,7 @@ class TimmEmbedder(BaseImageEmbedder):
         if tag and tag != pretrained and not os.path.isfile(pretrained):
             raise ValueError(
                 f"model_name has the tag {tag!r}, so pretrained must be None or a local file, "
-                f"got {given!r}"
+                f"got {given!r}."
             )
         with loading(arch, pretrained):
             if os.path.isfile(pretrained):

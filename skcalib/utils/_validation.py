@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +71,15 @@ def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDA
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity.")
     return array
+
+
+def check_texts(texts: Sequence[str], name: str) -> list[str]:
+    """Return the texts as a list, at least one."""
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"{name} must be a sequence of str, got {texts!r}.")
+    if len(texts) == 0:
+        raise ValueError(f"{name} must hold at least one text, got none.")
+    return list(texts)
 
 
 def check_predictions(

@@ -10,7 +10,6 @@ from PIL import Image
 from skcalib.embeddings._images import (
     ImageDataset,
     as_items,
-    check_texts,
     collate,
     open_image,
     random_view,
@@ -64,8 +63,12 @@ def test_photos_are_turned_upright(tmp_path):
         ("a.png", TypeError, "X must be a list of image files.* got str"),
         (5, TypeError, "got int"),
         (np.zeros((2, 4, 4, 3)), TypeError, "dtype uint8 .* got dtype float64"),
-        (np.zeros((2, 4, 4, 2), np.uint8), ValueError, r"1, 3 or 4 channels.* got \(2, 4, 4, 2\)"),
-        (np.zeros((2, 4), np.uint8), ValueError, r"got \(2, 4\)"),
+        (
+            np.zeros((2, 4, 4, 2), np.uint8),
+            ValueError,
+            r"1, 3 or 4 .* got shape \(2, 4, 4, 2\)",
+        ),
+        (np.zeros((2, 4), np.uint8), ValueError, r"got shape \(2, 4\)"),
         (np.array([["a", "b"]]), TypeError, "dtype uint8"),
         ([], ValueError, "at least one image"),
         (np.zeros((0, 4, 4, 3), np.uint8), ValueError, "at least one image"),
@@ -142,12 +145,3 @@ def test_half_of_the_views_are_mirrored():
 
 def test_smallest_image():
     assert random_view(Image.new("RGB", (1, 1)), 0, 0).size == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("texts", "error"), [("a cat", TypeError), ([1], TypeError), ([], ValueError)]
-)
-def test_texts(texts, error):
-    with pytest.raises(error, match="prompts must"):
-        check_texts(texts, "prompts")
-    assert check_texts(("a", "b"), "prompts") == ["a", "b"]

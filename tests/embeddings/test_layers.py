@@ -138,7 +138,7 @@ def test_automatic_placement_of_a_residual_net(resnet, images):
 )
 def test_automatic_placement_in_small_modules(module, want, X):
     if want is None:
-        with pytest.raises(ValueError, match="name the layers"):
+        with pytest.raises(ValueError, match=r'layers must name submodules .* got "auto"'):
             LayerEmbedder(module).fit(X)
     else:
         assert LayerEmbedder(module).fit(X).layer_names_ == want
@@ -313,8 +313,8 @@ class _Odd(nn.Module):
     [
         (["turned"], r"layer 'turned' must give one row a sample \(1 here\), got shape \(6, 1\)"),
         (["nothing"], r"layer 'nothing' must give one row a sample \(1 here\), got dict"),
-        (["never"], r"the forward pass of _Odd never calls \['never'\]"),
-        (["turnd"], r"_Odd has no layer 'turnd'; near names: turned"),
+        (["never"], r"layers must run in the forward pass of _Odd, got \['never'\]"),
+        (["turnd"], r"submodules of _Odd, got 'turnd' \(near names: turned\)"),
         (["first", "first"], "more than once"),
         ([], "at least one layer"),
     ],
@@ -334,7 +334,7 @@ def test_sizes_that_change_are_an_error():
             return x.repeat(1, len(x))
 
     X = RNG.normal(size=(5, 2))
-    with pytest.raises(ValueError, match=r"layer '' gives 4 features for rows 0 to 1, but 2"):
+    with pytest.raises(ValueError, match=r"layer '' must give .* got 4 for rows 0 to 1 and 2"):
         LayerEmbedder(Growing(), [""], batch_size=2).fit(X).transform(X)
 
 

@@ -8,7 +8,10 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 from PIL import Image
+from scipy.stats import spearmanr
+from sklearn.preprocessing import normalize
 
+from skcalib.difficulty import explain_difficulty
 from skcalib.embeddings import OpenClipEmbedder
 
 
@@ -32,6 +35,15 @@ def test_random_weights_equal_the_seeded_library(tiny_clip, images):
     want = _own_forward(model.eval(), preprocess, images)
     got = OpenClipEmbedder(tiny_clip[0], random_state=11).transform(images)
     assert_allclose(got, want, atol=1e-6)
+
+
+def test_difficulty_is_explained_by_texts(tiny_clip, images):
+    embedder = OpenClipEmbedder(*tiny_clip[:2])
+    table = explain_difficulty(embedder, np.arange(7), images, [0] * 7, ["a photo", "a cat"])
+    assert set(table["prompt"]) == {"a photo", "a cat"}
+    features, texts = embedder.transform(images), embedder.encode_text(["a cat"])
+    want = spearmanr(normalize(features) @ normalize(texts)[0], np.arange(7)).statistic
+    assert table["correlation"][table["prompt"] == "a cat"] == pytest.approx(want)
 
 
 def test_image_size(tiny_clip, images):
@@ -102,8 +114,8 @@ def test_no_network(monkeypatch, images, tmp_path):
 @pytest.mark.parametrize(
     ("name", "pretrained", "message"),
     [
-        ("ViT-B-23", None, "open_clip has no model 'ViT-B-23'; near names: ViT-B-32,"),
-        ("qqqqqqqq", None, r"open_clip has no model 'qqqqqqqq'; see open_clip.list_models\(\)"),
+        ("ViT-B-23", None, r"model_name must be in .*, got 'ViT-B-23' \(near names: ViT-B-32,"),
+        ("qqqqqqqq", None, r"in open_clip\.list_models\(\), got 'qqqqqqqq'\."),
         ("ViT-B-32", "openia", r"tags of ViT-B-32 \(openai, .*, got 'openia'"),
         ("ViT-B-32", "/no/such/file.pt", "a local file or one of the tags .* '/no/such/file.pt'"),
         ("tiny-clip", "openai", r"tags of tiny-clip \(it has none\), got 'openai'"),
@@ -122,5 +134,5 @@ def test_weights_that_do_not_fit(tiny_clip, images, tmp_path):
     torch.save(state, tmp_path / "part.pt")
     (tmp_path / "no.pt").write_text("no weights")
     for file in (tmp_path / "other.pt", tmp_path / "part.pt", tmp_path / "no.pt"):
-        with pytest.raises(ValueError, match=f"the weights in '{file}' do not fit tiny-clip: "):
+        with pytest.raises(ValueError, match=f"weights that fit tiny-clip, got '{file}': "):
             OpenClipEmbedder(name, file).transform(images)

@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from skcalib.utils._validation import check_predictions, check_same_length, check_weights
+from skcalib.utils._validation import (
+    check_predictions,
+    check_same_length,
+    check_texts,
+    check_weights,
+)
 
 PROBA = np.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
 
@@ -41,3 +46,12 @@ def test_weights_are_numbers(weight):
 def test_lengths_are_told_with_the_names():
     with pytest.raises(ValueError, match="a and b must have the same number of rows, got 1 and 2"):
         check_same_length(a=np.zeros(1), b=np.zeros(2), c=None)
+
+
+@pytest.mark.parametrize(
+    ("texts", "error"), [("a cat", TypeError), ([1], TypeError), ([], ValueError)]
+)
+def test_texts(texts, error):
+    with pytest.raises(error, match="prompts must"):
+        check_texts(texts, "prompts")
+    assert check_texts(("a", "b"), "prompts") == ["a", "b"]

@@ -15,8 +15,17 @@ def check_name(name: str, known: Iterable[str], library: str) -> None:
     names = list(known)
     if name not in names:
         near = difflib.get_close_matches(name, names, n=5, cutoff=0.5)
-        hint = f"near names: {', '.join(near)}" if near else f"see {library}.list_models()"
-        raise ValueError(f"{library} has no model {name!r}; {hint}")
+        hint = f" (near names: {', '.join(near)})" if near else ""
+        raise ValueError(f"model_name must be in {library}.list_models(), got {name!r}{hint}.")
+
+
+def check_no_pretrained(model_name: str, pretrained: str | os.PathLike | None) -> None:
+    """Raise an error if weights are given for a model that brings its own."""
+    if pretrained is not None:
+        raise ValueError(
+            f"pretrained must be None for {model_name!r}, which brings its own weights, "
+            f"got {pretrained!r}."
+        )
 
 
 def check_pretrained(pretrained: str, tags: Iterable[str], model_name: str) -> None:
@@ -24,7 +33,7 @@ def check_pretrained(pretrained: str, tags: Iterable[str], model_name: str) -> N
     if not os.path.isfile(pretrained) and pretrained not in (known := list(tags)):
         raise ValueError(
             f"pretrained must be a local file or one of the tags of {model_name} "
-            f"({', '.join(known) or 'it has none'}), got {pretrained!r}"
+            f"({', '.join(known) or 'it has none'}), got {pretrained!r}."
         )
 
 
@@ -39,14 +48,15 @@ def loading(model_name: str, pretrained: str | None) -> Iterator[None]:
         reason = " ".join(str(error).split())
         if pretrained is not None and os.path.isfile(pretrained):
             raise ValueError(
-                f"the weights in {pretrained!r} do not fit {model_name}: {reason[:400]}"
+                f"pretrained must hold weights that fit {model_name}, got {pretrained!r}: "
+                f"{reason[:400]}."
             ) from error
         local = (
             "'local-dir:<folder>' as model_name" if ":" in model_name else "its path as pretrained"
         )
         raise OSError(
-            f"the pretrained weights {pretrained or model_name!r} could not be loaded "
-            f"({reason[:400]}); without a network, fetch them on another machine and pass {local}"
+            f"The pretrained weights {pretrained or model_name!r} could not be loaded "
+            f"({reason[:400]}); without a network, fetch them on another machine and pass {local}."
         ) from error
 
 

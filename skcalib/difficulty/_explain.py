@@ -11,20 +11,22 @@ from scipy.stats import norm, rankdata
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from ._images import check_texts
-from ._open_clip import OpenClipEmbedder
+from ..utils._tables import as_table
+from ..utils._validation import check_texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def explain_difficulty(
-    embedder: OpenClipEmbedder,
+    embedder: Any,
     scorer: Any,
     X: Any,
     y: ArrayLike,
     prompts: Sequence[str],
-) -> pd.DataFrame | NDArray:
+    *,
+    as_frame: bool = False,
+) -> pd.DataFrame | NDArray[Any]:
     """Correlate the difficulty of images with their similarity to descriptions, within class.
 
     Every image is compared with every prompt by the cosine of their features. Similarity and
@@ -34,8 +36,9 @@ def explain_difficulty(
 
     Parameters
     ----------
-    embedder : OpenClipEmbedder
-        A model with an image and a text tower: it has `transform` and `encode_text`.
+    embedder : object with transform(X) and encode_text(texts)
+        A model with an image and a text tower, for instance
+        :class:`~skcalib.embeddings.OpenClipEmbedder`.
     scorer : difficulty scorer or array-like of shape (n_samples,)
         A scorer fitted on features of `embedder`, or the difficulty of every image itself
         (larger = harder), for instance from other features.
@@ -46,10 +49,12 @@ def explain_difficulty(
     prompts : sequence of str
         Descriptions, for instance "a blurry photo" or "a photo of several objects". Compare
         them with a neutral one ("a photo"), to which hard images may be less similar as well.
+    as_frame : bool, default=False
+        Whether to return a DataFrame (needs pandas) instead of a structured array.
 
     Returns
     -------
-    table : DataFrame (structured array without pandas) of len(prompts) rows
+    table : structured array of shape (n_prompts,), or DataFrame
         ``prompt``; ``correlation`` in [-1, 1], positive where images like the prompt are harder
         than others of their class, in falling order; ``p_value``, two-sided, of the test that
         permutes the images within classes (normal approximation, not corrected for the number
@@ -57,52 +62,63 @@ def explain_difficulty(
 
     Raises
     ------
+    TypeError
+        If `prompts` is no sequence of str.
     ValueError
         If X, y and the difficulties differ in length, or if difficulty or similarity is
         constant within every class.
 
     Notes
     -----
-    Cui et al. (NeurIPS 2023) name such explanations as future work. A correlation is no cause: it
-    is a question to put to the data.
+    The authors of [1]_ name such explanations as future work. A correlation is no cause: it is a
+    question to put to the data.
+
+    References
+    ----------
+    .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from
+       Pre-trained Models for Reliable Prediction", NeurIPS 2023.
 
     Examples
     --------
-    >>> from skcalib.difficulty import RMDScorer
-    >>> from skcalib.embeddings import OpenClipEmbedder, explain_difficulty
-    >>> embedder = OpenClipEmbedder("ViT-B-32", pretrained="openai")
-    >>> prompts = ["a photo", "a blurry photo", "a photo of several objects"]
-    >>> files, y = ["a.jpg", "b.jpg"], ["cat", "dog"]
-    >>> scorer = RMDScorer().fit(embedder.transform(files), y)  # doctest: +SKIP
-    >>> explain_difficulty(embedder, scorer, files, y, prompts)  # doctest: +SKIP
+    Any object with the two methods will do as embedder. Here an "image" is its features already:
+
+    >>> import numpy as np
+    >>> from skcalib.difficulty import explain_difficulty
+    >>> class Features:
+    ...     def transform(self, X):
+    ...         return np.asarray(X)
+    ...     def encode_text(self, texts):
+    ...         return np.array([[0.0, 1.0] if "blurry" in t else [1.0, 0.0] for t in texts])
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.uniform(size=(100, 2)), rng.integers(0, 2, 100)
+    >>> difficulty = X[:, 1] + rng.uniform(size=100)
+    >>> table = explain_difficulty(Features(), difficulty, X, y, ["a photo", "a blurry photo"])
+    >>> table["prompt"].tolist(), bool(table["p_value"][0] < 0.001)
+    (['a blurry photo', 'a photo'], True)
     """
     prompts = check_texts(prompts, "prompts")
     y = np.asarray(column_or_1d(y))
     features = embedder.transform(X)
-    if hasattr(scorer, "difficulty"):
-        scorer = scorer.difficulty(features, y)
+    scores = scorer.difficulty(features, y) if hasattr(scorer, "difficulty") else scorer
     difficulty = np.asarray(
-        check_array(scorer, ensure_2d=False, dtype=np.float64, input_name="difficulty")
+        check_array(scores, ensure_2d=False, dtype=np.float64, input_name="difficulty")
     )
     if difficulty.shape != (len(features),):
         raise ValueError(
-            f"the difficulty must be of shape ({len(features)},), one value an image, "
-            f"got {difficulty.shape}"
+            f"scorer must give difficulties of shape ({len(features)},), one an image, "
+            f"got shape {difficulty.shape}."
         )
     check_consistent_length(features, y)
     texts = embedder.encode_text(prompts)
     similarity = normalize(features.astype(float)) @ normalize(texts.astype(float)).T
     correlation, p_value = _within_class_correlation(similarity, difficulty, y)
     order = np.argsort(-correlation, kind="stable")
-    table = np.array(
-        [(prompts[i], correlation[i], p_value[i]) for i in order],
-        dtype=[("prompt", object), ("correlation", float), ("p_value", float)],
-    )
-    try:
-        import pandas as pd
-    except ImportError:
-        return table
-    return pd.DataFrame(table)
+    columns = {
+        "prompt": np.array(prompts, dtype=object)[order],
+        "correlation": correlation[order],
+        "p_value": p_value[order],
+    }
+    return as_table(columns, as_frame=as_frame)
 
 
 def _within_class_correlation(
@@ -129,7 +145,7 @@ def _within_class_correlation(
         raise ValueError(
             "difficulty and similarity must vary within a class, got "
             f"{'difficulties' if squares[1, 0] == 0 else 'similarities'} that are constant "
-            "within every class"
+            "within every class."
         )
     correlation = product / np.sqrt(squares[0] * squares[1])
     return correlation, 2 * norm.sf(np.abs(product) / np.sqrt(variance))
