@@ -40,6 +40,7 @@ __all__ = [
     "_routing_enabled",
     "_safe_indexing",
     "is_traced",
+    "predict_nonlinearity",
     "set_training",
     "validate_parameters",
     "validate_params",
@@ -66,3 +67,8 @@ def is_traced() -> bool:
 def set_training(net: Any, training: bool) -> None:
     """Switch the modules and the criterion of a skorch net to training or to evaluation."""
     net._set_training(training)
+
+
+def predict_nonlinearity(net: Any) -> Any:
+    """Return what a fitted skorch net applies to its output, a tensor, in `predict_proba`."""
+    return net._get_predict_nonlinearity()

@@ -15,10 +15,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils import gen_batches
 
-from ._network import is_skorch_net, last_step
+from ...utils._private import predict_nonlinearity
+from ._networks import is_skorch_net, last_step
 
-# Activations in memory at once, apart from those that are kept: half a gigabyte of float32.
-BLOCK_SIZE = 2**27
+# Numbers in memory at once, apart from those that are kept: half a gigabyte of float32.
+MAX_NUMBERS = 2**27
 MLP_ACTIVATIONS: dict[str, Callable] = {
     "identity": lambda z: z,
     "logistic": expit,
@@ -28,14 +29,14 @@ MLP_ACTIVATIONS: dict[str, Callable] = {
 
 
 class Reading(NamedTuple):
-    """What the network makes of a block of rows: one array (n, d) a layer, and labels (n,)."""
+    """What the network makes of n samples: one array (n, d) a layer, and its answers (n,)."""
 
     layers: list[NDArray]
     final: NDArray
 
 
-def _label_columns(proba: NDArray, classes: NDArray) -> NDArray:
-    """Return the label of the largest column: of `classes` where they fit, else its number."""
+def _predicted_labels(proba: NDArray, classes: NDArray) -> NDArray:
+    """Return the label of the largest column: from `classes` where they fit, else its number."""
     n_columns = proba.shape[1]
     if len(classes) != n_columns:
         if classes.dtype.kind not in "biu" or classes.min() < 0 or classes.max() >= n_columns:
@@ -73,7 +74,7 @@ class _MLPReader:
             found[f"linear_{i}"] = linear = hidden @ coef + intercept
             hidden = activate(linear)
         proba = _probabilities(linear)
-        final = _label_columns(proba, self.model.classes_)
+        final = _predicted_labels(proba, self.model.classes_)
         return Reading([X, *(found[name] for name in self.names), proba], final)
 
 
@@ -83,36 +84,48 @@ class _TorchReader:
     def __init__(self, model: Any, layers: Any, X: NDArray, classes: NDArray, **options: Any):
         from ...embeddings import LayerEmbedder
 
-        self.embedder = LayerEmbedder(FrozenEstimator(model), layers, **options).fit(X[:1])
-        self.with_output = isinstance(layers, str) and layers == "auto"
-        self.names = [*self.embedder.layer_names_, *["output"] * self.with_output]
-        self.sizes = [layer.shape[1] for layer in self._layers(X[:1])[: len(self.names)]]
+        frozen = FrozenEstimator(model)
+        found = LayerEmbedder(frozen, layers, **options).fit(X[:1]).layer_names_
+        self.names = [*found, "output"] if isinstance(layers, str) and layers == "auto" else found
+        # The empty name is the module itself: its output comes with the layers, in one pass.
+        recorded = list(dict.fromkeys([*found, ""]))
+        self.output = recorded.index("")
+        self.embedder = LayerEmbedder(frozen, recorded, **options).fit(X[:1])
+        self.sizes = self.embedder.layer_sizes_[: len(self.names)]
         self.model = model
-        self.classes = getattr(model, "classes_", classes)
-
-    def _layers(self, X: NDArray) -> list[NDArray]:
-        return self.embedder.transform_layers(X, output=True)
+        self.classes = np.asarray(getattr(model, "classes_", classes))
 
     def read(self, X: NDArray) -> Reading:
-        layers = self._layers(X)
-        logits = layers[-1]
-        if is_skorch_net(self.model):  # It knows what its module gives: logits or probabilities.
-            proba = self.model.predict_proba(X)
+        layers = self.embedder.transform_layers(X)
+        output = layers[self.output]
+        if is_skorch_net(self.model):
+            proba = _skorch_probabilities(self.model, output, X)
         else:
-            proba = _probabilities(logits.astype(np.float64))
-        final = _label_columns(proba, np.asarray(self.classes))
+            proba = _probabilities(output.astype(np.float64))
+        final = _predicted_labels(proba, self.classes)
         return Reading([X.reshape(len(X), -1), *layers[: len(self.names)], proba], final)
 
 
+def _skorch_probabilities(net: Any, output: NDArray, X: NDArray) -> NDArray:
+    """Return what `predict_proba` gives; the net knows whether its module gives logits."""
+    for name in ("predict_proba", "forward_iter", "infer"):
+        if getattr(type(net), name).__module__.split(".")[0] not in ("skorch", "skcalib"):
+            return net.predict_proba(X)  # Somebody's own rule: it needs a pass of its own.
+    import torch
+
+    proba = predict_nonlinearity(net)(torch.from_numpy(output))
+    return proba.numpy(force=True).reshape(len(X), -1)
+
+
 class ActivationReader:
-    """Read a trained network in blocks of rows.
+    """Read a trained network, block by block.
 
     Parameters
     ----------
     model : MLPClassifier, skorch net, torch.nn.Module, or Pipeline that ends in one of them
         The trained network.
     X : array-like
-        Its input; the first rows are run through it.
+        Its input; the first sample is run through it.
     classes : ndarray of shape (n_classes,)
         Labels of the outputs of a model that does not know them itself.
     layers, pooling, batch_size, n_components, random_state
@@ -133,12 +146,12 @@ class ActivationReader:
     ) -> None:
         self.steps = model[:-1] if isinstance(model, Pipeline) and len(model) > 1 else None
         network = last_step(model)
-        row = self._enter(X[:1])
+        sample = self._enter(X[:1])
         if isinstance(network, MLPClassifier):
             self.reader: Any = _MLPReader(network, layers)
         else:
             self.reader = _TorchReader(
-                network, layers, row, classes, pooling=pooling, batch_size=batch_size
+                network, layers, sample, classes, pooling=pooling, batch_size=batch_size
             )
         self.names = ["input", *self.reader.names, "softmax"]
         self.projections = [
@@ -147,32 +160,34 @@ class ActivationReader:
             else SparseRandomProjection(
                 n_components, dense_output=True, random_state=random_state
             ).fit(np.zeros((1, size), dtype=np.float32))
-            for size in [int(np.prod(row.shape[1:])), *self.reader.sizes]
+            for size in [sample.size, *self.reader.sizes]
         ]
-        self.block_rows = max(64, BLOCK_SIZE // (sum(self.reader.sizes) + row.size))
+        self.block_size = max(64, MAX_NUMBERS // (sum(self.reader.sizes) + sample.size))
 
     def _enter(self, X: Any) -> NDArray:
         entered = X if not self.steps else self.steps.transform(X)
         return entered.toarray() if issparse(entered) else np.asarray(entered)
 
     def read(self, X: Any) -> Iterator[tuple[slice, Reading]]:
-        """Yield (rows, reading) for consecutive blocks of rows."""
-        for rows in gen_batches(len(X), self.block_rows):
-            layers, final = self.reader.read(self._enter(X[rows]))
+        """Yield (samples, reading) for consecutive blocks."""
+        for block in gen_batches(len(X), self.block_size):
+            layers, final = self.reader.read(self._enter(X[block]))
             for i, projection in enumerate(self.projections):
                 if projection is not None:
                     layers[i] = projection.transform(layers[i])
-            yield rows, Reading(layers, final)
+            yield block, Reading(layers, final)
 
-    def read_all(self, X: Any) -> list[NDArray]:
-        """Return the activations of all rows: what the probes are fitted to."""
+    def read_all(self, X: Any) -> Reading:
+        """Return what the network makes of all samples: what the probes are fitted to."""
         kept: list[NDArray] = []
-        for rows, reading in self.read(X):
+        answers = []
+        for block, reading in self.read(X):
             if not kept:
                 kept = [
                     np.empty((len(X), layer.shape[1]), np.result_type(layer, np.float32))
                     for layer in reading.layers
                 ]
             for whole, layer in zip(kept, reading.layers):
-                whole[rows] = layer
-        return kept
+                whole[block] = layer
+            answers.append(reading.final)
+        return Reading(kept, np.concatenate(answers))

@@ -1,12 +1,9 @@
-"""Exact k-nearest-neighbor vote, in float32 that does not lose the neighbors."""
+"""Exact k-nearest-neighbor votes, in float32 that does not lose the neighbors."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
-from types import ModuleType
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,96 +12,49 @@ from sklearn.preprocessing import normalize
 
 from ...utils import import_optional
 
-# Up to this dimension the direct distances of faiss cost no more than its matrix product.
-DIRECT_DIM = 32
-# Below this share of the squared norms, rounding in the matrix product moves a squared distance
-# by more than about 0.1 %: such queries are searched again with direct distances.
+# Up to this number of features, scikit-learn is as fast as faiss.
+SMALL_DIM = 32
+# Below this fraction of the squared norms, rounding in |x|^2 - 2xy + |y|^2 moves a squared
+# distance in float32 by more than about 0.1 %.
 CANCELLATION = 1e-4
 
 
 def resolve_algorithm(algorithm: str, metric: object) -> str:
-    """Return "faiss", "torch" or "brute" for `algorithm`, which may be "auto"."""
+    """Return "faiss" or "brute" for `algorithm`, which may be "auto"."""
     by_product = metric in ("euclidean", "cosine")
-    if algorithm in ("faiss", "torch") and not by_product:
+    if algorithm == "faiss" and not by_product:
         raise ValueError(
-            f"algorithm={algorithm!r} needs metric 'euclidean' or 'cosine', got {metric!r}: "
-            "use algorithm='brute'."
+            "algorithm must be 'brute' where metric is neither 'euclidean' nor 'cosine', got "
+            f"'faiss' with metric={metric!r}."
         )
     if algorithm != "auto":
         return algorithm
-    if not by_product:
-        return "brute"
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        return "torch"
-    return "brute" if find_spec("faiss") is None else "faiss"
+    return "faiss" if by_product and find_spec("faiss") is not None else "brute"
 
 
-def _is_cancelled(distances: NDArray, train: NDArray, queries: NDArray) -> NDArray:
-    """Whether squared distances are so small that the matrix product has lost their digits."""
-    norms = np.einsum("ij,ij->i", queries, queries)
-    return distances < CANCELLATION * (norms + np.einsum("ij,ij->i", train, train).max())
+def drop(neighbors: NDArray, excluded: NDArray) -> NDArray:
+    """Return (n, k) of the neighbors (n, k + 1): without one given sample, else without the last.
 
-
-@contextmanager
-def _faiss_by_difference(faiss: ModuleType) -> Iterator[None]:
-    """Have faiss take differences of coordinates instead of |x|^2 - 2xy + |y|^2."""
-    former = faiss.cvar.distance_compute_blas_threshold
-    faiss.cvar.distance_compute_blas_threshold = 2**31 - 1
-    try:
-        yield
-    finally:
-        faiss.cvar.distance_compute_blas_threshold = former
-
-
-def _faiss_neighbors(train: NDArray, queries: NDArray, n_neighbors: int) -> NDArray:
-    faiss = import_optional("faiss", extra="faiss")
-    if train.shape[1] <= DIRECT_DIM:
-        with _faiss_by_difference(faiss):
-            return faiss.knn(queries, train, n_neighbors)[1]
-    distances, indices = faiss.knn(queries, train, n_neighbors)
-    again = _is_cancelled(distances[:, -1], train, queries)
-    if again.any():
-        with _faiss_by_difference(faiss):
-            indices[again] = faiss.knn(queries[again], train, n_neighbors)[1]
-    return indices
-
-
-def _torch_neighbors(train: NDArray, queries: NDArray, n_neighbors: int) -> NDArray:
-    torch = import_optional("torch", extra="nets")
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    rows = torch.from_numpy(train).to(device)
-
-    def search(part: NDArray, mode: str) -> tuple[NDArray, NDArray]:
-        blocks = torch.from_numpy(part).split(max(1, 2**27 // len(train)))
-        found = [
-            torch.cdist(block.to(device), rows, compute_mode=mode).topk(n_neighbors, largest=False)
-            for block in blocks
-        ]
-        indices = torch.cat([block.indices for block in found]).numpy(force=True)
-        furthest = torch.cat([block.values[:, -1] for block in found]).numpy(force=True)
-        return indices, furthest**2
-
-    indices, distances = search(queries, "use_mm_for_euclid_dist")
-    again = _is_cancelled(distances, train, queries)
-    if again.any():
-        indices[again] = search(queries[again], "donot_use_mm_for_euclid_dist")[0]
-    return indices
+    `excluded` (n,) is -1 where none is given.
+    """
+    kept = neighbors != excluded[:, np.newaxis]
+    kept[kept.all(axis=1), -1] = False
+    return neighbors[kept].reshape(len(neighbors), -1)
 
 
 class NeighborVote:
-    """Share of the labels among the nearest training rows.
+    """Fractions of the classes among the nearest training samples.
 
     Parameters
     ----------
     n_neighbors : int
-        Rows that vote.
+        Samples that vote.
     metric : str or callable
         "euclidean", "cosine", or, for the algorithm "brute", any of scikit-learn.
-    algorithm : {"faiss", "torch", "brute"}
+    algorithm : {"faiss", "brute"}
         Who searches; "brute" is scikit-learn.
     n_jobs : int or None
-        For "brute"; the others use the threads that OpenMP or the device give them.
+        For "brute"; faiss uses the threads that OpenMP gives it.
     """
 
     def __init__(
@@ -115,63 +65,88 @@ class NeighborVote:
         self.algorithm = algorithm
         self.n_jobs = n_jobs
 
-    def fit(self, X: NDArray, codes: NDArray) -> NeighborVote:
-        """Keep the training rows (n, d), as float32, and their class codes (n,)."""
-        self.codes_, self.n_classes_ = codes, codes.max() + 1
-        self.centre_, self.scale_ = np.zeros(X.shape[1]), np.float32(1)
-        if self.metric in ("euclidean", "cosine"):
+    def fit(self, X: NDArray, y_encoded: NDArray) -> Self:
+        """Keep the training samples (n, d), as float32, and their classes (n,), 0 to K - 1."""
+        self.y_encoded_, self.n_classes_ = y_encoded, y_encoded.max() + 1
+        self.center_, self.scale_ = np.zeros(X.shape[1]), np.float32(1)
+        metric = self.metric
+        if metric in ("euclidean", "cosine"):
             # Neighbors do not change; far from the origin, float32 would lose their digits.
-            self.centre_ = self._direction(X).mean(axis=0, dtype=np.float64)
-            self.train_ = self._prepare(X)
-            self.scale_ = np.abs(self.train_).max() or self.scale_
-            self.train_ /= self.scale_
+            metric = "euclidean"
+            self.center_ = self._direction(X).mean(axis=0, dtype=np.float64)
+            centered = self._prepare(X)
+            self.scale_ = np.abs(centered).max() or self.scale_
+            self.train_ = np.divide(centered, self.scale_, out=centered)
         else:
             self.train_ = self._prepare(X)
+        self.search_ = NearestNeighbors(algorithm="brute", metric=metric, n_jobs=self.n_jobs)
+        self.search_.fit(self.train_)
         return self
 
     def _direction(self, X: NDArray) -> NDArray:
-        return normalize(X) if self.metric == "cosine" else X
+        # In float64, so that the number type of X makes no difference.
+        return normalize(X.astype(np.float64)) if self.metric == "cosine" else X
 
     def _prepare(self, X: NDArray) -> NDArray:
-        moved = np.empty(X.shape, dtype=np.float32)
+        prepared = np.empty(X.shape, dtype=np.float32)
         # The difference is taken in the precision of X and rounded on its way out.
         with np.errstate(over="ignore", invalid="ignore"):
-            np.subtract(self._direction(X), self.centre_, out=moved, casting="same_kind")
-        if not np.isfinite(moved).all():
+            np.subtract(self._direction(X), self.center_, out=prepared, casting="same_kind")
+        if not np.isfinite(prepared).all():
             raise ValueError("Activations must be finite in float32, got NaN or infinity.")
-        moved /= self.scale_
-        return moved
+        prepared /= self.scale_
+        return prepared
 
-    def kneighbors(self, X: NDArray, exclude: NDArray | None = None) -> NDArray:
-        """Return the indices (n, n_neighbors) of the nearest training rows, in no given order.
+    def kneighbors(self, X: NDArray, *, one_more: bool = False) -> NDArray:
+        """Return the indices (n, n_neighbors) of the nearest training samples, nearest first."""
+        n_fetched = self.n_neighbors + one_more
+        queries = self._prepare(X)
+        if self.algorithm == "brute" or X.shape[1] <= SMALL_DIM:
+            return self._search_float64(queries, n_fetched)
+        faiss = import_optional("faiss", extra="faiss")
+        squared, indices = faiss.knn(queries, self.train_, n_fetched)
+        # Where neighbors are close and their norms are not, the expansion of the distance has
+        # lost its digits in float32. scikit-learn expands it in float64.
+        norms = np.einsum("ij,ij->i", queries, queries)
+        largest = np.einsum("ij,ij->i", self.train_, self.train_).max()
+        again = squared[:, -1] < CANCELLATION * (norms + largest)
+        if again.any():
+            indices[again] = self._search_float64(queries[again], n_fetched)
+        return indices
 
-        `exclude` (n,) names for every query a training row that must not count; -1 for none.
+    def _search_float64(self, queries: NDArray, n_fetched: int) -> NDArray:
+        return self.search_.kneighbors(queries, n_fetched, return_distance=False)
+
+    def find_self(
+        self, X: NDArray, neighbors: NDArray, y_encoded: NDArray | None = None
+    ) -> NDArray[np.int64]:
+        """Return the training sample (n,) that every sample of X is, -1 for a new sample.
+
+        It is the first neighbor at distance 0 that has the class of the sample, where classes
+        are given and there is one, else the first at distance 0. Duplicates of one class cast
+        equal votes, so it does not matter which of them is left out.
         """
         queries = self._prepare(X)
-        n_fetched = self.n_neighbors + (exclude is not None)
-        if self.algorithm == "faiss":
-            found = _faiss_neighbors(self.train_, queries, n_fetched)
-        elif self.algorithm == "torch":
-            found = _torch_neighbors(self.train_, queries, n_fetched)
-        else:
-            metric = "euclidean" if self.metric == "cosine" else self.metric
-            search = NearestNeighbors(
-                n_neighbors=n_fetched, algorithm="brute", metric=metric, n_jobs=self.n_jobs
-            )
-            found = search.fit(self.train_).kneighbors(queries, return_distance=False)
-        if exclude is None:
-            return found
-        keep = found != exclude[:, None]
-        keep[keep.all(axis=1), -1] = False
-        return found[keep].reshape(len(X), self.n_neighbors)
+        is_equal = np.stack(
+            [(self.train_[column] == queries).all(axis=1) for column in neighbors.T], axis=1
+        )
+        if y_encoded is not None:
+            same_class = is_equal & (self.y_encoded_[neighbors] == y_encoded[:, np.newaxis])
+            is_equal = np.where(same_class.any(axis=1, keepdims=True), same_class, is_equal)
+        first = neighbors[np.arange(len(X)), is_equal.argmax(axis=1)]
+        return np.where(is_equal.any(axis=1), first, -1)
 
-    def predict_proba(self, X: NDArray, exclude: NDArray | None = None) -> NDArray:
-        """Return the share of the votes (n, n_classes)."""
-        votes = self.codes_[self.kneighbors(X, exclude)]
-        cells = votes + np.arange(len(X))[:, None] * self.n_classes_
-        counts = np.bincount(cells.ravel(), minlength=len(X) * self.n_classes_)
-        return counts.reshape(len(X), self.n_classes_) / self.n_neighbors
+    def vote(self, neighbors: NDArray) -> NDArray[np.float64]:
+        """Return the fraction of every class (n, n_classes) among the neighbors (n, k)."""
+        n_samples, n_votes = neighbors.shape
+        cells = self.y_encoded_[neighbors] + np.arange(n_samples)[:, None] * self.n_classes_
+        counts = np.bincount(cells.ravel(), minlength=n_samples * self.n_classes_)
+        return counts.reshape(n_samples, self.n_classes_) / n_votes
 
-    def predict(self, X: NDArray, exclude: NDArray | None = None) -> NDArray:
-        """Return the code (n,) with most votes; the smallest of those that tie."""
-        return self.predict_proba(X, exclude).argmax(axis=1)
+    def predict_proba(self, X: NDArray) -> NDArray[np.float64]:
+        """Return the fraction of the votes (n, n_classes)."""
+        return self.vote(self.kneighbors(X))
+
+    def predict(self, X: NDArray) -> NDArray[np.intp]:
+        """Return the class (n,) with most votes; the smallest of those that tie."""
+        return self.predict_proba(X).argmax(axis=1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ...utils._labels import check_labels_like, class_positions
@@ -17,51 +17,56 @@ from ...utils._private import HasMethods, Interval, StrOptions, _fit_context
 from .._base import DifficultyMixin
 from ..records import prediction_depth
 from ._activations import ActivationReader, Reading
-from ._network import check_rows, trained_network, unfrozen
+from ._networks import check_samples, unfrozen
 from ._probes import LayerProbes
+from ._training import trained_network
 
 
 class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     """Difficulty as the layer at which a network has made up its mind.
 
-    A probe, by default a k-nearest-neighbor vote of the training rows, is put on the input, on
-    layers of the network and on its softmax output. The prediction depth of a row is the first
+    A probe, by default a k-nearest-neighbor vote of the training samples, is put on the input, on
+    layers of the network and on its softmax output. The prediction depth of a sample is the first
     probe from which on all of them agree with the network. **Larger = harder**; NaN where the last
     probe disagrees with the network, so that there is no such probe.
 
-    Distances are exact and do not depend on the batch size. The activations of the training rows
-    are kept as float32, 4 bytes a feature; those of the rows to score pass through in blocks.
+    Distances are exact and do not depend on the batch size. The activations of the training
+    samples are kept as float32, 4 bytes a feature; those of the samples to score pass through in
+    blocks.
 
     Parameters
     ----------
     estimator : MLPClassifier, skorch net, torch.nn.Module or Pipeline, default=None
-        The network. None means an ``MLPClassifier`` with two layers of 32. A clone of it is
-        fitted, unless it is a :class:`~sklearn.frozen.FrozenEstimator` of a fitted model; a plain
-        ``torch.nn.Module`` is taken as trained, and has to give logits. A Pipeline ends in a
-        network, and its other steps come before the input.
+        The network. None means an ``MLPClassifier`` with two layers of 32. `fit` trains a clone
+        of it, unless it is a :class:`~sklearn.frozen.FrozenEstimator` of a fitted model. A plain
+        ``torch.nn.Module`` has no `fit`: it is used as it is, so it has to be trained already,
+        and it has to give logits. A Pipeline ends in a network, and its other steps come before
+        the input.
     layers : "auto" or list of str, default="auto"
         Where the probes are, besides the input and the softmax output, which always carry one. For
         torch, names of submodules; "auto" is after every linear and convolution operation, before
         its activation function, and after the sum of every residual block. For an
         ``MLPClassifier``, names from ``"linear_0"`` on, and "auto" is all of them.
     n_neighbors : int, default=30
-        Training rows that vote in a probe.
+        Training samples that vote in a probe.
     metric : str or callable, default="euclidean"
         Distance of the probes. "cosine" too is exact and fast; any other of
         :class:`~sklearn.neighbors.NearestNeighbors` needs ``algorithm="brute"``.
     exclude_self : bool, default=False
-        Whether a training row is kept from voting about itself. A row that is scored counts as the
-        training row with the same input and, where `y` is given, the same label.
-    algorithm : {"auto", "faiss", "torch", "brute"}, default="auto"
-        Who searches for neighbors; the neighbors are the same. "brute" is scikit-learn, "torch"
-        uses a CUDA device if there is one. "auto" takes torch on a CUDA device if torch has been
-        imported, else faiss if it is installed, else scikit-learn.
+        Whether a training sample is kept from voting about itself. A sample that is scored counts
+        as the training sample at distance 0 from it in the input (in float32); among duplicates
+        as one with the same label, where `y` is given. If more than `n_neighbors` + 1 training
+        samples are equal, but for their labels, one with another label may be left out.
+    algorithm : {"auto", "faiss", "brute"}, default="auto"
+        Who searches for neighbors; the neighbors are the same. "brute" is scikit-learn. "auto"
+        takes faiss where it is installed and faster: "euclidean" or "cosine", more than 32
+        features.
     n_jobs : int, default=None
         Jobs of scikit-learn's search, and of the fitting of `probe`.
     probe : classifier, default=None
         A classifier to clone and fit on the activations of every layer; None means the
         nearest-neighbor vote. Where votes tie, the smallest label wins, as in scikit-learn.
-    target : {"prediction", "label"}, default="prediction"
+    agree_with : {"prediction", "label"}, default="prediction"
         What the probes have to agree with: the prediction of the network, or the label `y` where
         one is given to `difficulty`.
     undefined : {"nan", "hardest"}, default="nan"
@@ -76,7 +81,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         up to a relative error of the order of ``sqrt(log(n_samples) / n_components)``. None keeps
         every feature, and with it exact distances.
     batch_size : int, default=256
-        Rows that a torch module is given at a time.
+        Samples that a torch module is given at a time.
     random_state : int, RandomState instance or None, default=None
         Seeds the default network and the random projections. An `estimator` has its own.
 
@@ -97,8 +102,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Sec. 2.1 and Appendix A.5.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 2.1 and Appendix A.5.
 
     Examples
     --------
@@ -116,16 +121,16 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     (5,)
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         "estimator": "no_validation",
         "layers": [StrOptions({"auto"}), "array-like"],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "metric": [str, callable],
         "exclude_self": ["boolean"],
-        "algorithm": [StrOptions({"auto", "faiss", "torch", "brute"})],
+        "algorithm": [StrOptions({"auto", "faiss", "brute"})],
         "n_jobs": [Integral, None],
         "probe": [HasMethods(["fit", "predict"]), None],
-        "target": [StrOptions({"prediction", "label"})],
+        "agree_with": [StrOptions({"prediction", "label"})],
         "undefined": [StrOptions({"nan", "hardest"})],
         "pooling": [StrOptions({"mean"}), callable, None],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -144,7 +149,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         algorithm: str = "auto",
         n_jobs: int | None = None,
         probe: Any = None,
-        target: str = "prediction",
+        agree_with: str = "prediction",
         undefined: str = "nan",
         pooling: str | Callable | None = None,
         n_components: int | None = None,
@@ -159,7 +164,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         self.algorithm = algorithm
         self.n_jobs = n_jobs
         self.probe = probe
-        self.target = target
+        self.agree_with = agree_with
         self.undefined = undefined
         self.pooling = pooling
         self.n_components = n_components
@@ -167,15 +172,13 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> PredictionDepthScorer:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network, unless it is frozen, and fit the probes to its activations.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Training rows: of any number of axes if the network is a torch module.
+            Training samples: of any number of axes if the network is a torch module.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -187,8 +190,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             The fitted scorer.
         """
         random_state = check_random_state(self.random_state)
-        X, y = check_rows(self, unfrozen(self.estimator), X, y, reset=True)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        X, labels = check_samples(self, unfrozen(self.estimator), X, y, reset=True)
+        self.classes_, y_encoded = np.unique(labels, return_inverse=True)
         self._probes = LayerProbes(
             self.probe,
             n_neighbors=self.n_neighbors,
@@ -196,8 +199,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             algorithm=self.algorithm,
             exclude_self=self.exclude_self,
             n_jobs=self.n_jobs,
-        ).check(len(codes))
-        self.estimator_ = trained_network(self.estimator, X, y, sample_weight, random_state)
+        ).check(len(labels))
+        self.estimator_ = trained_network(self.estimator, X, labels, sample_weight, random_state)
         self._reader = ActivationReader(
             unfrozen(self.estimator_),
             X,
@@ -209,18 +212,18 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             random_state=random_state,
         )
         self.layer_names_ = self._reader.names
-        self.probes_ = self._probes.fit(self._reader.read_all(X), codes).probes
+        self.probes_ = self._probes.fit(self._reader.read_all(X).layers, y_encoded).probes
         return self
 
     def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Prediction depth of every row; larger = harder.
+        """Prediction depth of every sample; larger = harder.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Rows.
+            Samples.
         y : array-like of shape (n_samples,), default=None
-            Labels. With ``target="label"`` they are what the probes have to agree with; with
+            Labels. With ``agree_with="label"`` they are what the probes have to agree with; with
             ``exclude_self=True`` they tell duplicates apart. Not used otherwise.
 
         Returns
@@ -230,7 +233,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             `undefined` says.
         """
         predictions, final = self._answers(X, y)
-        if y is not None and self.target == "label":
+        if y is not None and self.agree_with == "label":
             final = np.asarray(y)
         depth = prediction_depth(predictions, final)
         return depth if self.undefined == "nan" else np.nan_to_num(depth, nan=predictions.shape[1])
@@ -241,7 +244,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Rows.
+            Samples.
 
         Returns
         -------
@@ -272,7 +275,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Rows.
+            Samples.
         y : array-like of shape (n_samples,), default=None
             Labels; with ``exclude_self=True`` they tell duplicates apart. Not used otherwise.
 
@@ -284,12 +287,12 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         return self._answers(X, y)[0]
 
     def probe_predict_proba(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Class probabilities of every probe: for nearest neighbors, shares of the votes.
+        """Class probabilities of every probe: for nearest neighbors, fractions of the votes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Rows.
+            Samples.
         y : array-like of shape (n_samples,), default=None
             Labels; with ``exclude_self=True`` they tell duplicates apart. Not used otherwise.
 
@@ -316,7 +319,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Rows.
+            Samples.
         y : array-like of shape (n_samples,)
             True labels.
 
@@ -328,19 +331,19 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         return (self.probe_predict(X, y) == np.asarray(y)[:, np.newaxis]).mean(axis=0)
 
     def middle_probe_predict(
-        self, X: Any, rows: ArrayLike | None = None, *, layer: str | None = None
+        self, X: Any, where: ArrayLike | None = None, *, layer: str | None = None
     ) -> NDArray:
         """Predict by a probe in the middle of the network instead of by the network.
 
-        For rows that are ambiguous without their label, the paper finds the probes in the middle
-        to be right more often than the network. On other rows the network is the better judge.
+        For samples that are ambiguous without their label, [1]_ finds the probes in the middle
+        to be right more often than the network. On others the network is the better judge.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Rows.
-        rows : array-like of bool of shape (n_samples,), default=None
-            The rows to answer by the probe; the network answers the others. None: all.
+            Samples.
+        where : array-like of bool of shape (n_samples,), default=None
+            The samples to answer by the probe; the network answers the others. None: all.
         layer : str, default=None
             The probe, from `layer_names_`; None means number ``n_layers // 2``.
 
@@ -351,45 +354,46 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
 
         References
         ----------
-        Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-        2021, Sec. 4.
+        .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+           Difficulty", NeurIPS 2021, Sec. 4.
         """
         predictions, final = self._answers(X, None)
         if layer is not None and layer not in self.layer_names_:
             raise ValueError(f"layer must be one of {self.layer_names_}, got {layer!r}.")
         number = len(self.layer_names_) // 2 if layer is None else self.layer_names_.index(layer)
-        if rows is None:
+        if where is None:
             return predictions[:, number]
-        chosen = np.asarray(rows)
-        if chosen.dtype != bool or chosen.shape != final.shape:
+        by_probe = np.asarray(where)
+        if by_probe.dtype != bool or by_probe.shape != final.shape:
             raise ValueError(
-                f"rows must be boolean and of shape {final.shape}, got dtype {chosen.dtype} and "
-                f"shape {chosen.shape}."
+                f"where must be boolean and of shape {final.shape}, got dtype {by_probe.dtype} "
+                f"and shape {by_probe.shape}."
             )
-        return np.where(chosen, predictions[:, number], final)
+        return np.where(by_probe, predictions[:, number], final)
 
     def _answers(self, X: Any, y: ArrayLike | None) -> tuple[NDArray, NDArray]:
         """Return the labels predicted by the probes (n, L) and by the network (n,)."""
-        codes, final = zip(
+        encoded, final = zip(
             *(
                 (self._probes.predict(reading.layers, known), reading.final)
                 for reading, known in self._readings(X, y)
             )
         )
-        return self.classes_[np.concatenate(codes)], np.concatenate(final)
+        return self.classes_[np.concatenate(encoded)], np.concatenate(final)
 
     def _readings(self, X: Any, y: ArrayLike | None) -> Iterator[tuple[Reading, NDArray | None]]:
-        """Yield what the network makes of every block of rows, and their class codes if known."""
+        """Yield what the network makes of every block of samples, and their classes if known."""
         check_is_fitted(self)
-        X, labels = check_rows(self, unfrozen(self.estimator), X, y, reset=False)
-        codes = None
+        X, labels = check_samples(self, unfrozen(self.estimator), X, y, reset=False)
+        y_encoded = None
         if labels is not None:
             labels = check_labels_like(labels, name="y", n_samples=len(labels), like=self.classes_)
-            codes = class_positions(labels, self.classes_)
-        for rows, reading in self._reader.read(X):
-            yield reading, None if codes is None else codes[rows]
+            # -1 for a label that `fit` has not seen: no training sample has it.
+            y_encoded = class_positions(labels, self.classes_)
+        for block, reading in self._reader.read(X):
+            yield reading, None if y_encoded is None else y_encoded[block]
 
-    def __sklearn_tags__(self):  # type: ignore[no-untyped-def]
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags

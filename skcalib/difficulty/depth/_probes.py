@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ._neighbors import NeighborVote, resolve_algorithm
-from ._own_rows import OwnRows
+from ._neighbors import NeighborVote, drop, resolve_algorithm
 
 
 class LayerProbes:
     """Nearest-neighbor votes, or clones of a classifier, on the activations of every layer.
 
-    The parameters are those of PredictionDepthScorer. Classes are codes from 0 on.
+    The parameters are those of PredictionDepthScorer. Classes are numbered from 0 on.
     """
 
     def __init__(
@@ -37,22 +36,24 @@ class LayerProbes:
         self.exclude_self = exclude_self
         self.n_jobs = n_jobs
 
-    def check(self, n_rows: int) -> LayerProbes:
-        """Raise unless the probes can be fitted to this number of rows: before the training."""
+    def check(self, n_samples: int) -> Self:
+        """Raise unless the probes can be fitted to so many samples: before the training."""
         if self.probe is not None:
             if self.exclude_self:
-                raise ValueError("exclude_self=True needs nearest-neighbor probes: probe=None.")
-        elif self.n_neighbors + self.exclude_self > n_rows:
-            others = "other " if self.exclude_self else ""
+                raise ValueError(
+                    "exclude_self must be False where a probe is given: only nearest-neighbor "
+                    "votes can leave a sample out, got True."
+                )
+        elif self.n_neighbors + self.exclude_self > n_samples:
+            limit = "n_samples - 1" if self.exclude_self else "n_samples"
             raise ValueError(
-                f"n_neighbors={self.n_neighbors} must not exceed the number of {others}training "
-                f"rows, got n_samples={n_rows}."
+                f"n_neighbors must be at most {limit}, got {self.n_neighbors} with "
+                f"n_samples={n_samples}."
             )
         return self
 
-    def fit(self, layers: list[NDArray], codes: NDArray) -> LayerProbes:
+    def fit(self, layers: list[NDArray], y_encoded: NDArray) -> Self:
         """Fit to activations (n, d), one array a layer, the input first; the list is used up."""
-        self.own_rows = OwnRows().fit(layers[0], codes) if self.exclude_self else None
         if self.probe is None:
             self.probes = []
             while layers:  # Emptied on the way: large activations are not held twice.
@@ -62,24 +63,33 @@ class LayerProbes:
                     algorithm=self.algorithm,
                     n_jobs=self.n_jobs,
                 )
-                self.probes.append(vote.fit(layers.pop(0), codes))
+                self.probes.append(vote.fit(layers.pop(0), y_encoded))
         else:
             self.probes = Parallel(n_jobs=self.n_jobs)(
-                delayed(clone(self.probe).fit)(layer, codes) for layer in layers
+                delayed(clone(self.probe).fit)(layer, y_encoded) for layer in layers
             )
         return self
 
-    def _exclude(self, layers: list[NDArray], codes: NDArray | None) -> tuple:
-        return () if self.own_rows is None else (self.own_rows.find(layers[0], codes),)
+    def predict(self, layers: list[NDArray], y_encoded: NDArray | None = None) -> NDArray:
+        """Return classes (n, n_layers); `y_encoded` (n,) are those of the labels, where known."""
+        if self.probe is None:
+            return self._vote(layers, y_encoded).argmax(axis=2)
+        return np.stack([p.predict(layer) for p, layer in zip(self.probes, layers)], axis=1)
 
-    def predict(self, layers: list[NDArray], codes: NDArray | None = None) -> NDArray:
-        """Return class codes (n, n_layers); `codes` (n,) are the labels, where they are known."""
-        exclude = self._exclude(layers, codes)
-        return np.stack([p.predict(layer, *exclude) for p, layer in zip(self.probes, layers)], 1)
-
-    def predict_proba(self, layers: list[NDArray], codes: NDArray | None = None) -> NDArray:
+    def predict_proba(self, layers: list[NDArray], y_encoded: NDArray | None = None) -> NDArray:
         """Return class probabilities (n, n_layers, n_classes)."""
-        exclude = self._exclude(layers, codes)
-        return np.stack(
-            [p.predict_proba(layer, *exclude) for p, layer in zip(self.probes, layers)], 1
-        )
+        if self.probe is None:
+            return self._vote(layers, y_encoded)
+        return np.stack([p.predict_proba(layer) for p, layer in zip(self.probes, layers)], axis=1)
+
+    def _vote(self, layers: list[NDArray], y_encoded: NDArray | None) -> NDArray[np.float64]:
+        votes, itself = [], None
+        for probe, layer in zip(self.probes, layers):
+            neighbors = probe.kneighbors(layer, one_more=self.exclude_self)
+            if self.exclude_self:
+                if itself is None:
+                    # By the input, which comes first: later layers may map many samples to one.
+                    itself = probe.find_self(layer, neighbors, y_encoded)
+                neighbors = drop(neighbors, itself)
+            votes.append(probe.vote(neighbors))
+        return np.stack(votes, axis=1)

@@ -26,7 +26,7 @@ from ..records import (
     difficulty_quadrant,
     prediction_entropy,
 )
-from ._network import check_network, check_rows, is_torch_module, last_step
+from ._networks import check_network, check_samples, is_torch_module, last_step
 from ._prediction_depth import PredictionDepthScorer
 from ._repeats import plan_repeats, recall_or_run
 
@@ -176,7 +176,7 @@ class DifficultyProfiler(BaseEstimator):
             )
         if scorer.estimator is not None:
             check_network(last_step(scorer.estimator))
-        X, labels = check_rows(self, scorer.estimator, X, y, reset=True)
+        X, labels = check_samples(self, scorer.estimator, X, y, reset=True)
         weight = check_weights(sample_weight, len(labels))
         n_test = self._n_test(len(labels))
         folder, key = self._open_folder(scorer, X, labels, weight)

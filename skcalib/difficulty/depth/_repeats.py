@@ -14,8 +14,7 @@ from sklearn.frozen import FrozenEstimator
 
 from ...utils._private import _safe_indexing
 from ..records import iteration_learned
-from ._network import default_network
-from ._training import seeded, train_recorded
+from ._training import default_network, seeded, train_recorded
 
 
 class Plan(NamedTuple):

@@ -1,4 +1,4 @@
-"""Train a network and keep what it predicts after every epoch."""
+"""Train a network, and keep a record of what it predicts after every epoch."""
 
 from __future__ import annotations
 
@@ -8,10 +8,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._network import is_skorch_net, last_step, weight_arguments
+from ._networks import check_network, is_skorch_net, is_torch_module, last_step, unfrozen
+
+
+def default_network(seed: int) -> MLPClassifier:
+    """Return a small network that settles before it complains that it has not."""
+    return MLPClassifier(
+        (32, 32), learning_rate_init=0.01, tol=1e-3, max_iter=1000, random_state=seed
+    )
+
+
+def trained_network(
+    estimator: Any, X: Any, y: NDArray, sample_weight: Any, random_state: np.random.RandomState
+) -> Any:
+    """Return a fitted clone of the estimator; what is frozen and torch modules as they are."""
+    if estimator is None:
+        estimator = default_network(random_state.randint(np.iinfo(np.int32).max))
+    model = unfrozen(estimator)
+    check_network(last_step(model))
+    if is_torch_module(last_step(model)):
+        return estimator
+    if isinstance(estimator, FrozenEstimator):
+        check_is_fitted(model)
+        return estimator
+    return clone(estimator).fit(X, y, **_weight_arguments(model, sample_weight))
+
+
+def _weight_arguments(model: Any, sample_weight: Any) -> dict[str, Any]:
+    """Return the arguments of `fit` that carry the weights to the network."""
+    if sample_weight is None:
+        return {}
+    network = last_step(model)
+    if not has_fit_parameter(network, "sample_weight"):
+        raise ValueError(
+            f"sample_weight must be None for {type(network).__name__}, which has no use for it, "
+            "got weights."
+        )
+    step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    return {f"{step}sample_weight": sample_weight}
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -29,7 +68,7 @@ def train_recorded(
     None where epochs cannot be observed: an MLPClassifier that uses L-BFGS or early stopping.
     """
     network = last_step(model)
-    weights = weight_arguments(network, sample_weight)
+    weights = _weight_arguments(network, sample_weight)
     if isinstance(model, Pipeline) and len(model) > 1:
         X = model[:-1].fit_transform(X, y)
         X_all = model[:-1].transform(X_all)
@@ -81,8 +120,8 @@ def _train_skorch(
             # A net that casts its input to the type of its weights may do so in `fit` alone.
             weight = next(net.module_.parameters(), None)
             single = weight is not None and weight.dtype == torch.float32
-            rows = np.asarray(X_all, dtype=np.float32) if single else X_all
-            history.append(net.predict(rows))
+            samples = np.asarray(X_all, dtype=np.float32) if single else X_all
+            history.append(net.predict(samples))
 
     former = net.callbacks
     if former != "disable":

@@ -181,3 +181,48 @@ def test_mlp_is_followed_to_its_output(data, activation, n_classes):
     weights, bias = net.coefs_[1], net.intercepts_[1]
     hidden = MLP_ACTIVATIONS[activation](reading.layers[1])
     np.testing.assert_allclose(reading.layers[2], hidden @ weights + bias, rtol=1e-4, atol=1e-5)
+
+
+class Counting(nn.Module):
+    """Counts the samples that pass through."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.n_seen = nn.Linear(4, 3), 0
+
+    def forward(self, X):
+        self.n_seen += len(X)
+        return self.inner(X)
+
+
+class MirroredNet(skorch.NeuralNetClassifier):
+    """A net with a rule of its own for its probabilities."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:, ::-1]
+
+
+@pytest.mark.parametrize("n_passes", [1, 2])
+def test_network_runs_once_unless_its_probabilities_are_its_own(data, n_passes):
+    X, y = data
+    kind = skorch.NeuralNetClassifier if n_passes == 1 else MirroredNet
+    net = kind(
+        Counting, criterion=nn.CrossEntropyLoss, max_epochs=2, train_split=None, verbose=0, lr=0.05
+    ).fit(X, y.astype(np.int64))
+    scorer = PredictionDepthScorer(FrozenEstimator(net), layers=["inner"], n_neighbors=K)
+    scorer.fit(X, y)
+    net.module_.n_seen = 0
+    ((_, reading),) = scorer._reader.read(X)
+    assert net.module_.n_seen == n_passes * len(X)
+    np.testing.assert_allclose(reading.layers[-1], net.predict_proba(X), rtol=1e-5)
+
+
+def test_the_output_can_be_among_the_named_layers(data):
+    X, y = data
+    module = small_module()
+    scorer = PredictionDepthScorer(module, layers=["", "0"], n_neighbors=K).fit(X, y)
+    assert scorer.layer_names_ == ["input", "", "0", "softmax"]
+    ((_, reading),) = scorer._reader.read(X)
+    logits = module.eval()(torch.from_numpy(X)).detach()
+    np.testing.assert_allclose(reading.layers[1], logits, rtol=1e-5)
+    np.testing.assert_allclose(reading.layers[-1], logits.softmax(1), rtol=1e-5)

@@ -1,20 +1,22 @@
+import sys
+
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from skcalib.difficulty.depth import _neighbors
-from skcalib.difficulty.depth._neighbors import NeighborVote, resolve_algorithm
+from skcalib.difficulty.depth._neighbors import NeighborVote, drop, resolve_algorithm
 
 
-@pytest.fixture(params=["brute", "faiss", "torch"])
+@pytest.fixture(params=["brute", "faiss"])
 def algorithm(request):
     if request.param != "brute":
         pytest.importorskip(request.param)
     return request.param
 
 
-def vote(X, codes, k, algorithm, metric="euclidean"):
-    return NeighborVote(k, metric=metric, algorithm=algorithm).fit(X, codes)
+def vote(X, classes, k, algorithm, metric="euclidean"):
+    return NeighborVote(k, metric=metric, algorithm=algorithm).fit(X, classes)
 
 
 def brute_neighbors(train, queries, k, exclude=None):
@@ -34,12 +36,12 @@ def test_neighbors_equal_sorting_all_distances(algorithm, n_features, dtype):
     rng = np.random.default_rng(0)
     train = rng.normal(size=(300, n_features)).astype(dtype)
     queries = rng.normal(size=(70, n_features)).astype(dtype)
-    codes = rng.integers(0, 4, 300)
+    classes = rng.integers(0, 4, 300)
     for k in (1, 9, 300):
-        fitted = vote(train, codes, k, algorithm)
+        fitted = vote(train, classes, k, algorithm)
         expected = brute_neighbors(train, queries, k)
         np.testing.assert_array_equal(np.sort(fitted.kneighbors(queries)), expected)
-        counts = np.array([np.bincount(codes[row], minlength=4) for row in expected])
+        counts = np.array([np.bincount(classes[row], minlength=4) for row in expected])
         np.testing.assert_allclose(fitted.predict_proba(queries), counts / k)
         assert fitted.predict(queries).tolist() == [int(np.argmax(row)) for row in counts]
 
@@ -55,7 +57,7 @@ def test_far_from_the_origin(algorithm, n_features):
 
 @pytest.mark.parametrize("n_features", [3, 256])
 def test_tight_clusters_far_from_each_other(algorithm, n_features):
-    # Centring does not help here: in float32, |x|^2 - 2xy + |y|^2 is all rounding. Large enough
+    # Centering does not help here: in float32, |x|^2 - 2xy + |y|^2 is all rounding. Large enough
     # for faiss to work by matrix products.
     rng = np.random.default_rng(2)
     centers = np.repeat([[-1.0], [1.0]], 300, axis=0)
@@ -78,11 +80,11 @@ def test_scale_neither_overflows_nor_vanishes(algorithm, scale):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
 def test_activations_that_are_not_finite(algorithm, bad):
     X = np.array([[0.0, 1.0], [2.0, bad]])
-    codes = np.array([0, 1])
+    classes = np.array([0, 1])
     with pytest.raises(ValueError, match="Activations must be finite in float32"):
-        vote(X, codes, 1, algorithm)
+        vote(X, classes, 1, algorithm)
     with pytest.raises(ValueError, match="Activations must be finite in float32"):
-        vote(X[:1], codes[:1], 1, algorithm).kneighbors(X)
+        vote(X[:1], classes[:1], 1, algorithm).kneighbors(X)
 
 
 def test_constant_layer(algorithm):
@@ -102,62 +104,102 @@ def test_cosine(algorithm):
 def test_other_metrics_come_from_sklearn():
     rng = np.random.default_rng(5)
     train, queries = rng.normal(size=(50, 3)), rng.normal(size=(20, 3))
-    codes = rng.integers(0, 3, 50)
-    reference = KNeighborsClassifier(4, metric="manhattan").fit(train, codes)
-    fitted = vote(train, codes, 4, "brute", "manhattan")
+    classes = rng.integers(0, 3, 50)
+    reference = KNeighborsClassifier(4, metric="manhattan").fit(train, classes)
+    fitted = vote(train, classes, 4, "brute", "manhattan")
     np.testing.assert_allclose(fitted.predict_proba(queries), reference.predict_proba(queries))
 
 
 def test_vote_ties_go_to_the_smallest_label(algorithm):
     train = np.array([[0.0], [1.0], [2.0], [3.0]])
-    codes = np.array([2, 1, 1, 2])
-    reference = KNeighborsClassifier(4).fit(train, codes)
-    fitted = vote(train, codes, 4, algorithm)
+    classes = np.array([2, 1, 1, 2])
+    reference = KNeighborsClassifier(4).fit(train, classes)
+    fitted = vote(train, classes, 4, algorithm)
     assert fitted.predict(np.array([[1.4]])).tolist() == [1]
     assert reference.predict([[1.4]]).tolist() == [1]
 
 
+def neighbors_without_self(fitted, X, y_encoded=None):
+    neighbors = fitted.kneighbors(X, one_more=True)
+    return drop(neighbors, fitted.find_self(X, neighbors, y_encoded))
+
+
 @pytest.mark.parametrize("n_features", [3, 40])
-def test_excluded_rows_do_not_vote(algorithm, n_features):
+def test_training_samples_are_left_out_and_new_ones_are_not(algorithm, n_features):
     rng = np.random.default_rng(6)
     train = rng.normal(size=(80, n_features))
-    exclude = np.arange(80)
-    exclude[::3] = -1
+    queries = train.copy()
+    queries[::3] = rng.normal(size=queries[::3].shape)
+    exclude = np.where(np.arange(80) % 3, np.arange(80), -1)
     fitted = vote(train, np.zeros(80, dtype=int), 6, algorithm)
+    neighbors = fitted.kneighbors(queries, one_more=True)
+    np.testing.assert_array_equal(fitted.find_self(queries, neighbors), exclude)
     np.testing.assert_array_equal(
-        np.sort(fitted.kneighbors(train, exclude)), brute_neighbors(train, train, 6, exclude)
+        np.sort(neighbors_without_self(fitted, queries)),
+        brute_neighbors(train, queries, 6, exclude),
     )
 
 
-def test_duplicates_do_not_let_a_row_vote_for_itself(algorithm):
-    # Ten equal rows, one of them of class 1: whatever order they are found in, a row is out.
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_a_sample_is_itself_in_any_number_type_and_layout(algorithm, metric):
+    X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32) + 5
+    X[7, 0] = 0.0
+    fitted = vote(X, np.zeros(20, dtype=int), 4, algorithm, metric)
+    minus_zero = X.copy()
+    minus_zero[7, 0] = -0.0
+    for same in (X, X.astype(np.float64), np.asfortranarray(X), minus_zero):
+        found = fitted.find_self(same, fitted.kneighbors(same, one_more=True))
+        np.testing.assert_array_equal(found, np.arange(20))
+    other = X * [1, 1, 1.001]
+    assert (fitted.find_self(other, fitted.kneighbors(other, one_more=True)) == -1).all()
+
+
+def test_labels_tell_duplicates_apart(algorithm):
+    train = np.zeros((5, 2))
+    train[4] = 1
+    classes = np.array([0, 1, 1, 0, 0])
+    fitted = vote(train, classes, 4, algorithm)
+    neighbors = fitted.kneighbors(train, one_more=True)
+    found = fitted.find_self(train, neighbors, classes)
+    np.testing.assert_array_equal(classes[found], classes)
+    np.testing.assert_array_equal(found == 4, [False] * 4 + [True])
+    # Without labels, or with one that no duplicate has, any of the duplicates will do.
+    for labels in (None, np.full(5, -1)):
+        found = fitted.find_self(train, neighbors, labels)
+        np.testing.assert_array_equal(found == 4, [False] * 4 + [True])
+        assert (found[:4] >= 0).all()
+
+
+def test_a_sample_among_duplicates_does_not_vote_for_itself(algorithm):
+    # Ten equal samples, one of them of class 1: whatever order they are found in.
     train = np.zeros((10, 2))
-    codes = np.zeros(10, dtype=int)
-    codes[4] = 1
-    fitted = vote(train, codes, 9, algorithm)
-    proba = fitted.predict_proba(train, np.arange(10))
+    classes = np.zeros(10, dtype=int)
+    classes[4] = 1
+    fitted = vote(train, classes, 9, algorithm)
+    proba = fitted.vote(neighbors_without_self(fitted, train, classes))
     np.testing.assert_allclose(proba[4], [1.0, 0.0])
     np.testing.assert_allclose(proba[[0, 9]], [[8 / 9, 1 / 9]] * 2)
-    # With fewer votes than duplicates, the row may be missing from the neighbors fetched.
-    found = vote(train, codes, 3, algorithm).kneighbors(train, np.arange(10))
-    assert found.shape == (10, 3)
-    assert not (found == np.arange(10)[:, None]).any()
 
 
-def test_resolve_algorithm(monkeypatch):
+def test_drop_leaves_out_the_given_sample_or_the_last():
+    neighbors = np.array([[3, 1, 2], [0, 4, 5], [6, 7, 8]])
+    np.testing.assert_array_equal(drop(neighbors, np.array([1, -1, 9])), [[3, 2], [0, 4], [6, 7]])
+
+
+def test_auto_depends_on_what_is_installed_alone(monkeypatch):
     monkeypatch.setattr(_neighbors, "find_spec", lambda name: None)
-    monkeypatch.setitem(_neighbors.sys.modules, "torch", None)
     assert resolve_algorithm("auto", "euclidean") == "brute"
     monkeypatch.setattr(_neighbors, "find_spec", lambda name: object())
     assert resolve_algorithm("auto", "euclidean") == "faiss"
     assert resolve_algorithm("auto", "manhattan") == "brute"
-    assert resolve_algorithm("torch", "cosine") == "torch"
-    with pytest.raises(ValueError, match="algorithm='faiss' needs metric 'euclidean' or 'cosine'"):
+    assert resolve_algorithm("faiss", "cosine") == "faiss"
+    assert resolve_algorithm("brute", "cosine") == "brute"
+    with pytest.raises(ValueError, match="algorithm must be 'brute' where metric is neither"):
         resolve_algorithm("faiss", "manhattan")
 
 
 def test_missing_faiss_is_named(monkeypatch):
-    monkeypatch.setitem(_neighbors.sys.modules, "faiss", None)
-    fitted = vote(np.zeros((3, 2)), np.zeros(3, dtype=int), 1, "faiss")
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    fitted = vote(np.zeros((3, 40)), np.zeros(3, dtype=int), 1, "faiss")
     with pytest.raises(ImportError, match=r"pip install 'skcalib\[faiss\]'"):
-        fitted.kneighbors(np.zeros((1, 2)))
+        fitted.kneighbors(np.zeros((1, 40)))

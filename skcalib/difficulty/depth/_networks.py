@@ -1,0 +1,63 @@
+"""What counts as a network, told by its class and without an import of torch or skorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from ...utils._labels import as_labels
+
+
+def unfrozen(estimator: Any) -> Any:
+    """Return the model inside of a FrozenEstimator, or the estimator itself."""
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def last_step(model: Any) -> Any:
+    """Return the network at the end of a Pipeline, or the model itself."""
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def _inherits_from(model: Any, name: str, package: str) -> bool:
+    return any(
+        cls.__name__ == name and cls.__module__.startswith(package) for cls in type(model).__mro__
+    )
+
+
+def is_torch_module(model: Any) -> bool:
+    """Whether the model is a torch.nn.Module."""
+    return _inherits_from(model, "Module", "torch.nn")
+
+
+def is_skorch_net(model: Any) -> bool:
+    """Whether the model is a skorch net."""
+    return _inherits_from(model, "NeuralNet", "skorch")
+
+
+def check_network(network: Any) -> None:
+    """Raise unless the model has layers that can be read."""
+    if not (
+        isinstance(network, MLPClassifier) or is_skorch_net(network) or is_torch_module(network)
+    ):
+        raise TypeError(
+            "estimator must be an MLPClassifier, a skorch net, a torch.nn.Module, or a Pipeline "
+            f"that ends in one, got {type(network).__name__}."
+        )
+
+
+def check_samples(
+    owner: Any, model: Any, X: Any, y: Any = None, *, reset: bool
+) -> tuple[Any, Any]:
+    """Validate the input of a network on behalf of `owner`; `y` may be None unless in `fit`."""
+    options: dict[str, Any] = {"allow_nd": is_torch_module(model) or is_skorch_net(model)}
+    if isinstance(model, Pipeline):  # Its first step knows what it can read.
+        options = {"skip_check_array": True}
+    if y is None and not reset:
+        return validate_data(owner, X, reset=reset, **options), None
+    X, y = validate_data(owner, X, y, reset=reset, **options)
+    check_consistent_length(X, y)
+    return X, as_labels(y, name="y")
