@@ -24,8 +24,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPClassifier
 
+from benchmarks.cifar_networks import CifarResNet
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
-from skcalib.nets import CalibratedNetClassifier, CifarResNet
+from skcalib.nets import CalibratedNetClassifier
 from skcalib.plots import DifficultyPlaneDisplay, ProbeAccuracyDisplay
 
 RESULTS = Path(__file__).parent / "results" / "example_difficulty"

@@ -1,4 +1,4 @@
-"""Time of an epoch of CalibratedNetClassifier against plain skorch and against fewer rows.
+"""Time of an epoch of CalibratedNetClassifier against plain skorch and against fewer samples.
 
 CPU seconds of one thread, the smallest of interleaved repetitions.
 
@@ -15,15 +15,16 @@ import torch
 from skorch.dataset import Dataset
 from torch import nn
 
+from benchmarks.cifar_networks import ConvNet
 from benchmarks.prioritization import load
-from skcalib.nets import MLP, CalibratedNetClassifier, ConvNet
+from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 from skcalib.selection import MaxEntropySelector
 
-N_ROWS, N_FEATURES, N_CLASSES = 20_000, 64, 10
+N_SAMPLES, N_FEATURES, N_CLASSES = 20_000, 64, 10
 
 
 class OwnDataset(Dataset):
-    """A subclass may transform its items, so its batches are collated row by row."""
+    """A subclass may transform its items, so its batches are collated item by item."""
 
 
 def epoch_times(fits, repetitions):
@@ -46,8 +47,8 @@ def print_ratios(times, bound):
 
 def overhead(repetitions):
     rng = np.random.RandomState(0)
-    X = rng.randn(N_ROWS, N_FEATURES).astype(np.float32)
-    y, weight = rng.randint(N_CLASSES, size=N_ROWS), rng.rand(N_ROWS)
+    X = rng.randn(N_SAMPLES, N_FEATURES).astype(np.float32)
+    y, weight = rng.randint(N_CLASSES, size=N_SAMPLES), rng.rand(N_SAMPLES)
     options = {
         "module__hidden": (128, 128),
         "module__n_features": N_FEATURES,
@@ -61,7 +62,7 @@ def overhead(repetitions):
     plain = skorch.NeuralNetClassifier(MLP, criterion=nn.CrossEntropyLoss, **options)
     ours = CalibratedNetClassifier(MLP, **options)
     own = CalibratedNetClassifier(MLP, dataset=OwnDataset, **options)
-    print(f"\nAn epoch of an MLP(128, 128): {N_ROWS} rows, {N_FEATURES} features, batches of 128")
+    print(f"\nAn epoch of an MLP(128, 128) on {N_SAMPLES} samples of {N_FEATURES} features")
     fits = {
         "plain skorch": lambda: plain.partial_fit(X, y),
         "arrays": lambda: ours.partial_fit(X, y),
@@ -75,23 +76,25 @@ def selection(X, y, fraction, repetitions):
     record = np.random.RandomState(0).rand(repetitions + 2, len(X)).astype(np.float32)
     selector, n_chosen = MaxEntropySelector(fraction=fraction), round(fraction * len(X))
     options = {"max_epochs": 1, "train_split": None, "batch_size": 64, "device": "cpu"}
-    chosen = {"selector": selector, "warmup_epochs": 0, **options}
     full = CalibratedNetClassifier(ConvNet, **options)
     some = CalibratedNetClassifier(ConvNet, **options)
-    by_record = CalibratedNetClassifier(ConvNet, target=record, **chosen)
-    by_itself = CalibratedNetClassifier(ConvNet, **chosen)
+    recorded = EpochPrioritizer(selector, warmup_epochs=0, target=record)
+    by_record = CalibratedNetClassifier(ConvNet, prioritizer=recorded, **options)
+    itself = EpochPrioritizer(selector, warmup_epochs=0)
+    by_itself = CalibratedNetClassifier(ConvNet, prioritizer=itself, **options)
     fits = {
-        "all rows": lambda: full.partial_fit(X, y),
-        "these rows": lambda: some.partial_fit(X[:n_chosen], y[:n_chosen]),
+        "all samples": lambda: full.partial_fit(X, y),
+        "these samples": lambda: some.partial_fit(X[:n_chosen], y[:n_chosen]),
         "chosen by a target's record": lambda: by_record.partial_fit(X, y),
         "chosen by the net itself": lambda: by_itself.partial_fit(X, y),
         "  of this, the ranking pass": lambda: by_itself.predict_proba(X),
     }
     print(f"\nAn epoch of a ConvNet on {fraction:.0%} of {len(X)} images of CIFAR-10, 16 x 16")
     times = epoch_times(fits, repetitions)
-    print_ratios(times, "these rows")
+    print_ratios(times, "these samples")
     for name in list(fits)[2:4]:
-        print(f"speed-up over all rows, {name}: {np.median(times['all rows'] / times[name]):.2f}")
+        ratio = np.median(times["all samples"] / times[name])
+        print(f"speed-up over all samples, {name}: {ratio:.2f}")
 
 
 def main():

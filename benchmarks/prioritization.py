@@ -1,11 +1,11 @@
-"""The seed experiment of Tata et al. (2022) in small: train on the least certain rows of CIFAR-10.
+"""The seed experiment of Tata et al. (2022) in small: train on the least certain images.
 
-Every run trains the same small residual network for the same number of epochs, on all rows or,
-after a warm-up, on the share of them that ranks highest by predictive entropy: by that of the
-network itself ("self"), by that which a deeper target network had after as many epochs of its own
-training on all rows with the same loss ("target"), or at random ("random"). Seconds are CPU
-seconds of one thread, and those of a target are not added to the runs that it guides. Lines are
-appended to the file as they come; a second call skips what is there.
+Every run trains the same small residual network on CIFAR-10 for the same number of epochs, on all
+samples or, after a warm-up, on the fraction of them that ranks highest by predictive entropy: by
+that of the network itself ("self"), by that which a deeper target network had after as many epochs
+of its own training on all samples with the same loss ("target"), or at random ("random"). Seconds
+are CPU seconds of one thread, and those of a target are not added to the runs that it guides.
+Lines are appended to the file as they come; a second call skips what is there.
 
     python -m benchmarks.prioritization --data DIR [--out FILE] [--table]
 """
@@ -23,9 +23,10 @@ from PIL import Image
 from skorch.callbacks import LRScheduler
 from torch import nn
 
+from benchmarks.cifar_networks import CifarResNet
 from skcalib.losses import FocalLoss, LabelSmoothingLoss
 from skcalib.metrics import expected_calibration_error
-from skcalib.nets import CalibratedNetClassifier, CifarResNet, TrainingDynamics
+from skcalib.nets import CalibratedNetClassifier, EpochPrioritizer, TrainingDynamics
 from skcalib.selection import MaxEntropySelector
 
 FRACTIONS = (1.0, 0.3, 0.2, 0.1)
@@ -38,7 +39,7 @@ LOSSES = {
     "mixup": [{"criterion": nn.CrossEntropyLoss, "mixup_alpha": a} for a in (0.1, 0.3, 0.2, 0.15)],
     "focal": [{"criterion": FocalLoss, "criterion__gamma": g} for g in (1, 3, 3, 3)],
 }
-FIELDS = ("seed", "loss", "fraction", "guide", "accuracy", "ece", "rows_seen", "seconds")
+FIELDS = ("seed", "loss", "fraction", "guide", "accuracy", "ece", "samples_seen", "seconds")
 
 
 def load(path, split, n_rows, size):
@@ -64,6 +65,7 @@ def make_net(options, depth, params):
         "optimizer__momentum": 0.9,
         "optimizer__nesterov": True,
         "optimizer__weight_decay": 5e-4,
+        "optimizer": torch.optim.SGD,
         "lr": 0.05,
         "batch_size": 64,
         "max_epochs": options.epochs,
@@ -98,14 +100,15 @@ class Experiment:
         params = {"random_state": seed, **LOSSES[loss][FRACTIONS.index(fraction)]}
         if guide != "-":
             criterion = "random" if guide == "random" else "entropy"
-            params["selector"] = MaxEntropySelector(fraction=fraction, criterion=criterion)
-            params["warmup_epochs"] = self.options.warmup
-        if guide == "target":
-            params["target"] = self.target(seed, loss)
+            params["prioritizer"] = EpochPrioritizer(
+                MaxEntropySelector(fraction=fraction, criterion=criterion),
+                warmup_epochs=self.options.warmup,
+                target=self.target(seed, loss) if guide == "target" else None,
+            )
         return self.measure(make_net(self.options, self.options.depth, params))
 
     def target(self, seed, loss):
-        """Return the entropies of the target's own training, row e after e epochs."""
+        """Return the entropies of the target's own training, line e after e epochs."""
         if (seed, loss) not in self.targets:
             dynamics = TrainingDynamics()
             params = {"random_state": 100 + seed, **LOSSES[loss][0]}
@@ -123,8 +126,8 @@ class Experiment:
         accuracy = (proba.argmax(1) == self.y_test).mean()
         ece = expected_calibration_error(self.y_test, proba)
         seen = len(self.X) * self.options.epochs
-        if net.selector is not None:
-            seen = sum(net.history[:, "rows_seen"])
+        if net.prioritizer is not None:
+            seen = sum(net.history[:, "samples_seen"])
         return accuracy, ece, seen, seconds
 
     def record(self, seed, loss, fraction, guide, accuracy, ece, seen, seconds):
@@ -157,7 +160,7 @@ def print_table(out):
     for (_, *key), row in finished(out).items():
         values = [float(row[name]) for name in FIELDS[4:]]
         groups.setdefault(tuple(key), []).append(values)
-    print("| loss | rows | guide | seeds | accuracy | ECE | rows seen | CPU s |")
+    print("| loss | samples | guide | seeds | accuracy | ECE | samples seen | CPU s |")
     print("|---|---|---|---|---|---|---|---|")
     order = list(LOSSES)
     for loss, fraction, guide in sorted(groups, key=lambda k: (order.index(k[0]), -k[1], k[2])):

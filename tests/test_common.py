@@ -75,6 +75,8 @@ INSTANCES = {
     "OpenClipEmbedder": list,
     "TimmEmbedder": list,
     "CalibratedNetClassifier": _nets,
+    # A parameter of nets, with nothing to fit.
+    "EpochPrioritizer": list,
     "DifficultyAwareClassifier": _difficulty_aware,
     "KMeansPrototypeScorer": lambda: [KMeansPrototypeScorer(3, random_state=0)],
     "LayerEmbedder": _layer_embedders,

@@ -7,17 +7,15 @@ import_optional("skorch", extra="nets")
 
 from ._dynamics import TrainingDynamics
 from ._input_margin import adversarial_input_margin
+from ._mlp import MLP
 from ._monitor import CalibrationMonitor
 from ._net import CalibratedNetClassifier
-from .modules import MLP, CifarResNet, CifarResNet18, CifarVGG16, ConvNet
+from ._prioritizer import EpochPrioritizer
 
 __all__ = [  # noqa: RUF022  (plain order, as everywhere)
     "CalibratedNetClassifier",
     "CalibrationMonitor",
-    "CifarResNet",
-    "CifarResNet18",
-    "CifarVGG16",
-    "ConvNet",
+    "EpochPrioritizer",
     "MLP",
     "TrainingDynamics",
     "adversarial_input_margin",

@@ -7,28 +7,27 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ._data import takes
+from ._batches import takes
 
-_ROW_VALUES = ("sample_weight", "difficulty_weight", "history")
+_KEYWORDS = ("sample_weight", "difficulty_weight", "history")
 
 # These read the module's output as something else than logits of every class.
 _NOT_ON_LOGITS = (nn.NLLLoss, nn.BCELoss, nn.BCEWithLogitsLoss)
 
 
 def check_criterion(criterion: Any) -> frozenset[str]:
-    """Return which values of a row, such as ``sample_weight``, the criterion's forward takes."""
+    """Return what belongs to a sample, such as its weight, and the criterion's forward takes."""
     if isinstance(criterion, _NOT_ON_LOGITS):
         raise ValueError(
-            "criterion must take the logits of all classes, as torch.nn.CrossEntropyLoss does; "
+            "criterion must take the logits of all classes, as torch.nn.CrossEntropyLoss does, "
             f"got {type(criterion).__name__}."
         )
     forward = criterion.forward if isinstance(criterion, nn.Module) else criterion
-    return frozenset(name for name in _ROW_VALUES if takes(forward, name))
+    return frozenset(name for name in _KEYWORDS if takes(forward, name))
 
 
-def needs_row_values(criterion: Any) -> bool:
-    """Tell whether a loss of :mod:`skcalib.losses` needs more of a row than logits and target."""
-    names = ("difficulty_weight", "history")
+def uses(criterion: Any, *names: str) -> bool:
+    """Tell whether a loss of :mod:`skcalib.losses` cannot do without one of these keywords."""
     return any(getattr(criterion, f"uses_{name}", False) for name in names)
 
 
@@ -39,39 +38,42 @@ def criterion_loss(
     given: dict[str, Tensor],
     accepted: frozenset[str],
 ) -> Tensor:
-    """Return the loss of a batch, with the values of its rows that were `given`."""
+    """Return the loss of a batch, with the values of its samples that were `given`."""
     refused = set(given) - accepted
     if not refused:
         return criterion(logits, target, **given)
-    plain = getattr(criterion, "_orig_mod", criterion)
+    plain = getattr(criterion, "_orig_mod", criterion)  # inside of what torch has compiled
     if refused == {"sample_weight"} and getattr(plain, "reduction", None) in ("mean", "sum"):
+        # Torch's own criteria know no weights of samples, but give one loss for every sample.
         weight = given["sample_weight"]
-        rest = {name: value for name, value in given.items() if name != "sample_weight"}
-        return _weighted(plain, logits, target, weight, rest)
+        others = {name: value for name, value in given.items() if name != "sample_weight"}
+        return _weighted(plain, logits, target, weight, others)
     raise ValueError(
-        f"fit got {' and '.join(sorted(refused))}, but criterion {type(plain).__name__} has no "
-        "use for it; choose a loss of skcalib.losses that takes it, or leave it out."
+        f"criterion must take what fit is given, got {type(plain).__name__}, which has no use "
+        f"for {' and '.join(sorted(refused))}."
     )
 
 
 def _weighted(
-    criterion: nn.Module, logits: Tensor, target: Tensor, weight: Tensor, rest: dict[str, Tensor]
+    criterion: nn.Module, logits: Tensor, target: Tensor, weight: Tensor, others: dict[str, Tensor]
 ) -> Tensor:
     reduction = criterion.reduction
     criterion.reduction = "none"  # type: ignore[assignment]
     try:
-        losses = criterion(logits, target, **rest)
+        losses = criterion(logits, target, **others)
     finally:
         criterion.reduction = reduction
     if losses.shape != weight.shape:
         raise ValueError(
-            f"fit got sample_weight, but criterion {type(criterion).__name__} gives no loss for "
-            f"every row: shape {tuple(losses.shape)} for {len(weight)} rows."
+            "criterion must give one loss for every sample where fit is given sample_weight, got "
+            f"{type(criterion).__name__} with shape {tuple(losses.shape)} for {len(weight)} "
+            "samples."
         )
     total = (weight * losses).sum()
     if reduction == "sum":
         return total
     class_weight = getattr(criterion, "weight", None)
-    if class_weight is not None and target.ndim == 1:
-        weight = weight * class_weight[target]  # as torch's own mean over weighted classes
+    # A number of that name is something else, such as the strength of a penalty.
+    if isinstance(class_weight, Tensor) and class_weight.ndim == 1 and target.ndim == 1:
+        weight = weight * class_weight[target]  # torch's own mean is that over weighted classes
     return total / weight.sum().clamp_min(torch.finfo(losses.dtype).tiny)

@@ -1,4 +1,4 @@
-"""Record what a network says about every row while it trains."""
+"""Record what a network says about every sample while it trains."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ from numpy.typing import NDArray
 from skorch.callbacks import Callback
 from torch import Tensor
 
-from ._data import encode_labels
-from ._row_net import RowNet, first_output
+from ._components import first_output
+from ._loop import TrainingLoop
 
 _FIELDS = ("prediction", "confidence", "margin", "entropy")
 
 
 class TrainingDynamics(Callback):
-    """Record prediction, confidence, margin and entropy of every row after every epoch.
+    """Record prediction, confidence, margin and entropy of every sample after every epoch.
 
-    The record feeds the functions of :mod:`skcalib.difficulty` that judge rows by the course of a
-    training (:func:`~skcalib.difficulty.iteration_learned`,
+    The record feeds the functions of :mod:`skcalib.difficulty` that judge samples by the course of
+    a training (:func:`~skcalib.difficulty.iteration_learned`,
     :func:`~skcalib.difficulty.forgetting_events`, ...), and ``entropy_`` guides the choice of
-    rows of another training as its ``target``. It takes 7 bytes a row and epoch for up to 127
-    classes. All rows given to `fit` are recorded, those held out for validation included: column
-    i is row i.
+    samples of another training as the ``target`` of its prioritizer. It takes 7 bytes a sample and
+    epoch for up to 127 classes. All samples given to `fit` are recorded, those held out for
+    validation included: column i is sample i.
 
     Parameters
     ----------
     source : {"forward", "batches"}, default="forward"
-        "forward" evaluates all rows before the first epoch and after every epoch, by one forward
-        pass in evaluation mode. "batches" costs nothing: it takes the outputs of the training and
-        validation steps themselves, each before the step of its batch; there is no row for the
-        untrained network, and rows that an epoch left out hold -1 and NaN.
-    path : str, Path or None, default=None
+        "forward" evaluates all samples before the first epoch and after every epoch, by one
+        forward pass in evaluation mode. "batches" costs nothing: it takes the outputs of the
+        training and validation steps themselves, each before the step of its batch; there is no
+        line for the untrained network, and samples that an epoch left out hold -1 and NaN.
+    path : str or Path, default=None
         Directory for the record as memory-mapped ``.npy`` files, made if need be; None keeps it
         in memory.
 
     Attributes
     ----------
     prediction_ : ndarray of shape (n_steps, n_samples), int8, int16 or int32
-        Predicted classes, as positions in the net's ``classes_``. With source "forward" row 0 is
+        Predicted classes, as positions in the net's ``classes_``. With source "forward" line 0 is
         the untrained network and n_steps = n_epochs + 1.
     confidence_ : ndarray of shape (n_steps, n_samples), float16
         Probability of the label, in [0, 1].
     margin_ : ndarray of shape (n_steps, n_samples), float16
-        Logit of the label minus the largest other logit; positive = right. Its mean over the
+        Logit of the label minus the largest other logit; positive = correct. Its mean over the
         steps is the area under the margin. Clipped to +-65504.
     entropy_ : ndarray of shape (n_steps, n_samples), float16
-        Predictive entropy in nats, larger = less sure.
+        Predictive entropy in nats, larger = less certain.
     label_ : ndarray of shape (n_samples,)
         Labels, as positions in the net's ``classes_``.
 
     Raises
     ------
     ValueError
-        In `fit`, if the labels of the rows are not known, if source is "batches" with mixup, for
-        then no output belongs to one row, or if the batches do not know their rows.
+        In `fit`, if the labels of the samples are not known, if source is "batches" with mixup,
+        for then no output belongs to one sample, or if the batches do not know their samples.
 
     Notes
     -----
-    A second `fit` with ``warm_start=True``, or a further `partial_fit`, on the same rows goes on
-    where the record ended; on another number of rows the record starts anew.
+    A second `fit` with ``warm_start=True``, or a further `partial_fit`, on the same samples goes
+    on where the record ended; on another number of samples the record starts anew.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class TrainingDynamics(Callback):
     (150,)
     """
 
-    def __init__(self, source: str = "forward", path: str | Path | None = None) -> None:
+    def __init__(self, *, source: str = "forward", path: str | Path | None = None) -> None:
         self.source = source
         self.path = path
 
@@ -92,16 +92,16 @@ class TrainingDynamics(Callback):
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         """Make room for the epochs to come, and record the untrained network."""
         self._check(net, y)
-        n_rows = skorch.dataset.get_len(X)
-        if self._blocks_ and self._blocks_[-1]["margin"].shape[1] != n_rows:
+        n_samples = skorch.dataset.get_len(X)
+        if self._blocks_ and self._blocks_[-1]["margin"].shape[1] != n_samples:
             self.initialize()
         self._crop()
-        self.label_ = encode_labels(y, net.classes_)
+        self.label_ = net._encoded(y)
         first = self.source == "forward" and not self._blocks_
         n_classes, n_epochs = len(net.classes_), net.max_epochs + first
         whole = next(t for t in (np.int8, np.int16, np.int32) if n_classes <= np.iinfo(t).max)
         dtypes = {"prediction": whole, "confidence": "f2", "margin": "f2", "entropy": "f2"}
-        shape = n_epochs, n_rows
+        shape = n_epochs, n_samples
         self._blocks_.append(
             {name: self._allocate(name, shape, np.dtype(dtypes[name])) for name in _FIELDS}
         )
@@ -113,44 +113,69 @@ class TrainingDynamics(Callback):
     def on_batch_end(
         self, net: Any, batch: Any = None, training: Any = None, **kwargs: Any
     ) -> None:
-        """Record the rows of a batch, with source "batches"."""
+        """Record the samples of a batch, with source "batches"."""
         if self.source == "batches":
-            rows = net._rows_.batch_rows
-            if rows is None:
+            samples = net._fit_.batch_samples
+            if samples is None:
                 if training:
                     raise ValueError(
-                        "source='batches' needs batches that know their rows: iterator_train must "
-                        "be a DataLoader, and train_split must return torch Subsets."
+                        "iterator_train must be a DataLoader, and train_split must return torch "
+                        "Subsets, for TrainingDynamics with source='batches', got batches that do "
+                        "not know their samples."
                     )
                 return
-            self._record(rows.cpu().numpy(), first_output(kwargs["y_pred"]))
+            self._record(samples.cpu().numpy(), first_output(kwargs["y_pred"]))
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        """Record all rows, with source "forward"."""
+        """Record all samples, with source "forward"."""
         if self.source == "forward":
-            self._record_all(net, net._rows_.dataset)
+            self._record_all(net, net._fit_.split.dataset)
         self._n_steps_ += 1
 
-    def __getattr__(self, name: str) -> NDArray[Any]:
-        field = name.removesuffix("_")
-        if not name.endswith("_") or field not in _FIELDS or not self.__dict__.get("_blocks_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    @property
+    def prediction_(self) -> NDArray[Any]:
+        """Predicted classes, as positions in the net's ``classes_``."""
+        return self._recorded("prediction")
+
+    @property
+    def confidence_(self) -> NDArray[Any]:
+        """Probability of the label."""
+        return self._recorded("confidence")
+
+    @property
+    def margin_(self) -> NDArray[Any]:
+        """Logit of the label minus the largest other logit."""
+        return self._recorded("margin")
+
+    @property
+    def entropy_(self) -> NDArray[Any]:
+        """Predictive entropy in nats."""
+        return self._recorded("entropy")
+
+    def _recorded(self, field: str) -> NDArray[Any]:
+        if not getattr(self, "_blocks_", None):
+            raise AttributeError(f"TrainingDynamics has no {field}_ before the net is fitted.")
         *full, last = [block[field] for block in self._blocks_]
         last = last[: self._n_steps_]
         return np.concatenate([*full, last]) if full else last
 
     def _check(self, net: Any, y: Any) -> None:
-        if not isinstance(net, RowNet):
+        if not isinstance(net, TrainingLoop):
             raise TypeError(
-                f"TrainingDynamics needs a CalibratedNetClassifier; got {type(net).__name__}."
+                "net must be a CalibratedNetClassifier for TrainingDynamics, got "
+                f"{type(net).__name__}."
             )
         if self.source not in ("forward", "batches"):
-            raise ValueError(f"source must be 'forward' or 'batches'; got {self.source!r}.")
+            raise ValueError(f"source must be 'forward' or 'batches', got {self.source!r}.")
         if y is None:
-            raise ValueError("TrainingDynamics needs the labels of all rows: pass y to fit.")
+            raise ValueError(
+                "y must be given to fit for TrainingDynamics, which needs the labels of all "
+                "samples, got None."
+            )
         if self.source == "batches" and net.mixup_alpha:
             raise ValueError(
-                "source='batches' cannot tell rows that mixup combined; use 'forward'."
+                "source must be 'forward' with mixup_alpha, for mixup combines the samples of a "
+                "batch, got 'batches'."
             )
 
     def _allocate(self, name: str, shape: tuple[int, int], dtype: np.dtype) -> NDArray[Any]:
@@ -165,7 +190,7 @@ class TrainingDynamics(Callback):
         return block
 
     def _crop(self) -> None:
-        """Drop the rows of epochs that did not come, after early stopping."""
+        """Drop the lines of epochs that did not come, after early stopping."""
         if self._blocks_:
             last = self._blocks_[-1]
             self._blocks_[-1] = {name: block[: self._n_steps_] for name, block in last.items()}
@@ -177,9 +202,9 @@ class TrainingDynamics(Callback):
             self._record(np.arange(n_done, n_done + len(logits)), logits)
             n_done += len(logits)
 
-    def _record(self, rows: NDArray[np.intp], logits: Tensor) -> None:
+    def _record(self, samples: NDArray[np.intp], logits: Tensor) -> None:
         logits = logits.detach().float()
-        label = torch.from_numpy(self.label_[rows])[:, None].to(logits.device)
+        label = torch.from_numpy(self.label_[samples])[:, None].to(logits.device)
         proba = torch.softmax(logits, dim=1)
         of_label = logits.gather(1, label)[:, 0]
         others = logits.scatter(1, label, -torch.inf)
@@ -191,4 +216,4 @@ class TrainingDynamics(Callback):
             "entropy": -torch.special.xlogy(proba, proba).sum(1),
         }
         for name, value in values.items():
-            self._blocks_[-1][name][self._n_steps_, rows] = value.cpu().numpy()
+            self._blocks_[-1][name][self._n_steps_, samples] = value.cpu().numpy()

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..utils._private import set_training
-from ._row_net import RowNet, first_output
+from ._components import first_output
+from ._loop import TrainingLoop
 
 
-def adversarial_input_margin(net: RowNet, X: Any) -> NDArray[np.floating]:
+def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
     """Estimate the distance of every input to the decision boundary of a network.
 
     The smallest step that changes the predicted class i, to first order: ``min over j != i of
-    (z_i - z_j) / norm(grad_x (z_i - z_j))`` with logits z. **Larger = easier**: farther from the
-    boundary. It takes K - 1 backward passes for K classes.
+    (z_i - z_j) / norm(grad_x (z_i - z_j))`` with logits z [1]_, [2]_. **Larger = easier**: farther
+    from the boundary. It takes K - 1 backward passes for K classes.
 
     Parameters
     ----------
@@ -42,9 +43,10 @@ def adversarial_input_margin(net: RowNet, X: Any) -> NDArray[np.floating]:
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Sec. 3.3; Jiang et al., Predicting the Generalization Gap in Deep Networks with Margin
-    Distributions, ICLR 2019, Eq. 3.
+    .. [1] R. J. N. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 3.3.
+    .. [2] Y. Jiang, D. Krishnan, H. Mobahi, S. Bengio, "Predicting the Generalization Gap in Deep
+       Networks with Margin Distributions", ICLR 2019, Eq. 3.
 
     Examples
     --------
@@ -61,7 +63,7 @@ def adversarial_input_margin(net: RowNet, X: Any) -> NDArray[np.floating]:
     for batch, _ in net.get_iterator(net.get_dataset(X)):
         if not isinstance(batch, Tensor) or not batch.is_floating_point():
             raise ValueError(
-                "X must come as one tensor of floating-point numbers, to be differentiable; "
+                "X must come as one tensor of floating-point numbers, to be differentiable, "
                 f"got {type(batch).__name__} {getattr(batch, 'dtype', '')}".rstrip()
                 + "."
             )
@@ -71,13 +73,13 @@ def adversarial_input_margin(net: RowNet, X: Any) -> NDArray[np.floating]:
 
 
 def _margin(logits: Tensor, inputs: Tensor) -> Tensor:
-    rows, n_classes = torch.arange(len(logits), device=logits.device), logits.shape[1]
+    samples, n_classes = torch.arange(len(logits), device=logits.device), logits.shape[1]
     predicted = logits.detach().argmax(1)
     smallest = torch.full((len(logits),), torch.inf, device=logits.device)
     for step in range(1, n_classes):
         other = (predicted + step) % n_classes
-        gap = logits[rows, predicted] - logits[rows, other]
-        # Rows do not see each other in evaluation mode: the gradient of the sum is that of each.
+        gap = logits[samples, predicted] - logits[samples, other]
+        # In evaluation mode no sample sees another: the gradient of the sum is that of each.
         (gradient,) = torch.autograd.grad(gap.sum(), inputs, retain_graph=step < n_classes - 1)
         length = gradient.flatten(1).norm(dim=1).to(gap.device)
         distance = torch.where(length > 0, gap.detach() / length, torch.inf)

@@ -1,4 +1,4 @@
-"""Mixup: train on convex combinations of rows and of their labels."""
+"""Mixup: train on convex combinations of two samples and of their labels."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from torch.nn.functional import one_hot
 
 @dataclass(frozen=True)
 class Mixup:
-    """One draw: every row i of a batch becomes ``share * i + (1 - share) * partner[i]``.
+    """One draw: sample i of a batch becomes ``fraction * i + (1 - fraction) * partner[i]``.
 
-    As in the paper, the share is drawn from Beta(alpha, alpha) once a batch.
+    As in [1]_, the fraction is drawn from Beta(alpha, alpha) once a batch.
 
     References
     ----------
-    Zhang et al., mixup: Beyond Empirical Risk Minimization, ICLR 2018.
+    .. [1] H. Zhang, M. Cisse, Y. N. Dauphin, D. Lopez-Paz, "mixup: Beyond Empirical Risk
+       Minimization", ICLR 2018.
     """
 
-    share: float
+    fraction: float
     partner: Tensor
 
     @classmethod
-    def draw(cls, alpha: float, n_rows: int) -> Mixup:
-        """Draw share and partners from torch's generator."""
-        share = torch.distributions.Beta(alpha, alpha).sample().item()
-        return cls(share, torch.randperm(n_rows))
+    def draw(cls, alpha: float, n_samples: int) -> Mixup:
+        """Draw fraction and partners from torch's generator."""
+        fraction = torch.distributions.Beta(alpha, alpha).sample().item()
+        return cls(fraction, torch.randperm(n_samples))
 
     def inputs(self, X: Any) -> Any:
         """Mix the tensors of a batch, in dicts and sequences as well."""
@@ -38,16 +39,16 @@ class Mixup:
         if isinstance(X, list | tuple):
             return type(X)(self.inputs(value) for value in X)
         if not X.is_floating_point():
-            raise ValueError(f"mixup_alpha needs X of floating-point numbers; got {X.dtype}.")
+            raise ValueError(f"X must hold floating-point numbers for mixup_alpha, got {X.dtype}.")
         return self._mix(X)
 
     def targets(self, target: Tensor, n_classes: int) -> Tensor:
-        """Mix class indices into class probabilities, shape (n_rows, n_classes)."""
+        """Mix class indices into class probabilities, shape (n_samples, n_classes)."""
         return self._mix(one_hot(target, n_classes).float())
 
-    def row_values(self, values: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Mix weights and the like in the same shares."""
+    def batch_values(self, values: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Mix weights and the like in the same fractions."""
         return {name: self._mix(value) for name, value in values.items()}
 
     def _mix(self, values: Tensor) -> Tensor:
-        return torch.lerp(values[self.partner.to(values.device)], values, self.share)
+        return torch.lerp(values[self.partner.to(values.device)], values, self.fraction)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from skorch.callbacks import EpochScoring
 from skorch.utils import to_numpy
 
 from ..metrics import expected_calibration_error
-from ._data import encode_labels
 
 
 class CalibrationMonitor(EpochScoring):
@@ -28,8 +27,8 @@ class CalibrationMonitor(EpochScoring):
     norm : {"l1", "l2", "max"}, default="l1"
         Norm over the bins.
     on_train : bool, default=False
-        Whether to judge the training rows instead of the validation rows.
-    name : str or None, default=None
+        Whether to judge the training samples instead of the validation samples.
+    name : str, default=None
         Name in the history; None means "valid_ece", or "train_ece" with `on_train`.
     use_caching : bool, default=True
         Whether to use the outputs of the epoch's own steps rather than predict anew.
@@ -71,6 +70,12 @@ class CalibrationMonitor(EpochScoring):
         self.name = name
         self.use_caching = use_caching
 
+    def initialize(self) -> Self:
+        """Forget earlier scores, and settle the name in the history."""
+        super().initialize()
+        self.name_ = self.name or ("train_ece" if self.on_train else "valid_ece")
+        return self
+
     def scoring(self, net: Any, X: Any, y: Any) -> float:
         """Return the calibration error of the net on X and y.
 
@@ -79,7 +84,7 @@ class CalibrationMonitor(EpochScoring):
         net : CalibratedNetClassifier
             The net.
         X : object
-            Rows, as the net takes them.
+            Samples, as the net takes them.
         y : array-like of shape (n_samples,)
             Labels.
 
@@ -89,13 +94,10 @@ class CalibrationMonitor(EpochScoring):
             In [0, 1], smaller = better.
         """
         return expected_calibration_error(
-            encode_labels(y, net.classes_),
+            net._encoded(y),
             net.predict_proba(X),
             n_bins=self.n_bins,
             strategy=self.strategy,
             norm=self.norm,
             labels=np.arange(len(net.classes_)),
         )
-
-    def _get_name(self) -> str:
-        return self.name or ("train_ece" if self.on_train else "valid_ece")

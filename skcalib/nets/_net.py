@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Self
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
-from torch import Tensor, nn
+from skorch.utils import to_numpy
+from torch import nn
 
-from ..selection import MaxEntropySelector
-from ..utils._private import HasMethods, Interval, StrOptions
-from ._row_net import RowNet, first_output
+from ..utils._private import Interval, StrOptions
+from ._components import first_output
+from ._loop import TrainingLoop
+from ._prioritizer import EpochPrioritizer
 
 
-class CalibratedNetClassifier(RowNet):
-    """Neural network classifier with any loss, per-row weights and reproducible training.
+class CalibratedNetClassifier(TrainingLoop):
+    """Neural network classifier with any loss, weights of samples and reproducible training.
 
     A :class:`skorch.NeuralNetClassifier` whose module returns logits. It takes every parameter of
     skorch (``optimizer``, ``lr``, ``max_epochs``, ``batch_size``, ``callbacks``, ``module__*``,
@@ -25,7 +26,7 @@ class CalibratedNetClassifier(RowNet):
 
     - ``predict_proba`` is the softmax of the logits whatever the criterion;
     - labels may be of any type, and arrays and data frames of any numeric type;
-    - ``sample_weight`` and ``difficulty_weight`` follow their rows through splits and batches;
+    - ``sample_weight`` and ``difficulty_weight`` follow their samples through splits and batches;
     - ``random_state`` makes a fit repeatable and leaves torch's global generator as it was;
     - a module or criterion given as an instance is copied, never trained in place.
 
@@ -38,31 +39,20 @@ class CalibratedNetClassifier(RowNet):
     criterion : criterion class or instance on logits, default=torch.nn.CrossEntropyLoss
         A loss of :mod:`skcalib.losses` or of torch. Its parameters are set, and searched, as
         ``criterion__alpha`` and the like. Torch's own criteria take `sample_weight` as a weighted
-        mean of their per-row losses.
-    mixup_alpha : float >= 0 or None, default=None
-        Train on convex combinations of two rows and of their labels, in shares drawn from
+        mean of their losses of samples.
+    mixup_alpha : float, default=None
+        Train on convex combinations of two samples and of their labels, in fractions drawn from
         Beta(mixup_alpha, mixup_alpha) once a batch. The criterion must take class probabilities
-        as target. Weights of both kinds are combined in the same shares. None or 0: off.
-    selector : MaxEntropySelector or None, default=None
-        Choose the rows of every epoch: all of them in the first `warmup_epochs`, then those that
-        the selector's criterion ranks highest, by the predictions of the network itself or of
-        `target`. Its ``estimator`` must be None. ``history_`` then records ``rows_seen``,
-        ``selection_dur`` and ``training_dur`` of every epoch, durations in seconds.
-    warmup_epochs : int >= 0, default=1
-        Number of first epochs on all rows.
-    refresh_every : int >= 1, default=1
-        Number of epochs for which a choice is kept.
-    target : fitted classifier, array-like of shape (n_samples,) or (n_epochs, n_samples), or None
-        What ranks the rows instead of the network in training, which spares a forward pass over
-        all rows: a classifier, ranked by the selector's criterion once; one score a row, larger =
-        trained on first; or a row of scores for every epoch, as :class:`TrainingDynamics` records
-        them. Wrap a classifier in :class:`sklearn.frozen.FrozenEstimator`, for a clone of the net
-        clones its target.
-    mixed_precision : {"bf16"} or None, default=None
+        as target. Weights of both kinds are combined in the same fractions. None or 0: off.
+    prioritizer : EpochPrioritizer, default=None
+        Chooses the samples of every epoch; None trains on all of them. ``history_`` then records
+        ``samples_seen``, ``selection_dur`` and ``training_dur`` of every epoch, durations in
+        seconds. Its parameters are searched as ``prioritizer__selector__fraction`` and the like.
+    mixed_precision : {"bf16"}, default=None
         Compute the module in bfloat16 where torch deems it safe; the loss stays in float32.
         For float16 use skorch's ``AccelerateMixin``.
     random_state : int, RandomState instance or None, default=None
-        Seed of initial weights, order of the rows, dropout and whatever else draws from torch's
+        Seed of initial weights, order of the samples, dropout and whatever else draws from torch's
         generator. With None, torch's global generator is used and advanced.
     device : str, torch.device or None, default="auto"
         Where to compute; "auto" takes the first of cuda, mps and cpu that is available. None
@@ -70,11 +60,11 @@ class CalibratedNetClassifier(RowNet):
     verbose : int, default=0
         With 1, a line of losses and scores is printed after every epoch.
     iterator_train__shuffle : bool, default=True
-        Whether every epoch takes the rows in a new order, where no sampler is given. (skorch does
-        not unless told to.)
+        Whether every epoch takes the samples in a new order, where no sampler is given. (skorch
+        does not unless told to.)
     **kwargs : dict
         Further parameters of :class:`skorch.NeuralNetClassifier`, with skorch's defaults. Among
-        them: ``train_split`` holds out a fifth of the rows for validation unless set to None.
+        them: ``train_split`` holds out a fifth of the samples for validation unless set to None.
 
     Attributes
     ----------
@@ -82,6 +72,8 @@ class CalibratedNetClassifier(RowNet):
         The labels, in the order of the columns of `predict_proba`.
     module_ : torch.nn.Module
         The trained network.
+    prioritizer_ : EpochPrioritizer
+        With a `prioritizer`: its copy, which knows the samples of every epoch.
     history_ : skorch.history.History
         Losses, scores and times of every epoch.
     n_features_in_ : int
@@ -101,12 +93,9 @@ class CalibratedNetClassifier(RowNet):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "mixup_alpha": [Interval(Real, 0, None, closed="left"), None],
-        "selector": [MaxEntropySelector, None],
-        "warmup_epochs": [Interval(Integral, 0, None, closed="left")],
-        "refresh_every": [Interval(Integral, 1, None, closed="left")],
-        "target": ["array-like", HasMethods(["predict_proba"]), None],
+        "prioritizer": [EpochPrioritizer, None],
         "mixed_precision": [StrOptions({"bf16"}), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -118,10 +107,7 @@ class CalibratedNetClassifier(RowNet):
         *,
         criterion: Any = nn.CrossEntropyLoss,
         mixup_alpha: float | None = None,
-        selector: MaxEntropySelector | None = None,
-        warmup_epochs: int = 1,
-        refresh_every: int = 1,
-        target: Any = None,
+        prioritizer: EpochPrioritizer | None = None,
         mixed_precision: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         device: Any = "auto",
@@ -138,10 +124,7 @@ class CalibratedNetClassifier(RowNet):
             **kwargs,
         )
         self.mixup_alpha = mixup_alpha
-        self.selector = selector
-        self.warmup_epochs = warmup_epochs
-        self.refresh_every = refresh_every
-        self.target = target
+        self.prioritizer = prioritizer
         self.mixed_precision = mixed_precision
         self.random_state = random_state
 
@@ -165,9 +148,9 @@ class CalibratedNetClassifier(RowNet):
             Labels. For a torch Dataset they are read from its attribute ``y``, ``targets``,
             ``labels`` or ``tensors`` if not given.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows in the loss.
+            Non-negative weights of the samples in the loss.
         difficulty_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, larger = harder, for criteria that take them, in [0, 1] such as
+            Weights of the samples, larger = harder, for criteria that take them, in [0, 1] such as
             :func:`~skcalib.difficulty.difficulty_weights` makes of a difficulty.
         **fit_params : dict
             Passed to the forward of the module and to `train_split`, as in skorch.
@@ -181,7 +164,7 @@ class CalibratedNetClassifier(RowNet):
         ------
         ValueError
             If X or y are not finite, y holds a single class, weights of either kind do not fit the
-            rows or the criterion has no use for them, or the module gives another number of
+            samples or the criterion has no use for them, or the module gives another number of
             logits than there are classes.
         """
         fresh = self._is_fresh(restart=not self.warm_start)
@@ -213,11 +196,31 @@ class CalibratedNetClassifier(RowNet):
         self : CalibratedNetClassifier
             The trained classifier.
         """
-        if self._rows_ is not None:  # the call of skorch's own fit
+        if self._fit_ is not None:  # the call of skorch's own fit
             return super().partial_fit(X, y, **fit_params)
         fresh = self._is_fresh(restart=False)
         with self._fitting(X, y, sample_weight, difficulty_weight, fresh, classes) as (X, y):
             return super().partial_fit(X, y, **fit_params)
+
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Predict class probabilities, the softmax of the logits.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...), or what skorch takes
+            Features, as in :meth:`fit`.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            Probabilities. With another `predict_nonlinearity` than "auto", what this makes of the
+            logits.
+        """
+        if self.predict_nonlinearity != "auto":
+            return super().predict_proba(X)
+        self.check_is_fitted()
+        batches = map(first_output, self.forward_iter(X))
+        return np.concatenate([to_numpy(logits.float().softmax(dim=-1)) for logits in batches])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the largest probability.
@@ -249,15 +252,12 @@ class CalibratedNetClassifier(RowNet):
             Logits. For two classes their difference, second minus first, is the log-odds of
             ``classes_[1]``, as scikit-learn's binary classifiers give it.
         """
+        self.check_is_fitted()
         logits = first_output(self.forward(X)).float().numpy()
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
-    def _get_predict_nonlinearity(self) -> Any:
-        nonlinearity = super()._get_predict_nonlinearity()
-        return _softmax if self.predict_nonlinearity == "auto" else nonlinearity
-
     def set_params(self, **kwargs: Any) -> Self:
-        """Set parameters, those of the selector by ``selector__<name>``.
+        """Set parameters, those of the prioritizer by ``prioritizer__<name>``.
 
         Parameters
         ----------
@@ -269,12 +269,16 @@ class CalibratedNetClassifier(RowNet):
         self : CalibratedNetClassifier
             The net.
         """
-        nested = {k: kwargs.pop(k) for k in list(kwargs) if k.startswith("selector__")}
+        # skorch takes every name with "__" for an argument of one of its own components.
+        nested = [name for name in kwargs if name.startswith("prioritizer__")]
+        of_prioritizer = {name.partition("__")[2]: kwargs.pop(name) for name in nested}
         super().set_params(**kwargs)
-        if nested and self.selector is None:
-            raise ValueError(f"{', '.join(nested)} cannot be set: selector is None.")
-        if nested and self.selector is not None:
-            self.selector.set_params(**{k.partition("__")[2]: v for k, v in nested.items()})
+        if nested and self.prioritizer is None:
+            raise ValueError(
+                f"prioritizer must be an EpochPrioritizer to set {', '.join(nested)}, got None."
+            )
+        if nested:
+            self.prioritizer.set_params(**of_prioritizer)  # type: ignore[union-attr]
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -283,7 +287,3 @@ class CalibratedNetClassifier(RowNet):
         tags.input_tags.three_d_array = True
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def _softmax(logits: Tensor) -> Tensor:
-    return torch.softmax(logits.float(), dim=-1)

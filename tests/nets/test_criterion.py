@@ -64,7 +64,7 @@ def split_off_other_data(data, y):
 
 
 @pytest.mark.parametrize("loss", [DifficultyAwareLoss, CorrectnessRankingLoss])
-def test_validation_rows_from_elsewhere_are_judged_by_cross_entropy(loss):
+def test_validation_samples_from_elsewhere_are_judged_by_cross_entropy(loss):
     given = {"difficulty_weight": WEIGHT} if loss is DifficultyAwareLoss else {}
     net = make_net(loss, train_split=split_off_other_data, max_epochs=1, batch_size=90)
     net.fit(X, Y, **given)
@@ -72,15 +72,15 @@ def test_validation_rows_from_elsewhere_are_judged_by_cross_entropy(loss):
     np.testing.assert_allclose(net.history[-1, "valid_loss"], expected, rtol=1e-5)
 
 
-def test_ranking_loss_gets_the_share_of_past_epochs_in_which_a_row_was_right():
+def test_ranking_loss_gets_the_fraction_of_past_epochs_in_which_a_sample_was_correct():
     class Spy(CorrectnessRankingLoss):
         def forward(self, logits, target, *, history=None, **given):
             if self.training:
-                rows = net._rows_.batch_rows
-                right = np.asarray(correct)[:, rows] if correct else np.zeros((1, len(rows)))
+                samples = net._fit_.batch_samples
+                right = np.asarray(correct)[:, samples] if correct else np.zeros((1, len(samples)))
                 np.testing.assert_allclose(history, right.mean(axis=0), rtol=1e-6)
-                epoch[rows] = (logits.argmax(1) == target).float()
-                seen.append(len(rows))
+                epoch[samples] = (logits.argmax(1) == target).float()
+                seen.append(len(samples))
                 if sum(seen) % 90 == 0:
                     correct.append(epoch.clone().numpy())
             return super().forward(logits, target, history=history, **given)
@@ -97,11 +97,11 @@ def test_history_starts_anew_with_partial_fit():
     assert len(net.history) == 4
 
 
-def test_weights_need_batches_that_know_their_rows():
+def test_weights_need_batches_that_know_their_samples():
     def lists(data, y):
         return [data[i] for i in range(len(data))], None
 
-    with pytest.raises(ValueError, match="batches that know their rows"):
+    with pytest.raises(ValueError, match="iterator_train must be a DataLoader, and"):
         make_net(nn.CrossEntropyLoss, train_split=lists).fit(X, Y, sample_weight=WEIGHT)
     assert make_net(nn.CrossEntropyLoss, train_split=lists).fit(X, Y).score(X, Y) > 0.2
 
@@ -113,14 +113,14 @@ def test_sum_reduction_with_weights():
     np.testing.assert_allclose(net.history[-1, "train_loss"], expected, rtol=1e-5)
 
 
-def test_loss_that_gives_no_value_a_row_refuses_weights():
+def test_loss_that_gives_no_value_a_sample_refuses_weights():
     class Batch(nn.Module):
         reduction = "mean"
 
         def forward(self, logits, target):
             return nn.functional.cross_entropy(logits, target)
 
-    with pytest.raises(ValueError, match="gives no loss for every row"):
+    with pytest.raises(ValueError, match="criterion must give one loss for every sample"):
         make_net(Batch).fit(X, Y, sample_weight=WEIGHT)
 
 
@@ -129,3 +129,21 @@ def test_instance_of_a_loss():
     net = make_net(loss).fit(X, Y)
     assert net.criterion is loss
     assert net.criterion_.gamma == 1.5
+
+
+def test_a_number_called_weight_is_no_class_weight():
+    class Scaled(nn.CrossEntropyLoss):
+        def __init__(self):
+            super().__init__()
+            del self.weight
+            self.weight = 2.0
+
+        def forward(self, logits, target):
+            losses = nn.functional.cross_entropy(logits, target, reduction="none")
+            return self.weight * (losses if self.reduction == "none" else losses.mean())
+
+    options = {"lr": 0, "batch_size": -1, "train_split": None, "max_epochs": 1}
+    net = make_net(Scaled, **options).fit(X, Y, sample_weight=WEIGHT)
+    losses = -np.log(net.predict_proba(X)[np.arange(90), Y])
+    expected = 2 * np.average(losses, weights=WEIGHT)
+    np.testing.assert_allclose(net.history[-1, "train_loss"], expected, rtol=1e-5)

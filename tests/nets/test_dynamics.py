@@ -10,7 +10,7 @@ from skorch.callbacks import Callback, EarlyStopping
 
 from skcalib.difficulty import area_under_margin, forgetting_events, iteration_learned
 from skcalib.metrics import predictive_entropy
-from skcalib.nets import MLP, CalibratedNetClassifier, TrainingDynamics
+from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer, TrainingDynamics
 from skcalib.selection import MaxEntropySelector
 
 X, Y = load_iris(return_X_y=True)
@@ -28,15 +28,14 @@ class Snapshots(Callback):
         self.proba_.append(net.predict_proba(self.X_))
 
 
-def make_net(dynamics, **params):
+def make_net(*callbacks, **params):
     params = {"max_epochs": 4, "lr": 0.05, "random_state": 0, "batch_size": 32, **params}
-    callbacks = [dynamics, *params.pop("more", [])]
-    return CalibratedNetClassifier(MLP, callbacks=callbacks, **params)
+    return CalibratedNetClassifier(MLP, callbacks=list(callbacks), **params)
 
 
-def test_record_of_all_rows_equals_predictions_epoch_by_epoch():
+def test_record_of_all_samples_equals_predictions_epoch_by_epoch():
     dynamics, snapshots = TrainingDynamics(), Snapshots()
-    make_net(dynamics, more=[snapshots]).fit(X, NAMES)
+    make_net(dynamics, snapshots).fit(X, NAMES)
     proba = np.stack(snapshots.proba_)
     assert proba.shape == (5, 150, 3)
     np.testing.assert_array_equal(dynamics.prediction_, proba.argmax(2))
@@ -67,24 +66,24 @@ def test_batches_are_recorded_before_their_step():
         logits_ = ()
 
         def on_batch_end(self, net, batch=None, training=None, y_pred=None, **kwargs):
-            rows = net._rows_.batch_rows
-            self.logits_ = (*self.logits_, (rows.numpy(), y_pred.detach().numpy()))
+            samples = net._fit_.batch_samples
+            self.logits_ = (*self.logits_, (samples.numpy(), y_pred.detach().numpy()))
 
-    dynamics, outputs = TrainingDynamics("batches"), Outputs()
-    make_net(dynamics, more=[outputs], max_epochs=2).fit(X, Y)
+    dynamics, outputs = TrainingDynamics(source="batches"), Outputs()
+    make_net(dynamics, outputs, max_epochs=2).fit(X, Y)
     assert dynamics.prediction_.shape == (2, 150)
     first = len(outputs.logits_) // 2
     seen = np.full(150, -1)
-    for rows, logits in outputs.logits_[first:]:
-        seen[rows] = logits.argmax(1)
+    for samples, logits in outputs.logits_[first:]:
+        seen[samples] = logits.argmax(1)
     np.testing.assert_array_equal(dynamics.prediction_[1], seen)
     assert (seen >= 0).all()
 
 
-def test_rows_left_out_by_a_selector_are_missing():
-    dynamics = TrainingDynamics("batches")
-    selector = MaxEntropySelector(fraction=0.1, criterion="random")
-    make_net(dynamics, selector=selector, train_split=None).fit(X, Y)
+def test_samples_left_out_by_a_prioritizer_are_missing():
+    dynamics = TrainingDynamics(source="batches")
+    prioritizer = EpochPrioritizer(MaxEntropySelector(fraction=0.1, criterion="random"))
+    make_net(dynamics, prioritizer=prioritizer, train_split=None).fit(X, Y)
     assert (dynamics.prediction_[0] >= 0).all()
     assert (dynamics.prediction_[1:] == -1).sum(axis=1).tolist() == [135] * 3
     assert np.isnan(dynamics.entropy_[1:]).sum() == 3 * 135
@@ -93,9 +92,9 @@ def test_rows_left_out_by_a_selector_are_missing():
 def test_guides_another_training():
     dynamics = TrainingDynamics()
     make_net(dynamics).fit(X, Y)
-    target = dynamics.entropy_
-    net = make_net(TrainingDynamics(), target=target, selector=MaxEntropySelector(fraction=0.2))
-    assert net.fit(X, Y).history[:, "rows_seen"] == [120, 24, 24, 24]
+    selector = MaxEntropySelector(fraction=0.2)
+    net = make_net(prioritizer=EpochPrioritizer(selector, target=dynamics.entropy_))
+    assert net.fit(X, Y).history[:, "samples_seen"] == [120, 24, 24, 24]
 
 
 def test_goes_on_with_a_warm_start_and_starts_anew_with_a_cold_one():
@@ -110,9 +109,9 @@ def test_goes_on_with_a_warm_start_and_starts_anew_with_a_cold_one():
     assert dynamics.margin_.shape == (3, 150)
 
 
-def test_early_stopping_leaves_no_empty_rows():
+def test_early_stopping_leaves_no_empty_lines():
     dynamics = TrainingDynamics()
-    net = make_net(dynamics, max_epochs=30, more=[EarlyStopping(patience=1, threshold=10.0)])
+    net = make_net(dynamics, EarlyStopping(patience=1, threshold=10.0), max_epochs=30)
     net.fit(X, Y)
     steps = len(net.history)
     assert steps < 30
@@ -150,14 +149,14 @@ def test_large_logits_stay_finite():
 @pytest.mark.parametrize(
     ("source", "params", "message"),
     [
-        ("epochs", {}, "source must be 'forward' or 'batches'; got 'epochs'"),
-        ("batches", {"mixup_alpha": 0.2}, "cannot tell rows that mixup combined"),
-        ("batches", {"train_split": lambda data, y: (list(data), None)}, "know their rows"),
+        ("epochs", {}, "source must be 'forward' or 'batches', got 'epochs'"),
+        ("batches", {"mixup_alpha": 0.2}, "source must be 'forward' with mixup_alpha"),
+        ("batches", {"train_split": lambda data, y: (list(data), None)}, "not know their samples"),
     ],
 )
 def test_bad_use_is_told_in_one_sentence(source, params, message):
     with pytest.raises(ValueError, match=message):
-        make_net(TrainingDynamics(source), **params).fit(X, Y)
+        make_net(TrainingDynamics(source=source), **params).fit(X, Y)
 
 
 def test_needs_labels():
@@ -169,13 +168,13 @@ def test_needs_labels():
             return X[i].astype(np.float32), Y[i]
 
     net = make_net(TrainingDynamics(), classes=[0, 1, 2], train_split=None)
-    with pytest.raises(ValueError, match="needs the labels of all rows"):
+    with pytest.raises(ValueError, match="y must be given to fit for TrainingDynamics"):
         net.fit(Hidden(), None)
 
 
-def test_needs_a_net_that_knows_its_rows():
+def test_needs_a_net_that_knows_its_samples():
     net = skorch.NeuralNetClassifier(
         MLP, module__n_features=4, module__n_classes=3, callbacks=[TrainingDynamics()]
     )
-    with pytest.raises(TypeError, match="a CalibratedNetClassifier; got Neural"):
+    with pytest.raises(TypeError, match=r"a CalibratedNetClassifier .*, got Neural"):
         net.fit(X.astype(np.float32), Y)

@@ -23,12 +23,12 @@ def make_net(**params):
     return CalibratedNetClassifier(MLP, module__hidden=(8,), batch_size=16, **params)
 
 
-def test_rows_labels_and_weights_are_combined_in_the_same_shares():
+def test_samples_labels_and_weights_are_combined_in_the_same_fractions():
     draw = Mixup(0.25, torch.tensor([2, 0, 1]))
     X, y = torch.randn(3, 4), torch.tensor([0, 1, 1])
     weight = torch.tensor([1.0, 2.0, 5.0])
     mixed, target = draw.inputs({"a": [X]})["a"][0], draw.targets(y, 2)
-    mixed_weight = draw.row_values({"sample_weight": weight})["sample_weight"]
+    mixed_weight = draw.batch_values({"sample_weight": weight})["sample_weight"]
     for i, j in enumerate([2, 0, 1]):
         torch.testing.assert_close(mixed[i], 0.25 * X[i] + 0.75 * X[j])
         expected = torch.zeros(2)
@@ -38,11 +38,11 @@ def test_rows_labels_and_weights_are_combined_in_the_same_shares():
         torch.testing.assert_close(mixed_weight[i], 0.25 * weight[i] + 0.75 * weight[j])
 
 
-def test_shares_follow_the_beta_distribution():
+def test_fractions_follow_the_beta_distribution():
     torch.manual_seed(0)
-    shares = np.array([Mixup.draw(0.4, 2).share for _ in range(4000)])
-    assert abs(shares.mean() - 0.5) < 0.03
-    assert abs(shares.var() - 1 / (4 * (2 * 0.4 + 1))) < 0.01
+    fractions = np.array([Mixup.draw(0.4, 2).fraction for _ in range(4000)])
+    assert abs(fractions.mean() - 0.5) < 0.03
+    assert abs(fractions.var() - 1 / (4 * (2 * 0.4 + 1))) < 0.01
 
 
 def test_training_sees_soft_targets_and_validation_hard_ones():
@@ -74,12 +74,11 @@ def test_one_step_equals_a_step_by_hand():
     torch.manual_seed(4)
     torch.empty((), dtype=torch.int64).random_()  # the seed that a DataLoader draws
     draw = Mixup.draw(0.5, len(X))
-    share, partner = draw.share, draw.partner
+    fraction, partner = draw.fraction, draw.partner
     data, labels = torch.from_numpy(X), torch.from_numpy(Y)
-    logits = module(share * data + (1 - share) * data[partner])
-    loss = share * nn.functional.cross_entropy(logits, labels) + (
-        1 - share
-    ) * nn.functional.cross_entropy(logits, labels[partner])
+    logits = module(fraction * data + (1 - fraction) * data[partner])
+    first, second = (nn.functional.cross_entropy(logits, y) for y in (labels, labels[partner]))
+    loss = fraction * first + (1 - fraction) * second
     loss.backward()
     for before, after in zip(module.parameters(), net.module_.parameters()):
         torch.testing.assert_close(before - 0.1 * before.grad, after)
@@ -109,12 +108,12 @@ def test_integer_input_cannot_be_mixed():
     tokens = torch.randint(5, (64, 4))
     options = {"train_split": None, "max_epochs": 1}
     assert CalibratedNetClassifier(Embed, **options).fit(tokens, Y).predict(tokens).shape == (64,)
-    with pytest.raises(ValueError, match="mixup_alpha needs X of floating-point numbers"):
+    with pytest.raises(ValueError, match="X must hold floating-point numbers for mixup_alpha"):
         CalibratedNetClassifier(Embed, mixup_alpha=0.5, **options).fit(tokens, Y)
 
 
 def test_ranking_by_past_correctness_cannot_be_mixed():
-    with pytest.raises(ValueError, match="mixup_alpha does not go with CorrectnessRankingLoss"):
+    with pytest.raises(ValueError, match="mixup_alpha must be None with CorrectnessRankingLoss"):
         make_net(criterion=CorrectnessRankingLoss).fit(X, Y)
 
 

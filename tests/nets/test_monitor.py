@@ -24,7 +24,7 @@ def naive_ece(y, proba, n_bins):
 
 
 def hold_out(data, y):
-    return [torch.utils.data.Subset(data, rows) for rows in np.split(np.arange(200), [120])]
+    return [torch.utils.data.Subset(data, part) for part in np.split(np.arange(200), [120])]
 
 
 def make_net(*callbacks, **params):
@@ -34,7 +34,7 @@ def make_net(*callbacks, **params):
 
 @pytest.mark.parametrize("use_caching", [True, False])
 @pytest.mark.parametrize("labels", [Y, NAMES])
-def test_records_the_error_of_the_held_out_rows(labels, use_caching):
+def test_records_the_error_of_the_held_out_samples(labels, use_caching):
     net = make_net(CalibrationMonitor(n_bins=7, use_caching=use_caching)).fit(X, labels)
     columns = np.searchsorted(net.classes_, labels[120:])
     expected = naive_ece(columns, net.predict_proba(X[120:]), 7)
@@ -42,7 +42,7 @@ def test_records_the_error_of_the_held_out_rows(labels, use_caching):
     assert len(net.history[:, "valid_ece_best"]) == 4
 
 
-def test_training_rows_and_other_options():
+def test_training_samples_and_other_options():
     monitors = [CalibrationMonitor(on_train=True), CalibrationMonitor(norm="max", name="mce")]
     net = make_net(*monitors).fit(X, Y)
     assert net.history[-1, "mce"] >= naive_ece(Y[120:], net.predict_proba(X[120:]), 15)

@@ -16,7 +16,7 @@ from torch import nn
 
 from skcalib.difficulty import DifficultyAwareClassifier
 from skcalib.losses import DifficultyAwareLoss
-from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 from skcalib.selection import MaxEntropySelector
 
 X, Y = make_classification(
@@ -134,7 +134,7 @@ def test_without_random_state_the_global_generator_decides():
     np.testing.assert_array_equal(run(), run())
 
 
-def test_every_epoch_takes_the_rows_in_a_new_order():
+def test_every_epoch_takes_the_samples_in_a_new_order():
     net = CalibratedNetClassifier(MLP, criterion=Recorder, max_epochs=2, batch_size=96)
     net.fit(X, Y)
     first, second = (target for training, target, *_ in net.criterion_.seen if training)
@@ -142,20 +142,20 @@ def test_every_epoch_takes_the_rows_in_a_new_order():
     assert not torch.equal(first, second)
 
 
-def test_both_weights_follow_their_rows():
+def test_both_weights_follow_their_samples():
     weight = np.arange(1.0, len(X) + 1)
     difficulty_weight = weight / 128
     features = np.column_stack([weight, np.zeros_like(weight)]).astype(np.float32)
 
     class Spy(MLP):
         def forward(self, X):
-            self.rows = X[:, 0].clone()
+            self.samples = X[:, 0].clone()
             return super().forward(X)
 
     class SpyLoss(Recorder):
         def forward(self, logits, target, **given):
-            np.testing.assert_array_equal(given["sample_weight"], net.module_.rows)
-            np.testing.assert_array_equal(given["difficulty_weight"], net.module_.rows / 128)
+            np.testing.assert_array_equal(given["sample_weight"], net.module_.samples)
+            np.testing.assert_array_equal(given["difficulty_weight"], net.module_.samples / 128)
             return super().forward(logits, target, **given)
 
     net = CalibratedNetClassifier(Spy, criterion=SpyLoss, max_epochs=2, batch_size=32, lr=1e-3)
@@ -238,7 +238,7 @@ def test_partial_fit_goes_on():
     net.partial_fit(X, NAMES)
     assert len(net.history) == 2
     assert net.predict_proba(X).shape == (len(X), 3)
-    with pytest.raises(ValueError, match=r"y must hold labels from classes .* got \['fox'\]"):
+    with pytest.raises(ValueError, match=r"y must hold labels among .*, got 'fox' in row"):
         net.partial_fit(X, np.where(Y == 0, "fox", NAMES))
 
 
@@ -310,23 +310,29 @@ def test_images_as_input():
         ({"X": np.where(np.arange(6) == 2, np.nan, X)}, "X contains NaN"),
         ({"y": np.where(Y == 0, np.nan, Y)}, "y contains NaN"),
         ({"y": Y + 0.25}, "Unknown label type: continuous"),
-        ({"y": np.zeros(len(X))}, r"at least two classes; got one class, \[0.0\]"),
-        ({"y": Y[:-1]}, "same number of rows; got inconsistent numbers of samples: 120 and 119"),
+        ({"y": np.zeros(len(X))}, r"y must hold at least two classes, got one class: 0.0"),
+        ({"y": Y[:-1]}, "X and y must have the same number of samples, got 120 and 119"),
         ({"y": None}, "requires y to be passed"),
-        ({"sample_weight": np.full(len(X), -1.0)}, "sample_weight must not be negative; got -1"),
-        ({"sample_weight": np.zeros(len(X))}, "sample_weight must be positive for at least one"),
+        (
+            {"sample_weight": np.full(len(X), -1.0)},
+            "sample_weight must be finite and not negative, got -1.0 in row 0",
+        ),
+        ({"sample_weight": np.zeros(len(X))}, "sample_weight must not be zero everywhere"),
         (
             {"sample_weight": np.ones((len(X), 1))},
-            r"one number for every row .* \(120,\)",
+            r"sample_weight must have shape \(120,\), got shape \(120, 1\)",
         ),
-        ({"difficulty_weight": np.full(len(X), np.inf)}, "difficulty_weight contains infinity"),
+        (
+            {"difficulty_weight": np.full(len(X), np.inf)},
+            "difficulty_weight must be finite, got NaN or infinity",
+        ),
         (
             {"difficulty_weight": np.ones(3)},
-            r"difficulty_weight must hold one .* got shape \(3,\)",
+            r"difficulty_weight must have shape \(120,\), got shape \(3,\)",
         ),
         (
             {"difficulty_weight": np.ones(len(X))},
-            "got difficulty_weight, but criterion CrossEntropyLoss has no",
+            "criterion must take .*, got CrossEntropyLoss, which has no use for difficulty_weight",
         ),
     ],
 )
@@ -338,7 +344,7 @@ def test_bad_data_is_told_in_one_sentence(change, message):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"module__n_classes": 4}, r"n_classes=3\); got shape \(20, 4\)"),
+        ({"module__n_classes": 4}, r"n_classes=3\), got shape \(20, 4\)"),
         ({"criterion": nn.NLLLoss}, "must take the logits .* got NLLLoss"),
         ({"random_state": "seed"}, "random_state"),
         ({"modul": 1}, "unexpected argument"),
@@ -355,7 +361,7 @@ def test_weights_are_never_dropped():
             return logits.logsumexp(1).mean() - logits[:, 0].mean()
 
     net = CalibratedNetClassifier(MLP, criterion=BatchLoss)
-    with pytest.raises(ValueError, match="got sample_weight, but criterion BatchLoss has no use"):
+    with pytest.raises(ValueError, match="got BatchLoss, which has no use for sample_weight"):
         net.fit(X, Y, sample_weight=np.ones(len(X)))
 
 
@@ -406,7 +412,7 @@ def test_one_process_under_accelerate():
 
     class Loss(nn.Module):
         def forward(self, logits, target, *, sample_weight=None):
-            np.testing.assert_array_equal(sample_weight, net._rows_.batch_rows + 1)
+            np.testing.assert_array_equal(sample_weight, net._fit_.batch_samples + 1)
             losses = nn.functional.cross_entropy(logits, target, reduction="none")
             return (losses * sample_weight).sum() / sample_weight.sum()
 
@@ -417,12 +423,11 @@ def test_one_process_under_accelerate():
         max_epochs=8,
         lr=0.1,
         batch_size=20,
-        selector=MaxEntropySelector(fraction=0.5),
-        warmup_epochs=6,
+        prioritizer=EpochPrioritizer(MaxEntropySelector(fraction=0.5), warmup_epochs=6),
         random_state=0,
     )
     net.fit(X, NAMES, sample_weight=np.arange(len(X)) + 1.0)
-    assert net.history[:, "rows_seen"] == [96] * 6 + [48] * 2
+    assert net.history[:, "samples_seen"] == [96] * 6 + [48] * 2
     assert net.score(X, NAMES) > 0.7
 
 
@@ -455,10 +460,10 @@ def test_module_with_several_outputs():
     assert net.predict_proba(X).shape == net.decision_function(X).shape == (len(X), 3)
 
 
-def test_workers_of_the_loader_keep_rows_and_weights_together():
+def test_workers_of_the_loader_keep_samples_and_weights_together():
     class Loss(nn.Module):
         def forward(self, logits, target, *, sample_weight=None):
-            np.testing.assert_array_equal(sample_weight, weight[net._rows_.batch_rows])
+            np.testing.assert_array_equal(sample_weight, weight[net._fit_.batch_samples])
             return nn.functional.cross_entropy(logits, target)
 
     weight = np.random.RandomState(0).rand(len(X)).astype(np.float32)
@@ -477,7 +482,7 @@ def test_initialize_before_the_first_fit():
 
 def test_labels_of_another_kind_are_told():
     net = make_net(max_epochs=1).fit(X, NAMES)
-    with pytest.raises(ValueError, match=r"y must hold labels from classes .*got \[0, 1, 2\]"):
+    with pytest.raises(ValueError, match=r"y must hold labels among .*, got . in row 0"):
         net.partial_fit(X, Y)
 
 
@@ -497,6 +502,6 @@ def test_difficulty_aware_training_end_to_end():
 
 
 def test_missing_labels():
-    for missing, message in ((None, "labels of one type; got NoneType, str"), (np.nan, "NaN")):
+    for missing, message in ((None, "labels of one type, got NoneType, str"), (np.nan, "NaN")):
         with pytest.raises(ValueError, match=message):
             make_net().fit(X, np.where(Y == 0, missing, NAMES.astype(object)))

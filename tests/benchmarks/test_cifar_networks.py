@@ -1,19 +1,12 @@
-"""The ready networks: sizes against the papers, and what each promises."""
+"""The networks of the papers: sizes as printed there, and what each promises."""
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from skcalib.nets import (
-    MLP,
-    CalibratedNetClassifier,
-    CifarResNet,
-    CifarResNet18,
-    CifarVGG16,
-    ConvNet,
-    modules,
-)
+from benchmarks.cifar_networks import CifarResNet, CifarResNet18, CifarVGG16, ConvNet
+from skcalib.nets import CalibratedNetClassifier
 
 IMAGES = np.random.RandomState(0).rand(12, 3, 32, 32).astype(np.float32)
 LABELS = np.arange(12) % 4
@@ -23,19 +16,12 @@ def n_weights(module):
     return sum(p.numel() for p in module.parameters())
 
 
-def test_modules_are_listed():
-    assert set(modules.__all__) == {
-        "MLP", "ConvNet", "CifarResNet", "CifarResNet18", "CifarVGG16"
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("module", "params"),
     [
         (ConvNet, {}),
         (CifarResNet, {"module__depth": 8}),
         (CifarResNet18, {"module__width": 4, "module__n_groups": 2}),
-        (MLP, {"module__dropout": 0.2}),
     ],
 )
 def test_trains_with_sizes_from_the_data(module, params):
@@ -80,15 +66,15 @@ def test_vgg16_has_its_convolutions_and_one_linear_layer():
         assert module(torch.from_numpy(IMAGES[:1])).shape == (1, 10)
 
 
-def test_rows_of_resnet18_do_not_see_each_other_even_in_training():
+def test_samples_of_resnet18_do_not_see_each_other_even_in_training():
     module = CifarResNet18(width=4, n_groups=2).train()
     data = torch.from_numpy(IMAGES[:3, :, :16, :16])
     together = module(data)
-    alone = torch.cat([module(row[None]) for row in data])
+    alone = torch.cat([module(image[None]) for image in data])
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
 
 
-def test_weight_standardisation_makes_the_scale_of_filters_irrelevant():
+def test_weight_standardization_makes_the_scale_of_filters_irrelevant():
     torch.manual_seed(0)
     convolution = CifarResNet18(width=4, n_groups=2).stem[0]
     data = torch.from_numpy(IMAGES[:1])
@@ -112,10 +98,3 @@ def test_shortcut_without_parameters_subsamples_and_pads():
     with torch.no_grad():
         block.norm2.weight.zero_()
     torch.testing.assert_close(block.eval()(data), out)
-
-
-def test_mlp_without_hidden_layers_is_linear():
-    module = MLP(3, 2, hidden=())
-    data = torch.rand(4, 3)
-    (linear,) = (m for m in module.modules() if isinstance(m, nn.Linear))
-    torch.testing.assert_close(module(data), data @ linear.weight.T + linear.bias)

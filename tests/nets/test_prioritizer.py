@@ -9,12 +9,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from torch import nn
 
-from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 from skcalib.selection import MaxEntropySelector
 
 X, Y = make_classification(150, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=1)
 X = X.astype(np.float32)
-X[:, 0] = np.arange(len(X)) / 50  # the row number: tells what was trained on
+X[:, 0] = np.arange(len(X)) / 50  # the number of the sample: tells what was trained on
 
 
 class SeenMLP(MLP):
@@ -34,21 +34,23 @@ def make_net(module=SeenMLP, **params):
         "batch_size": 10,
         "lr": 0.05,
         "train_split": None,
-        "selector": MaxEntropySelector(fraction=0.2),
-        "warmup_epochs": 2,
         "random_state": 0,
         **params,
     }
-    return CalibratedNetClassifier(module, **params)
+    options = {"selector": MaxEntropySelector(fraction=0.2), "warmup_epochs": 2}
+    for name in ("selector", "warmup_epochs", "refresh_every", "target"):
+        if name in params:
+            options[name] = params.pop(name)
+    return CalibratedNetClassifier(module, prioritizer=EpochPrioritizer(**options), **params)
 
 
-def rows_of_epochs(net):
+def samples_of_epochs(net):
     counts = net.history[:, "train_batch_count"]
     steps = iter(net.module_.steps)
     return [torch.cat([next(steps) for _ in range(n)]).sort().values.numpy() for n in counts]
 
 
-def test_trains_on_all_rows_and_then_on_those_of_largest_entropy():
+def test_trains_on_all_samples_and_then_on_those_of_largest_entropy():
     class Watching(SeenMLP):
         def forward(self, X):
             logits = super().forward(X)
@@ -61,13 +63,13 @@ def test_trains_on_all_rows_and_then_on_those_of_largest_entropy():
             return logits
 
     net = make_net(Watching).fit(X, Y)
-    epochs = rows_of_epochs(net)
-    assert net.history[:, "rows_seen"] == [150, 150, 30, 30, 30]
-    for rows in epochs[:2]:
-        np.testing.assert_array_equal(rows, np.arange(150))
+    epochs = samples_of_epochs(net)
+    assert net.history[:, "samples_seen"] == [150, 150, 30, 30, 30]
+    for samples in epochs[:2]:
+        np.testing.assert_array_equal(samples, np.arange(150))
     assert len(net.module_.expected) == 3
-    for rows, expected in zip(epochs[2:], net.module_.expected):
-        np.testing.assert_array_equal(rows, expected)
+    for samples, expected in zip(epochs[2:], net.module_.expected):
+        np.testing.assert_array_equal(samples, expected)
     for name in ("selection_dur", "training_dur"):
         assert all(seconds >= 0 for seconds in net.history[:, name])
 
@@ -75,16 +77,16 @@ def test_trains_on_all_rows_and_then_on_those_of_largest_entropy():
 def test_a_choice_is_kept_until_refreshed():
     scores = np.random.RandomState(0).rand(6, len(X))
     net = make_net(target=scores, refresh_every=2, max_epochs=6, warmup_epochs=1).fit(X, Y)
-    chosen = rows_of_epochs(net)[1:]
-    for epoch, rows in zip((1, 1, 3, 3, 5), chosen):
-        np.testing.assert_array_equal(rows, np.sort(np.argsort(-scores[epoch])[:30]))
+    chosen = samples_of_epochs(net)[1:]
+    for epoch, samples in zip((1, 1, 3, 3, 5), chosen):
+        np.testing.assert_array_equal(samples, np.sort(np.argsort(-scores[epoch])[:30]))
 
 
 def test_scores_guide_every_epoch_alike():
     scores = np.random.RandomState(0).rand(len(X))
     net = make_net(target=scores, selector=MaxEntropySelector(n_samples=7)).fit(X, Y)
-    for rows in rows_of_epochs(net)[2:]:
-        np.testing.assert_array_equal(rows, np.sort(np.argsort(-scores)[:7]))
+    for samples in samples_of_epochs(net)[2:]:
+        np.testing.assert_array_equal(samples, np.sort(np.argsort(-scores)[:7]))
 
 
 @pytest.mark.parametrize("criterion", ["entropy", "margin", "least_confidence"])
@@ -93,11 +95,11 @@ def test_a_fitted_classifier_guides_by_the_criterion_of_the_selector(criterion):
     selector = MaxEntropySelector(fraction=0.2, criterion=criterion)
     expected = clone(selector).fit(target.predict_proba(X)).get_support(indices=True)
     net = make_net(target=FrozenEstimator(target), selector=selector)
-    for rows in rows_of_epochs(clone(net).fit(X, Y))[2:]:
-        np.testing.assert_array_equal(rows, expected)
+    for samples in samples_of_epochs(clone(net).fit(X, Y))[2:]:
+        np.testing.assert_array_equal(samples, expected)
 
 
-def test_random_rows_differ_from_epoch_to_epoch_and_need_no_forward_pass():
+def test_random_samples_differ_from_epoch_to_epoch_and_need_no_forward_pass():
     class TrainOnly(SeenMLP):
         def forward(self, X):
             assert self.training
@@ -105,18 +107,18 @@ def test_random_rows_differ_from_epoch_to_epoch_and_need_no_forward_pass():
 
     selector = MaxEntropySelector(fraction=0.2, criterion="random")
     first, second = (
-        rows_of_epochs(make_net(TrainOnly, selector=selector).fit(X, Y)) for _ in "ab"
+        samples_of_epochs(make_net(TrainOnly, selector=selector).fit(X, Y)) for _ in "ab"
     )
     for a, b in zip(first, second):
         np.testing.assert_array_equal(a, b)
     assert not np.array_equal(first[2], first[3])
 
 
-def test_held_out_rows_are_never_chosen():
+def test_held_out_samples_are_never_chosen():
     scores = np.arange(len(X), dtype=float)
     net = make_net(target=scores, train_split=lambda data, y: half_split(data)).fit(X, Y)
-    for rows in rows_of_epochs(net)[2:]:
-        np.testing.assert_array_equal(rows, np.arange(80, 100))
+    for samples in samples_of_epochs(net)[2:]:
+        np.testing.assert_array_equal(samples, np.arange(80, 100))
 
 
 def half_split(data):
@@ -124,7 +126,7 @@ def half_split(data):
     return torch.utils.data.Subset(data, first), torch.utils.data.Subset(data, last)
 
 
-def test_weights_follow_the_chosen_rows():
+def test_weights_follow_the_chosen_samples():
     class Loss(nn.Module):
         def forward(self, logits, target, *, sample_weight=None):
             np.testing.assert_array_equal(sample_weight, net.module_.steps[-1] + 1.0)
@@ -136,43 +138,44 @@ def test_weights_follow_the_chosen_rows():
 
 def test_warm_start_counts_the_epochs_on():
     net = make_net(max_epochs=2, warm_start=True).fit(X, Y).fit(X, Y)
-    assert net.history[:, "rows_seen"] == [150, 150, 30, 30]
+    assert net.history[:, "samples_seen"] == [150, 150, 30, 30]
 
 
 def test_grid_search_over_the_selector_leaves_the_original_alone():
     selector = MaxEntropySelector()
     search = GridSearchCV(
-        make_net(selector=selector, max_epochs=3), {"selector__fraction": [0.1, 0.5]}, cv=2
+        make_net(selector=selector, max_epochs=3),
+        {"prioritizer__selector__fraction": [0.1, 0.5]},
+        cv=2,
     )
     search.fit(X, Y)
-    seen = search.best_estimator_.history[-1, "rows_seen"]
-    assert seen == search.best_params_["selector__fraction"] * len(X)
+    seen = search.best_estimator_.history[-1, "samples_seen"]
+    assert seen == search.best_params_["prioritizer__selector__fraction"] * len(X)
     assert selector.fraction == 0.3
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"target": np.ones(3)}, r"shape \(150,\) or \(n_epochs, 150\); got shape \(3,\)"),
-        ({"target": np.ones((2, 150))}, "each of the 5 epochs; got 2 rows"),
+        ({"target": np.ones(3)}, r"shape \(150,\) or \(n_epochs, 150\), one .*, got shape \(3,\)"),
+        ({"target": np.ones((2, 150))}, "each of the 5 epochs, got 2"),
         ({"target": np.full(150, np.nan)}, "target contains NaN"),
         (
-            {"target": np.ones(150), "selector": None},
-            "needs a selector, got None",
-        ),
-        (
             {"selector": MaxEntropySelector(LogisticRegression())},
-            "selector must have estimator=None.* Got LogisticRegression",
+            "selector must have estimator=None.*, got LogisticRegression",
         ),
         (
             {"target": np.ones(150), "selector": MaxEntropySelector(criterion="random")},
-            "target has no use where the criterion of the selector is 'random'",
+            "target must be None where the criterion of the selector is 'random'",
         ),
         ({"target": np.ones(150), "selector": MaxEntropySelector(fraction=2.0)}, "'fraction'"),
         ({"selector": "entropy"}, "The 'selector' parameter .* must be an instance of"),
         ({"warmup_epochs": -1}, "The 'warmup_epochs' parameter"),
         ({"refresh_every": 0}, "The 'refresh_every' parameter"),
-        ({"train_split": lambda data, y: (list(data), None)}, "selector needs a train_split"),
+        (
+            {"train_split": lambda data, y: (list(data), None)},
+            "train_split must return torch Subsets .*for prioritizer",
+        ),
     ],
 )
 def test_bad_parameters_are_told_in_one_sentence(params, message):
@@ -185,6 +188,29 @@ def test_target_must_be_fitted():
         make_net(target=LogisticRegression()).fit(X, Y)
 
 
-def test_no_parameter_of_a_missing_selector():
-    with pytest.raises(ValueError, match="selector__fraction cannot be set: selector is None"):
-        make_net(selector=None).set_params(selector__fraction=0.1)
+def test_no_parameter_of_a_missing_prioritizer():
+    net = CalibratedNetClassifier(MLP)
+    message = "prioritizer must be an EpochPrioritizer to set prioritizer__warmup_epochs, got None"
+    with pytest.raises(ValueError, match=message):
+        net.set_params(prioritizer__warmup_epochs=3)
+
+
+def test_parameters_are_set_by_nested_names_and_cloned():
+    net = make_net(warmup_epochs=1).set_params(
+        prioritizer__warmup_epochs=3, prioritizer__selector__criterion="margin"
+    )
+    copy = clone(net)
+    assert copy.get_params()["prioritizer__warmup_epochs"] == 3
+    assert copy.prioritizer.selector.criterion == "margin"
+    assert copy.prioritizer is not net.prioritizer
+
+
+def test_chosen_samples_of_every_epoch_are_kept():
+    scores = np.random.RandomState(0).rand(len(X))
+    net = make_net(target=scores, train_split=lambda data, y: half_split(data)).fit(X, Y)
+    selected = net.prioritizer_.selected_
+    assert selected.shape == (5, 150)
+    assert selected.dtype == bool
+    for mask, samples in zip(selected, samples_of_epochs(net)):
+        np.testing.assert_array_equal(np.flatnonzero(mask), samples)
+    assert not hasattr(net.prioritizer, "selected_")

@@ -1,4 +1,4 @@
-"""Residual networks in their CIFAR form."""
+"""The networks of the papers, in their form for images of CIFAR: 32 x 32 pixels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+# Widths of the convolutions of VGG16; "M" is a 2 x 2 max-pooling.
+_VGG16 = (64, 64, "M", 128, 128, "M", 256, 256, 256, "M", 512, 512, 512, "M", 512, 512, 512, "M")
 
 Convolution = Callable[..., nn.Module]
 Norm = Callable[[int], nn.Module]
@@ -98,7 +101,7 @@ class _ResNet(nn.Module):
 
 
 class CifarResNet(_ResNet):
-    """Residual network of the CIFAR experiments of He et al.
+    """Residual network of the CIFAR experiments of [1]_.
 
     Three stages of 16, 32 and 64 channels with (depth - 2) / 6 blocks each, batch normalization,
     and shortcuts without parameters.
@@ -114,18 +117,13 @@ class CifarResNet(_ResNet):
 
     References
     ----------
-    He et al., Deep Residual Learning for Image Recognition, CVPR 2016, Sec. 4.2.
-
-    Examples
-    --------
-    >>> from skcalib.nets import CifarResNet
-    >>> sum(p.numel() for p in CifarResNet(20).parameters())
-    269722
+    .. [1] K. He, X. Zhang, S. Ren, J. Sun, "Deep Residual Learning for Image Recognition", CVPR
+       2016, Sec. 4.2.
     """
 
     def __init__(self, depth: int = 20, *, n_classes: int = 10, n_channels: int = 3) -> None:
         if depth < 8 or depth % 6 != 2:
-            raise ValueError(f"depth must be 6 n + 2 with n >= 1, as 8, 14 or 20; got {depth}.")
+            raise ValueError(f"depth must be 6 n + 2 with n >= 1, as 8, 14 or 20, got {depth}.")
         super().__init__(
             n_channels,
             n_classes,
@@ -138,10 +136,10 @@ class CifarResNet(_ResNet):
 
 
 class CifarResNet18(_ResNet):
-    """ResNet18 for 32 x 32 images, with group normalization and weight standardization.
+    """ResNet18 for 32 x 32 images, with group normalization and weight standardization [1]_, [2]_.
 
-    The stem is one 3 x 3 convolution without pooling. No layer looks across the rows of a batch,
-    so that the logits of a row depend on this row alone, in training too.
+    The stem is one 3 x 3 convolution without pooling. No layer looks across the samples of
+    a batch: the logits of a sample depend on this sample alone, in training too.
 
     Parameters
     ----------
@@ -157,16 +155,10 @@ class CifarResNet18(_ResNet):
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, App. A; Qiao et al., Micro-Batch Training with Batch-Channel Normalization and Weight
-    Standardization, 2019.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skcalib.nets import CifarResNet18
-    >>> CifarResNet18(width=32)(torch.zeros(1, 3, 32, 32)).shape
-    torch.Size([1, 10])
+    .. [1] R. J. N. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, App. A.
+    .. [2] S. Qiao, H. Wang, C. Liu, W. Shen, A. Yuille, "Micro-Batch Training with Batch-Channel
+       Normalization and Weight Standardization", arXiv:1903.10520, 2019.
     """
 
     def __init__(
@@ -181,3 +173,102 @@ class CifarResNet18(_ResNet):
 
         widths = (width, 2 * width, 4 * width, 8 * width)
         super().__init__(n_channels, n_classes, widths, 2, _StandardizedConv2d, norm, shortcut)
+
+
+def _convolution(n_in: int, n_out: int, batch_norm: bool) -> list[nn.Module]:
+    convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=not batch_norm)
+    return [convolution, *([nn.BatchNorm2d(n_out)] if batch_norm else []), nn.ReLU()]
+
+
+class ConvNet(nn.Module):
+    """Small convolutional network: three 3 x 3 convolutions, average pooling, one linear layer.
+
+    Each convolution has batch normalization and ReLU, and is followed by 2 x 2 max-pooling where
+    at least two rows and columns are left; the width doubles from one to the next.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+    n_channels : int, default=3
+        Number of channels of the images.
+    width : int, default=16
+        Number of channels after the first convolution.
+    """
+
+    def __init__(self, n_classes: int, *, n_channels: int = 3, width: int = 16) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for n_out in (width, 2 * width, 4 * width):
+            layers += [
+                *_convolution(n_channels, n_out, batch_norm=True),
+                nn.MaxPool2d(2, ceil_mode=True),
+            ]
+            n_channels = n_out
+        self.features = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        self.classifier = nn.Linear(n_channels, n_classes)
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the logits.
+
+        Parameters
+        ----------
+        X : Tensor of shape (n_samples, n_channels, height, width)
+            Images.
+
+        Returns
+        -------
+        logits : Tensor of shape (n_samples, n_classes)
+            Unnormalized log-probabilities.
+        """
+        return self.classifier(self.features(X))
+
+
+class CifarVGG16(nn.Module):
+    """VGG16 [1]_ for 32 x 32 images: its 13 convolutions and one linear layer.
+
+    The two wide dense layers of the original are left out, as usual on CIFAR.
+
+    Parameters
+    ----------
+    n_classes : int, default=10
+        Number of classes.
+    n_channels : int, default=3
+        Number of channels of the images.
+    batch_norm : bool, default=True
+        Whether every convolution is followed by batch normalization.
+
+    References
+    ----------
+    .. [1] K. Simonyan, A. Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
+       Recognition", ICLR 2015, Table 1 (D).
+    """
+
+    def __init__(
+        self, n_classes: int = 10, *, n_channels: int = 3, batch_norm: bool = True
+    ) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for width in _VGG16:
+            if isinstance(width, str):
+                layers.append(nn.MaxPool2d(2))
+            else:
+                layers += _convolution(n_channels, width, batch_norm)
+                n_channels = width
+        self.features = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        self.classifier = nn.Linear(n_channels, n_classes)
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the logits.
+
+        Parameters
+        ----------
+        X : Tensor of shape (n_samples, n_channels, height, width)
+            Images of at least 32 x 32 pixels.
+
+        Returns
+        -------
+        logits : Tensor of shape (n_samples, n_classes)
+            Unnormalized log-probabilities.
+        """
+        return self.classifier(self.features(X))

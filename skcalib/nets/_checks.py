@@ -1,0 +1,85 @@
+"""What `fit` gets: checked, and brought into the form that skorch reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+from skorch.helper import SliceDataset
+from skorch.utils import to_numpy
+from torch import Tensor
+from torch.utils.data import Dataset, Subset, TensorDataset
+
+from ..utils._labels import check_class_labels
+from ..utils._validation import check_numbers, check_weights
+from ._samples import FitInputs
+
+
+def check_X(net: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """Return arrays and data frames as finite float32; leave what only skorch knows as it is."""
+    if isinstance(X, Tensor) and X.is_floating_point() and X.device.type == "cpu":
+        X = X.detach().numpy()
+    if isinstance(X, Dataset | SliceDataset | Mapping | tuple | Tensor) and not sparse.issparse(X):
+        return X
+    X = validate_data(net, X, reset=reset, dtype=np.float32, accept_sparse="csr", allow_nd=True)
+    # A row of a sparse array has one dimension, which skorch's Dataset does not expect.
+    return sparse.csr_matrix(X) if sparse.issparse(X) else X
+
+
+def check_y(y: Any, n_samples: int) -> NDArray[Any]:
+    """Return `y` as an array of `n_samples` class labels."""
+    labels = check_class_labels(to_numpy(y) if isinstance(y, Tensor | SliceDataset) else y)
+    if len(labels) != n_samples:
+        raise ValueError(
+            f"X and y must have the same number of samples, got {n_samples} and {len(labels)}."
+        )
+    return labels
+
+
+def labels_of(dataset: Any) -> Any:
+    """Return the labels that a dataset shows in an attribute, None if it shows none."""
+    if isinstance(dataset, Subset):
+        labels = labels_of(dataset.dataset)
+        return None if labels is None else np.asarray(labels)[np.asarray(dataset.indices)]
+    if isinstance(dataset, TensorDataset):
+        return dataset.tensors[-1]
+    for name in ("y", "targets", "labels"):
+        if getattr(dataset, name, None) is not None:
+            return getattr(dataset, name)
+    return None
+
+
+def sizes_of(X: Any) -> dict[str, int]:
+    """Return the sizes of a sample that a module may ask for, none where X shows no shape."""
+    if isinstance(X, Dataset | SliceDataset):
+        sample = X[0][0] if isinstance(X, Dataset) else X[0]
+        shape = tuple(getattr(sample, "shape", ()))
+    else:
+        shape = tuple(X.shape[1:]) if hasattr(X, "shape") else ()
+    return {"n_features": math.prod(shape), "n_channels": shape[0]} if shape else {}
+
+
+def check_inputs(
+    n_samples: int, sample_weight: ArrayLike | None, difficulty_weight: ArrayLike | None
+) -> FitInputs:
+    """Return what belongs to every sample, weights of both kinds as float32 tensors."""
+    weight = check_weights(sample_weight, n_samples)
+    difficulty = None
+    if difficulty_weight is not None:
+        difficulty = check_numbers(difficulty_weight, "difficulty_weight", ndim=(1,))
+        if len(difficulty) != n_samples:
+            raise ValueError(
+                f"difficulty_weight must have shape ({n_samples},), got shape {difficulty.shape}."
+            )
+    return FitInputs(n_samples, _as_tensor(weight), _as_tensor(difficulty))
+
+
+def _as_tensor(values: NDArray[Any] | None) -> Tensor | None:
+    return None if values is None else torch.from_numpy(values.astype(np.float32))

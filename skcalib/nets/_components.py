@@ -1,0 +1,117 @@
+"""The parts of a net: its module and criterion, built for the data at hand, and their seed."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+import skorch
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from torch import Tensor, nn
+
+from ..utils._labels import check_several_classes, encode
+from ._batches import takes
+from ._criterion import check_criterion
+from ._device import AutoDeviceMixin
+
+
+class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
+    """A skorch classifier that builds its parts by itself.
+
+    Sizes that the module asks for come from the data, a module or criterion given as an instance
+    is copied, labels of any type are encoded, and `random_state` seeds everything.
+    """
+
+    random_state: Any
+    mixed_precision: str | None
+    # The trailing underscore keeps skorch from taking these for parameters.
+    _data_sizes_: Mapping[str, int] = MappingProxyType({})
+
+    def initialized_instance(self, instance_or_cls: Any, kwargs: dict[str, Any]) -> Any:
+        """Build a module or criterion, or copy the given instance."""
+        if isinstance(instance_or_cls, nn.Module) and not kwargs:
+            return copy.deepcopy(instance_or_cls)
+        return super().initialized_instance(instance_or_cls, kwargs)
+
+    def initialize_module(self) -> Self:
+        """Build the module with sizes that come from the data, or copy the given instance."""
+        kwargs = self.get_params_for("module")
+        if not isinstance(self.module, nn.Module):
+            wanted = inspect.signature(self.module).parameters
+            kwargs = {k: v for k, v in self._data_sizes_.items() if k in wanted} | kwargs
+        self.module_ = self.initialized_instance(self.module, kwargs)
+        return self
+
+    def initialize_criterion(self) -> Self:
+        """Build the criterion, or copy the given instance."""
+        criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
+        self._criterion_takes_ = check_criterion(criterion)
+        self.criterion_ = criterion
+        return self
+
+    def get_params_for(self, prefix: str) -> dict[str, Any]:
+        """Collect arguments, without ``shuffle`` for an iterator that cannot take it."""
+        params = super().get_params_for(prefix)
+        sampled = "sampler" in params or "batch_sampler" in params
+        if prefix == "iterator_train" and (sampled or not takes(self.iterator_train, "shuffle")):
+            params.pop("shuffle", None)
+        return params
+
+    def infer(self, x: Any, **fit_params: Any) -> Any:
+        """Compute the outputs of the module, in mixed precision if asked for."""
+        if self.mixed_precision is None:
+            return super().infer(x, **fit_params)
+        device = next(self.module_.parameters()).device.type
+        with torch.autocast(device, dtype=torch.bfloat16):
+            return super().infer(x, **fit_params)
+
+    def _learn_classes(self, y: Any, fresh: bool, classes: ArrayLike | None) -> None:
+        if fresh:
+            self.classes_inferred_ = np.unique(y if classes is None else np.asarray(classes))
+        known = self.classes_
+        # Others may follow where all labels are named in the parameter classes.
+        check_several_classes(known)
+        if y is not None:
+            encode(y, known)
+        self._note_encoding()
+
+    def _note_encoding(self) -> None:
+        known = self.classes_
+        self._labels_are_indices_ = known.dtype.kind in "biuf" and np.array_equal(
+            known, np.arange(len(known))
+        )
+
+    def _encoded(self, labels: Any) -> NDArray[np.intp]:
+        """Return labels, as a batch holds them, as positions in `classes_`."""
+        labels = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+        return encode(labels, self.classes_)
+
+    def _targets(self, labels: Any, logits: Tensor) -> Tensor:
+        """Return labels as class indices on the device of `logits`."""
+        target = labels if self._labels_are_indices_ else self._encoded(labels)
+        return torch.as_tensor(target).to(logits.device, torch.long)
+
+    @contextmanager
+    def _seeded(self, fresh: bool) -> Iterator[None]:
+        """Draw from a generator of the net's own; torch's global one is left as it was."""
+        if self.random_state is None:
+            yield
+            return
+        if fresh:
+            self.random_state_ = check_random_state(self.random_state)
+        device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(self.random_state_.randint(np.iinfo(np.int32).max))
+            yield
+
+
+def first_output(output: Any) -> Tensor:
+    """Return the logits of a module that may give more than them."""
+    return output[0] if isinstance(output, tuple) else output

@@ -1,0 +1,231 @@
+"""skorch's training loop, over batches that know which samples they hold.
+
+What happens in `fit`, and what of it is ours (*)::
+
+    fit                  * _fitting: check the data, seed, keep FitState for the time of the fit
+      on_train_begin
+      fit_loop
+        get_split_datasets   * keep which samples are for training
+        get_iterator         * batches know their samples
+        for every epoch:
+          run_single_epoch   * choose the samples of the epoch; hand out plain (X, y) batches
+            train_step       * mixup; keep which samples were classified correctly
+              infer
+              get_loss       * the criterion of the logits and of what belongs to the samples
+          run_single_epoch   the same over the validation samples, if there are any
+      on_train_end
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import skorch.dataset
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from ..losses import CorrectnessHistory
+from ..utils._private import validate_parameters
+from ._batches import batches_items, collate, wrap
+from ._checks import check_inputs, check_X, check_y, labels_of, sizes_of
+from ._components import NetComponents, first_output
+from ._criterion import criterion_loss, uses
+from ._mixup import Mixup
+from ._prioritizer import EpochPrioritizer
+from ._samples import DataSplit, FitState
+
+# Samples of a forward pass that ranks: more of them fall out of a CPU's cache in convolutions.
+_RANKING_BATCH = 1024
+_RANKING_BATCH_CPU = 256
+
+
+class TrainingLoop(NetComponents):
+    """The hooks of skorch through which weights, mixup and a choice of samples enter a fit."""
+
+    mixup_alpha: float | None
+    prioritizer: EpochPrioritizer | None
+    # The trailing underscore keeps skorch from taking it for a parameter.
+    _fit_: FitState | None = None
+
+    @contextmanager
+    def _fitting(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        difficulty_weight: Any,
+        fresh: bool,
+        classes: Any = None,
+    ) -> Iterator[tuple[Any, Any]]:
+        """Check the data, and keep what the loss must know about its samples for one fit."""
+        validate_parameters(self)
+        if fresh:
+            for name in ("n_features_in_", "feature_names_in_"):
+                self.__dict__.pop(name, None)
+        if y is None and isinstance(X, torch.utils.data.Dataset):
+            y = labels_of(X)
+        if y is None and self.classes is None and classes is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None and "
+                "X shows no labels in an attribute y, targets, labels or tensors."
+            )
+        given_X, X = X, check_X(self, X, reset=fresh)
+        n_samples = skorch.dataset.get_len(X)
+        if y is not None:
+            y = check_y(y, n_samples)
+        self._learn_classes(y, fresh, classes)
+        self._data_sizes_ = {**sizes_of(X), "n_classes": len(self.classes_)}
+        inputs = check_inputs(n_samples, sample_weight, difficulty_weight)
+        if self.prioritizer is not None:
+            n_epochs = self.max_epochs + (0 if fresh else len(self.history))
+            self.prioritizer_ = copy.copy(self.prioritizer).start(given_X, n_samples, n_epochs)
+        self._fit_ = FitState(inputs)
+        try:
+            with self._seeded(fresh):
+                yield X, y
+        finally:
+            self._fit_ = None
+
+    def _is_fresh(self, *, restart: bool) -> bool:
+        """Tell whether a fit starts from nothing, as after a mere `initialize` as well."""
+        return restart or not (self.initialized_ and hasattr(self, "classes_inferred_"))
+
+    def check_data(self, X: Any, y: Any = None) -> None:
+        """Do nothing: `fit` and `partial_fit` have checked the data."""
+
+    def get_dataset(self, X: Any, y: Any = None) -> Any:
+        """Return X and y as a dataset, X checked against the data of the fit."""
+        if self._fit_ is None:
+            X = check_X(self, X, reset=False)
+        return super().get_dataset(X, y)
+
+    def get_split_datasets(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
+        """Split into training and validation samples, as skorch does."""
+        dataset = self.get_dataset(X, y)
+        train, valid = super().get_split_datasets(dataset, y, **fit_params)
+        if self._fit_ is not None:
+            n_samples = self._fit_.inputs.n_samples
+            positions = DataSplit(dataset, n_samples).positions(train)
+            self._fit_.split = DataSplit(dataset, n_samples, positions)
+            if uses(self.criterion_, "history"):
+                self._fit_.history = self._new_history(n_samples)
+        return train, valid
+
+    def _new_history(self, n_samples: int) -> CorrectnessHistory:
+        if self.mixup_alpha:
+            raise ValueError(
+                f"mixup_alpha must be None with {type(self.criterion_).__name__}, which follows "
+                f"every sample by itself, got {self.mixup_alpha!r}."
+            )
+        return CorrectnessHistory(n_samples)
+
+    def get_iterator(self, dataset: Any, training: bool = False, *, ranking: bool = False) -> Any:
+        """Return an iterator over batches; within a fit these know their samples."""
+        prefix = "iterator_train" if training else "iterator_valid"
+        build, params = getattr(self, prefix), self.get_params_for(prefix)
+        wraps, samples, fit = batches_items(build, params), None, self._fit_
+        if wraps:
+            if fit is not None and fit.split is not None:
+                samples = fit.split.positions(dataset)
+            dataset = wrap(dataset, samples, own_collate="collate_fn" in params)
+        if training and samples is None and fit is not None and fit.needs_samples:
+            raise ValueError(
+                "iterator_train must be a DataLoader, and train_split must return torch Subsets "
+                "of the dataset that it is given, where the loss takes sample_weight, "
+                f"difficulty_weight or history, got {type(dataset).__name__}."
+            )
+        if ranking and "batch_size" not in params:
+            on_cpu = next(self.module_.parameters()).device.type == "cpu"
+            size = max(self.batch_size, _RANKING_BATCH_CPU if on_cpu else _RANKING_BATCH)
+            iterator = build(dataset, batch_size=size, **params)
+        else:
+            iterator = super().get_iterator(dataset, training=training)
+        if wraps:
+            iterator.collate_fn = partial(collate, collate_fn=iterator.collate_fn)
+        return iterator
+
+    def run_single_epoch(
+        self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any
+    ) -> None:
+        """Run one epoch over plain batches; before a training epoch, choose its samples."""
+        if iterator is None or self._fit_ is None:
+            super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+            return
+        start = time.perf_counter()
+        choosing = training and self.prioritizer is not None
+        if choosing:
+            iterator, n_chosen = self._choose_samples(self._fit_, iterator)
+        chosen = time.perf_counter()
+        batches = self._fit_.unwrap(iterator)
+        super().run_single_epoch(batches, training, prefix, step_fn, **fit_params)
+        if choosing:
+            self.history.record("samples_seen", n_chosen)
+            self.history.record("selection_dur", chosen - start)
+            self.history.record("training_dur", time.perf_counter() - chosen)
+
+    def _choose_samples(self, fit: FitState, iterator: Any) -> tuple[Any, int]:
+        split = fit.split
+        if split is None or split.train_samples is None:
+            raise ValueError(
+                "train_split must return torch Subsets of the dataset that it is given, for "
+                "prioritizer to choose from, got other data."
+            )
+        train = split.train_samples
+        predict_proba = lambda: self._rank_proba(split.subset(train))
+        chosen = self.prioritizer_.choose(train, len(self.history) - 1, predict_proba)
+        if chosen is not train:
+            iterator = self.get_iterator(split.subset(chosen), training=True)
+        return iterator, len(chosen)
+
+    def _rank_proba(self, dataset: Any) -> NDArray[np.floating]:
+        """Predict probabilities in large batches, for samples that are to be ranked."""
+        batches = self.get_iterator(dataset, ranking=True)
+        logits = [first_output(self.evaluation_step(batch)) for batch in batches]
+        return torch.softmax(torch.cat(logits).float(), dim=1).cpu().numpy()
+
+    def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
+        """Make one step of the optimizer, on mixed samples with `mixup_alpha`."""
+        fit = self._fit_
+        if fit is not None and self.mixup_alpha:
+            X, y = batch
+            fit.mixup = Mixup.draw(self.mixup_alpha, skorch.dataset.get_len(X))
+            batch = fit.mixup.inputs(X), y
+        try:
+            step = super().train_step(batch, **fit_params)
+        finally:
+            if fit is not None:
+                fit.mixup = None
+        if fit is not None and fit.history is not None:
+            logits = first_output(step["y_pred"]).detach().cpu()
+            target = self._targets(batch[1], logits)
+            fit.history.record(fit.batch_samples.cpu(), logits, target)  # type: ignore[union-attr]
+        return step
+
+    def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> Tensor:
+        """Return the criterion of the logits, with what belongs to the samples of the batch."""
+        logits = first_output(y_pred).float()
+        n_classes = len(self.classes_)
+        if logits.ndim != 2 or logits.shape[1] != n_classes:
+            raise ValueError(
+                f"module must give logits of shape (n_samples, n_classes={n_classes}), got shape "
+                f"{tuple(logits.shape)}. Where a fold may lack a class, name all labels in the "
+                "parameter classes."
+            )
+        target, fit = self._targets(y_true, logits), self._fit_
+        unknown = fit is None or fit.batch_samples is None
+        if unknown and not training and uses(self.criterion_, "difficulty_weight", "history"):
+            # Validation data from elsewhere has neither difficulty weights nor a past.
+            return cross_entropy(logits, target)
+        given = {} if fit is None else fit.batch_values(logits.device)
+        if fit is not None and fit.mixup is not None:
+            target = fit.mixup.targets(target, n_classes)
+            given = fit.mixup.batch_values(given)
+        return criterion_loss(self.criterion_, logits, target, given, self._criterion_takes_)

@@ -1,0 +1,194 @@
+"""Per-epoch sample prioritization: which samples the next epoch trains on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from ..selection import MaxEntropySelector
+from ..utils._blocks import top_rows
+from ..utils._private import HasMethods, Interval, validate_parameters
+
+
+class EpochPrioritizer(BaseEstimator):
+    """Choose the samples of every epoch of a :class:`CalibratedNetClassifier`.
+
+    The first `warmup_epochs` train on all samples. Every later epoch trains on those that the
+    selector ranks highest [1]_, by the predictions of the net in training or by a `target`.
+
+    Parameters
+    ----------
+    selector : MaxEntropySelector
+        Criterion and number of the samples. Its ``estimator`` must be None.
+    warmup_epochs : int, default=1
+        Number of first epochs on all samples, >= 0.
+    refresh_every : int, default=1
+        Number of epochs for which a choice is kept, >= 1.
+    target : classifier or array-like of shape (n_samples,) or (n_epochs, n_samples), default=None
+        What ranks the samples instead of the net in training, which spares a forward pass over
+        all of them: a fitted classifier, ranked by the criterion of the selector once; one score a
+        sample, larger = trained on first; or a line of scores for every epoch, as
+        :class:`TrainingDynamics` records them. Wrap a classifier in
+        :class:`sklearn.frozen.FrozenEstimator`, for a clone of the net clones its target.
+
+    Attributes
+    ----------
+    selected_ : ndarray of shape (n_epochs, n_samples), bool
+        Which samples each epoch of the last call of `fit` or `partial_fit` trained on. Kept as one
+        bit a sample and epoch. The net's ``prioritizer_`` has it; the parameter itself does not.
+
+    See Also
+    --------
+    skcalib.selection.SubsetClassifier : a choice made once, before training.
+
+    References
+    ----------
+    .. [1] G. Tata, G. K. Gudur, G. Chennupati, M. E. Khan, "Can Calibration Improve Sample
+       Prioritization?", HITY Workshop at NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
+    >>> from skcalib.selection import MaxEntropySelector
+    >>> X, y = load_iris(return_X_y=True)
+    >>> prioritizer = EpochPrioritizer(MaxEntropySelector(fraction=0.2), warmup_epochs=2)
+    >>> net = CalibratedNetClassifier(
+    ...     MLP, prioritizer=prioritizer, max_epochs=4, train_split=None, random_state=0
+    ... )
+    >>> net.fit(X, y).prioritizer_.selected_.sum(axis=1)
+    array([150, 150,  30,  30])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "selector": [MaxEntropySelector],
+        "warmup_epochs": [Interval(Integral, 0, None, closed="left")],
+        "refresh_every": [Interval(Integral, 1, None, closed="left")],
+        "target": ["array-like", HasMethods(["predict_proba"]), None],
+    }
+
+    def __init__(
+        self,
+        selector: MaxEntropySelector,
+        *,
+        warmup_epochs: int = 1,
+        refresh_every: int = 1,
+        target: Any = None,
+    ) -> None:
+        self.selector = selector
+        self.warmup_epochs = warmup_epochs
+        self.refresh_every = refresh_every
+        self.target = target
+
+    @property
+    def selected_(self) -> NDArray[np.bool_]:
+        """Which samples each epoch trained on."""
+        if not hasattr(self, "_masks"):
+            raise AttributeError("selected_ belongs to the prioritizer_ of a fitted net.")
+        masks = [np.unpackbits(mask, count=self._n_samples) for mask in self._masks]
+        return np.array(masks, dtype=bool).reshape(-1, self._n_samples)
+
+    def start(self, X: Any, n_samples: int, n_epochs: int) -> Self:
+        """Check the parameters against the data, and forget earlier choices.
+
+        The net calls this on a copy of its parameter when a fit begins.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...), or what skorch takes
+            Features as given to the net, for a `target` that predicts.
+        n_samples : int
+            Number of samples in X.
+        n_epochs : int
+            Number of epochs after which the fit ends, those of earlier fits included.
+
+        Returns
+        -------
+        self : EpochPrioritizer
+            Ready to choose.
+        """
+        validate_parameters(self)
+        validate_parameters(self.selector)
+        if self.selector.estimator is not None:
+            raise ValueError(
+                "selector must have estimator=None, for the net gives the probabilities and a "
+                f"model to rank by is a target, got {type(self.selector.estimator).__name__}."
+            )
+        if self.target is not None and self.selector.criterion == "random":
+            raise ValueError(
+                "target must be None where the criterion of the selector is 'random', got "
+                f"{type(self.target).__name__}."
+            )
+        self._n_samples = n_samples
+        self._scores = None if self.target is None else self._target_scores(X, n_epochs)
+        self._chosen: NDArray[np.intp] | None = None
+        self._masks: list[NDArray[np.uint8]] = []
+        return self
+
+    def choose(
+        self,
+        samples: NDArray[np.intp],
+        epoch: int,
+        predict_proba: Callable[[], NDArray[np.floating]],
+    ) -> NDArray[np.intp]:
+        """Return those of the training samples that an epoch trains on.
+
+        Parameters
+        ----------
+        samples : ndarray of shape (n_train,)
+            Positions of the training samples.
+        epoch : int
+            Number of the epoch, from 0.
+        predict_proba : callable
+            Gives the probabilities of `samples`, (n_train, n_classes); called only if needed.
+
+        Returns
+        -------
+        chosen : ndarray of shape (n_chosen,)
+            Positions, in any order.
+        """
+        after_warmup = epoch - self.warmup_epochs
+        if after_warmup < 0:
+            chosen = samples
+        elif self._chosen is None or after_warmup % self.refresh_every == 0:
+            scores, wanted = self._score(samples, epoch, predict_proba), self.selector
+            top = top_rows(scores, fraction=wanted.fraction, n_samples=wanted.n_samples)
+            self._chosen = chosen = samples[top]
+        else:
+            chosen = self._chosen
+        mask = np.zeros(self._n_samples, dtype=bool)
+        mask[chosen] = True
+        self._masks.append(np.packbits(mask))
+        return chosen
+
+    def _score(
+        self, samples: NDArray[np.intp], epoch: int, predict_proba: Callable[[], NDArray]
+    ) -> NDArray[np.floating]:
+        if self.selector.criterion == "random":  # needs no model, and differs between epochs
+            return torch.rand(len(samples)).numpy()
+        if self._scores is None:
+            return clone(self.selector).fit(predict_proba()).scores_
+        return (self._scores if self._scores.ndim == 1 else self._scores[epoch])[samples]
+
+    def _target_scores(self, X: Any, n_epochs: int) -> NDArray[np.floating]:
+        if hasattr(self.target, "predict_proba"):
+            check_is_fitted(self.target)
+            return clone(self.selector).fit(self.target.predict_proba(X)).scores_
+        scores = check_array(self.target, ensure_2d=False, dtype="numeric", input_name="target")
+        if scores.ndim > 2 or scores.shape[-1] != self._n_samples:
+            raise ValueError(
+                f"target must have shape ({self._n_samples},) or (n_epochs, {self._n_samples}), "
+                f"one score for every sample of X, got shape {scores.shape}."
+            )
+        if scores.ndim == 2 and len(scores) < n_epochs:
+            raise ValueError(
+                f"target must hold a line for each of the {n_epochs} epochs, got {len(scores)}."
+            )
+        return scores

@@ -1,0 +1,116 @@
+"""Which samples a batch holds, and what belongs to them.
+
+Batches reach the module, the steps and the callbacks as plain ``(X, y)``, as skorch has them. What
+`fit` was given for every sample goes beside the batch, found by the position of the sample in X::
+
+    fit(X, y, sample_weight=w)   FitInputs          w[i] belongs to sample i of X
+        |
+    train_split                  DataSplit          training items 0, 1, ... are samples 7, 2, ...
+        |
+    DataLoader                   BatchLabels        a batch is (X, (y, [2, 9, ...])), see _batches
+        |
+    run_single_epoch             FitState.unwrap    keeps [2, 9, ...]; skorch sees (X, y)
+        |
+    get_loss                     batch_values       w[[2, 9, ...]] goes to the criterion
+
+One batch is in flight at a time: its positions are set when skorch draws it, and unset after the
+last one. Between epochs, and for data from elsewhere, there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import skorch.dataset
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import Dataset, Subset
+
+from ..losses import CorrectnessHistory
+from ._batches import BatchLabels
+from ._mixup import Mixup
+
+
+@dataclass(frozen=True)
+class FitInputs:
+    """What `fit` was given for every sample."""
+
+    n_samples: int
+    sample_weight: Tensor | None = None
+    difficulty_weight: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class DataSplit:
+    """The samples of a fit as one dataset, and which of them are for training.
+
+    `train_samples` is None where `train_split` returned something else than Subsets of `dataset`.
+    """
+
+    dataset: Dataset
+    n_samples: int
+    train_samples: NDArray[np.intp] | None = None
+
+    def positions(self, dataset: Any) -> NDArray[np.intp] | None:
+        """Return which samples of the fit `dataset` holds, None if it holds other data."""
+        # A Subset of a Subset holds positions in the inner one: resolve from the inside out.
+        levels = []
+        while dataset is not self.dataset:
+            if not isinstance(dataset, Subset):
+                return None
+            levels.append(np.asarray(dataset.indices, dtype=np.intp))
+            dataset = dataset.dataset
+        samples = np.arange(self.n_samples)
+        for indices in reversed(levels):
+            samples = samples[indices]
+        return samples
+
+    def subset(self, samples: NDArray[np.intp]) -> Subset:
+        """Return the given samples of the fit as a dataset."""
+        return Subset(self.dataset, samples)  # type: ignore[arg-type]
+
+
+@dataclass
+class FitState:
+    """What changes while a fit runs; there is none between fits."""
+
+    inputs: FitInputs
+    split: DataSplit | None = None  # from train_split on
+    history: CorrectnessHistory | None = None  # the same, for losses that look back
+    batch_samples: Tensor | None = None  # while a batch is in flight
+    mixup: Mixup | None = None  # while a mixed batch is
+
+    @property
+    def needs_samples(self) -> bool:
+        """Whether the loss must know the samples of a batch."""
+        inputs = self.inputs
+        weighted = inputs.sample_weight is not None or inputs.difficulty_weight is not None
+        return weighted or self.history is not None
+
+    def batch_values(self, device: torch.device) -> dict[str, Tensor]:
+        """Return what belongs to the samples of the current batch, by the criterion's names."""
+        if self.batch_samples is None or not self.needs_samples:
+            return {}
+        samples = self.batch_samples.to("cpu")
+        names = ("sample_weight", "difficulty_weight")
+        given = {name: getattr(self.inputs, name) for name in names}
+        values = {name: value[samples] for name, value in given.items() if value is not None}
+        if self.history is not None:
+            values["history"] = self.history.share(samples)
+        return {name: value.to(device) for name, value in values.items()}
+
+    def unwrap(self, iterator: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield plain (X, y) batches, and keep meanwhile which samples they hold."""
+        try:
+            for X, y in map(skorch.dataset.unpack_data, iterator):
+                if isinstance(y, BatchLabels):
+                    self.batch_samples, y = y.samples, y.labels
+                if isinstance(y, list | tuple):  # strings are collated to a tuple
+                    y = np.asarray(y)
+                yield X, y
+        finally:
+            self.batch_samples = None

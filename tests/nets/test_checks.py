@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+import torch
+from skorch.dataset import Dataset
+from torch.utils.data import ConcatDataset, Subset, TensorDataset
+
+from skcalib.nets._checks import check_inputs, check_y, labels_of, sizes_of
+
+RNG = np.random.RandomState(0)
+X = RNG.rand(30, 4).astype(np.float32)
+Y = RNG.randint(3, size=30)
+
+
+def test_labels_of_datasets():
+    data = TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
+    np.testing.assert_array_equal(labels_of(data), Y)
+    np.testing.assert_array_equal(labels_of(Subset(data, [4, 2])), Y[[4, 2]])
+    np.testing.assert_array_equal(labels_of(Dataset(X, Y)), Y)
+    assert labels_of(ConcatDataset([data])) is None
+    data.targets = Y
+    assert labels_of(data) is data.tensors[1]
+
+
+def test_sizes_of_a_sample():
+    assert sizes_of(X) == {"n_features": 4, "n_channels": 4}
+    assert sizes_of(X.reshape(30, 2, 1, 2)) == {"n_features": 4, "n_channels": 2}
+    assert sizes_of(TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)))["n_features"] == 4
+    assert sizes_of({"a": X}) == {}
+
+
+def test_columns_of_labels_warn_and_other_shapes_are_refused():
+    with pytest.warns(UserWarning, match="column-vector"):
+        assert check_y(Y[:, None], 30).shape == (30,)
+    with pytest.raises(ValueError, match="1d array"):
+        check_y(np.zeros((30, 2)), 30)
+    with pytest.raises(ValueError, match="X and y must have the same number of samples, got 31 a"):
+        check_y(Y, 31)
+
+
+def test_weights_become_float32_tensors():
+    inputs = check_inputs(3, [0, 1, 2], np.array([0.5, 0.25, 1.0]))
+    assert inputs.sample_weight.dtype == inputs.difficulty_weight.dtype == torch.float32
+    assert inputs.sample_weight.tolist() == [0, 1, 2]
+    assert inputs.difficulty_weight.tolist() == [0.5, 0.25, 1]
+    assert check_inputs(3, None, None).sample_weight is None

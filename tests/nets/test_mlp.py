@@ -1,0 +1,28 @@
+import numpy as np
+import torch
+from torch import nn
+
+from skcalib.nets import MLP, CalibratedNetClassifier
+
+
+def test_without_hidden_layers_it_is_linear():
+    module = MLP(3, 2, hidden=())
+    data = torch.rand(4, 3)
+    (linear,) = (m for m in module.modules() if isinstance(m, nn.Linear))
+    torch.testing.assert_close(module(data), data @ linear.weight.T + linear.bias)
+
+
+def test_layers_have_the_widths_asked_for_and_dropout_only_if_asked_for():
+    module = MLP(5, 3, hidden=(7, 4), dropout=0.25)
+    sizes = [(m.in_features, m.out_features) for m in module.modules() if isinstance(m, nn.Linear)]
+    assert sizes == [(5, 7), (7, 4), (4, 3)]
+    assert [m.p for m in module.modules() if isinstance(m, nn.Dropout)] == [0.25, 0.25]
+    assert not [m for m in MLP(5, 3).modules() if isinstance(m, nn.Dropout)]
+
+
+def test_trains_on_images_with_sizes_from_the_data():
+    images = np.random.RandomState(0).rand(12, 2, 4, 4).astype(np.float32)
+    net = CalibratedNetClassifier(MLP, module__dropout=0.2, max_epochs=1, train_split=None)
+    net.fit(images, np.arange(12) % 4)
+    assert net.predict_proba(images).shape == (12, 4)
+    assert all(p.grad is not None for p in net.module_.parameters())
