@@ -230,7 +230,7 @@ def main():
     study_depth(profiler, y, reader.layer_names_)
     forms, number = np.unique(profiler.profile_["difficulty_type"], return_counts=True)
     print("\nForms of difficulty:", dict(zip(forms.tolist(), number.tolist())))
-    save(DifficultyPlaneDisplay.from_estimator(profiler).figure_, "plane")
+    save(DifficultyPlaneDisplay.from_profile(profiler.profile_).figure_, "plane")
     study_middle_probe(profiler, scorer, X, y)
     print(f"\n{time.time() - start:.0f} s in all; figures in {RESULTS}")
 

@@ -200,12 +200,11 @@ with open(OUTPUT / "losses.csv", "w", newline="") as file:
 # --------------------
 # Before temperature scaling, all seeds together. Below the diagonal, a net is surer than it is
 # right.
-figure, axes = plt.subplots(2, 3, figsize=(13, 10))
+figure, axes = plt.subplots(2, 3, figsize=(13, 10), layout="constrained")
 for ax, (name, proba) in zip(axes.flat, probabilities.items(), strict=True):
     ReliabilityDisplay.from_predictions(
         np.tile(y_test, N_SEEDS), proba, strategy="quantile", name=name, ax=ax
     )
-figure.tight_layout()
 figure.savefig(OUTPUT / "reliability.png", dpi=100)
 print(f"\nwritten to {OUTPUT.resolve()}: {', '.join(sorted(p.name for p in OUTPUT.iterdir()))}")
 print(f"{perf_counter() - started:.0f} s")

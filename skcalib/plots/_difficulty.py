@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import error_rate_by_difficulty, score_difficulty
-from ..utils import import_optional
+from ._base import BaseDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class DifficultyDisplay:
+class DifficultyDisplay(BaseDisplay):
     """Error rate of a classifier in groups of samples of rising difficulty.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. A curve that rises
@@ -51,7 +51,9 @@ class DifficultyDisplay:
     >>> X, y = load_iris(return_X_y=True)
     >>> scorer = RelativeMahalanobisScorer().fit(X, y)
     >>> classifier = GaussianNB().fit(X, y)
-    >>> display = DifficultyDisplay.from_estimator(classifier, scorer, X, y, n_groups=5)
+    >>> display = DifficultyDisplay.from_estimator(
+    ...     classifier, X, y, scorer=scorer, n_groups=5
+    ... )
     >>> display.error_rate.round(2)
     array([0.  , 0.  , 0.  , 0.03, 0.17])
     """
@@ -71,10 +73,10 @@ class DifficultyDisplay:
     def from_estimator(
         cls,
         estimator: Any,
-        scorer: Any,
         X: Any,
         y: ArrayLike,
         *,
+        scorer: Any,
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -84,12 +86,12 @@ class DifficultyDisplay:
         ----------
         estimator : object
             Fitted classifier.
-        scorer : difficulty scorer or Pipeline that ends in one
-            Fitted, on other samples or on the same.
         X : array-like of shape (n_samples, n_features)
-            Input of both.
+            Input of the classifier and of the scorer.
         y : array-like of shape (n_samples,)
             True labels.
+        scorer : difficulty scorer or Pipeline that ends in one
+            Fitted, on other samples or on the same.
         name : str, default=None
             Name in the legend, by default that of the class of the scorer.
         **kwargs : dict
@@ -164,25 +166,16 @@ class DifficultyDisplay:
         display : DifficultyDisplay
             The display itself.
         """
-        pyplot = import_optional("matplotlib.pyplot", extra="plots")
-        self.ax_ = pyplot.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        label = self._open_axes(ax, name)
         n_groups = len(self.error_rate)
         percentile = 100 * (np.arange(n_groups) + 0.5) / n_groups
-        label = self.name if name is None else name
-        self.line_ = self.ax_.plot(
-            percentile, self.error_rate, **{"marker": "o", "label": label, **kwargs}
-        )[0]
-        all_samples = "All samples"
-        if self.overall is not None and all_samples not in self._legend_labels():
-            self.ax_.axhline(self.overall, color="k", linestyle=":", label=all_samples)
+        style = self._style(label, kwargs, n_groups)
+        self.line_ = self.ax_.plot(percentile, self.error_rate, **style)[0]
+        if self.overall is not None:
+            self._draw_reference([0, 100], [self.overall] * 2, "All samples")
         self.ax_.set(
             xlabel="Difficulty percentile (easy to hard)", ylabel="Error rate", xlim=(0, 100)
         )
         self.ax_.set_ylim(bottom=0)
-        if self._legend_labels():
-            self.ax_.legend(loc="upper left")
+        self._draw_legend()
         return self
-
-    def _legend_labels(self) -> list[str]:
-        return self.ax_.get_legend_handles_labels()[1]

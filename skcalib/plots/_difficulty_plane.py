@@ -8,32 +8,37 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import difficulty_quadrant
-from ..utils import import_optional
+from ._base import COLORS, MANY_POINTS, BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CORNERS = {
-    "easy": ("easy", "left", "bottom"),
-    "looks_like_other_class": ("looks like another class", "left", "top"),
-    "ambiguous_without_label": ("ambiguous without its label", "right", "bottom"),
-    "ambiguous": ("ambiguous", "right", "top"),
+# Of every form of difficulty its color, its corner of the plane and what is written there.
+FORMS = {
+    "easy": (COLORS[0], 0, 0, "easy"),
+    "looks_like_other_class": (COLORS[1], 0, 1, "looks like\nanother class"),
+    "ambiguous_without_label": (COLORS[2], 1, 0, "ambiguous\nwithout its label"),
+    "ambiguous": (COLORS[3], 1, 1, "ambiguous"),
 }
+COLUMNS = ("depth_held_out", "depth_trained", "difficulty_type")
 
 
-class DifficultyPlaneDisplay:
-    """The four forms of difficulty, as a cloud of rows in the plane of their two depths.
+class DifficultyPlaneDisplay(BaseDisplay):
+    """The four forms of difficulty, as a cloud of samples in the plane of their two depths.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
+    Use :meth:`from_profile` or :meth:`from_predictions` to create one.
 
     Parameters
     ----------
     depth_held_out : ndarray of shape (n_samples,)
-        Prediction depth in networks that did not train on the row.
+        Prediction depth in networks that did not train on the sample; larger = harder.
     depth_trained : ndarray of shape (n_samples,)
-        Prediction depth in networks that trained on the row.
+        Prediction depth in networks that trained on the sample; larger = harder.
     difficulty_type : ndarray of str of shape (n_samples,)
-        Forms of difficulty, as from :func:`~skcalib.difficulty.difficulty_quadrant`.
+        Forms of difficulty, as from :func:`~skcalib.difficulty.difficulty_quadrant`. Samples of
+        another form, such as "undefined", are not drawn, but count in the fractions.
+    name : str, default=None
+        Title of the axes.
 
     Attributes
     ----------
@@ -50,8 +55,8 @@ class DifficultyPlaneDisplay:
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Sec. 4.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 4.
 
     Examples
     --------
@@ -66,19 +71,24 @@ class DifficultyPlaneDisplay:
         depth_held_out: NDArray[np.float64],
         depth_trained: NDArray[np.float64],
         difficulty_type: NDArray[np.str_],
+        *,
+        name: str | None = None,
     ) -> None:
         self.depth_held_out = depth_held_out
         self.depth_trained = depth_trained
         self.difficulty_type = difficulty_type
+        self.name = name
 
     @classmethod
-    def from_estimator(cls, estimator: Any, **kwargs: Any) -> Self:
-        """Plot the profile of a fitted study.
+    def from_profile(cls, profile: Any, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Plot the profile of a study.
 
         Parameters
         ----------
-        estimator : DifficultyProfiler
-            Fitted profiler.
+        profile : structured array or DataFrame of n_samples rows
+            The `profile_` of a fitted :class:`~skcalib.difficulty.DifficultyProfiler`.
+        name : str, default=None
+            Title of the axes.
         **kwargs : dict
             Passed to :meth:`plot`.
 
@@ -86,9 +96,20 @@ class DifficultyPlaneDisplay:
         -------
         display : DifficultyPlaneDisplay
             The display, plotted.
+
+        Raises
+        ------
+        TypeError
+            If `profile` has no columns of those names.
         """
-        columns = ("depth_held_out", "depth_trained", "difficulty_type")
-        return cls(*(estimator.profile_[name] for name in columns)).plot(**kwargs)
+        try:
+            columns = [np.asarray(profile[column]) for column in COLUMNS]
+        except (TypeError, ValueError, LookupError):
+            raise TypeError(
+                f"profile must be a table with the columns {', '.join(COLUMNS)}, "
+                f"got {type(profile).__name__}."
+            ) from None
+        return cls(*columns, name=name).plot(**kwargs)
 
     @classmethod
     def from_predictions(
@@ -97,6 +118,7 @@ class DifficultyPlaneDisplay:
         depth_trained: ArrayLike,
         *,
         threshold: float | None = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> Self:
         """Plot given depths.
@@ -104,11 +126,13 @@ class DifficultyPlaneDisplay:
         Parameters
         ----------
         depth_held_out : array-like of shape (n_samples,)
-            Prediction depth in networks that did not train on the row.
+            Prediction depth in networks that did not train on the sample; larger = harder.
         depth_trained : array-like of shape (n_samples,)
-            Prediction depth in networks that trained on the row.
+            Prediction depth in networks that trained on the sample; larger = harder.
         threshold : float, default=None
             As in :func:`~skcalib.difficulty.difficulty_quadrant`.
+        name : str, default=None
+            Title of the axes.
         **kwargs : dict
             Passed to :meth:`plot`.
 
@@ -120,15 +144,24 @@ class DifficultyPlaneDisplay:
         form = difficulty_quadrant(depth_held_out, depth_trained, threshold=threshold)
         held_out = np.asarray(depth_held_out, dtype=np.float64)
         trained = np.asarray(depth_trained, dtype=np.float64)
-        return cls(held_out, trained, form).plot(**kwargs)
+        return cls(held_out, trained, form, name=name).plot(**kwargs)
 
-    def plot(self, *, ax: Axes | None = None, jitter: float = 0.15, **kwargs: Any) -> Self:
-        """Draw the points, and in every corner its name and its share of the rows.
+    def plot(
+        self,
+        *,
+        ax: Axes | None = None,
+        name: str | None = None,
+        jitter: float = 0.15,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the points, and in every corner its name and its fraction of the samples.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on; a new figure by default.
+        name : str, default=None
+            Title of the axes, by default the name of the display.
         jitter : float, default=0.15
             Points are moved at random by up to this many layers, so that equal depths can be
             told apart.
@@ -140,26 +173,31 @@ class DifficultyPlaneDisplay:
         display : DifficultyPlaneDisplay
             The display itself.
         """
-        pyplot = import_optional("matplotlib.pyplot", extra="plots")
-        self.ax_ = pyplot.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
-        noise = np.random.default_rng(0).uniform(-jitter, jitter, (2, len(self.difficulty_type)))
+        title = self._open_axes(ax, name)
+        n_samples = len(self.difficulty_type)
+        noise = np.random.default_rng(0).uniform(-jitter, jitter, (2, n_samples))
+        style = {"s": 8, "alpha": 0.5, "linewidths": 0, "rasterized": n_samples > MANY_POINTS}
         self.scatters_ = {}
-        for form, (label, horizontal, vertical) in CORNERS.items():
-            rows = self.difficulty_type == form
+        for form, (color, right, top, text) in FORMS.items():
+            chosen = self.difficulty_type == form
             self.scatters_[form] = self.ax_.scatter(
-                self.depth_held_out[rows] + noise[0, rows],
-                self.depth_trained[rows] + noise[1, rows],
-                **{"s": 8, "alpha": 0.5, "linewidths": 0, **kwargs},
+                self.depth_held_out[chosen] + noise[0, chosen],
+                self.depth_trained[chosen] + noise[1, chosen],
+                **{**style, "color": color, **kwargs},
             )
-            x, y = 0.01 if horizontal == "left" else 0.99, 0.01 if vertical == "bottom" else 0.99
-            text = f"{label}: {rows.mean():.1%}"
-            self.ax_.text(
-                x, y, text, transform=self.ax_.transAxes, ha=horizontal, va=vertical, size="small"
+            self.ax_.annotate(
+                f"{text}\n{chosen.mean():.1%}",
+                (right, top),
+                xytext=(4 - 8 * right, 4 - 8 * top),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                ha="right" if right else "left",
+                va="top" if top else "bottom",
+                color=color,
+                size="small",
             )
-        self.ax_.margins(0.12)
-        self.ax_.set(
-            xlabel="Prediction depth, held out",
-            ylabel="Prediction depth, trained on",
-        )
+        self.ax_.margins(0.12, 0.2)
+        self.ax_.set(xlabel="Prediction depth, held out", ylabel="Prediction depth, trained on")
+        if title:
+            self.ax_.set_title(plain_text(title, width=self._characters()))
         return self

@@ -1,4 +1,4 @@
-"""The hardest and the easiest images of a data set."""
+"""The hardest and the easiest samples of a data set."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import score_difficulty
-from ..utils import import_optional
+from ._base import BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class HardestSamplesDisplay:
+class HardestSamplesDisplay(BaseDisplay):
     """Grid of images: the hardest samples in the upper row, the easiest in the lower.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. No sample is shown twice.
 
     Parameters
     ----------
@@ -28,13 +28,15 @@ class HardestSamplesDisplay:
         Difficulty of each, larger = harder.
     labels : ndarray of shape (n_samples,), default=None
         Written above the images.
+    name : str, default=None
+        Title of the grid.
 
     Attributes
     ----------
     hardest_ : ndarray of shape (n_columns,)
-        Rows of the samples shown above, hardest first.
+        Numbers of the samples shown above, hardest first.
     easiest_ : ndarray of shape (n_columns,)
-        Rows of the samples shown below, easiest first.
+        Numbers of the samples shown below, easiest first.
     axes_ : ndarray of matplotlib Axes of shape (2, n_columns)
         Axes of the images.
     ax_ : matplotlib Axes
@@ -52,11 +54,9 @@ class HardestSamplesDisplay:
     >>> from skcalib.difficulty import RelativeMahalanobisScorer
     >>> from skcalib.plots import HardestSamplesDisplay
     >>> digits = load_digits()
-    >>> difficulty = RelativeMahalanobisScorer().fit(
-    ...     digits.data, digits.target
-    ... ).difficulty(digits.data, digits.target)
-    >>> display = HardestSamplesDisplay.from_predictions(
-    ...     digits.images, difficulty, labels=digits.target, n_columns=5
+    >>> scorer = RelativeMahalanobisScorer().fit(digits.data, digits.target)
+    >>> display = HardestSamplesDisplay.from_estimator(
+    ...     scorer, digits.data, digits.target, images=digits.images, n_columns=5
     ... )
     >>> display.axes_.shape
     (2, 5)
@@ -68,28 +68,29 @@ class HardestSamplesDisplay:
         difficulty: NDArray[np.floating],
         *,
         labels: NDArray[Any] | None = None,
+        name: str | None = None,
     ) -> None:
         self.images = images
         self.difficulty = difficulty
         self.labels = labels
+        self.name = name
 
     @classmethod
     def from_estimator(
         cls,
-        scorer: Any,
+        estimator: Any,
         X: Any,
         y: ArrayLike | None = None,
         *,
         images: Any = None,
-        n_columns: int = 8,
-        ax: Axes | None = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> Self:
         """Score samples and show the hardest and easiest.
 
         Parameters
         ----------
-        scorer : difficulty scorer or Pipeline that ends in one
+        estimator : difficulty scorer or Pipeline that ends in one
             Fitted.
         X : array-like or sequence of n_samples samples
             What the scorer takes.
@@ -97,22 +98,19 @@ class HardestSamplesDisplay:
             Labels; written above the images. None shows the label-free difficulty.
         images : sequence of n_samples images, default=None
             None takes `X`.
-        n_columns, ax, **kwargs
-            See :meth:`plot`.
+        name : str, default=None
+            Title of the grid.
+        **kwargs : dict
+            Passed to :meth:`from_predictions`.
 
         Returns
         -------
         display : HardestSamplesDisplay
             The display, plotted.
         """
-        return cls.from_predictions(
-            X if images is None else images,
-            score_difficulty(scorer, X, y),
-            labels=y,
-            n_columns=n_columns,
-            ax=ax,
-            **kwargs,
-        )
+        images = X if images is None else images
+        difficulty = score_difficulty(estimator, X, y)
+        return cls.from_predictions(images, difficulty, labels=y, name=name, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -121,8 +119,7 @@ class HardestSamplesDisplay:
         difficulty: ArrayLike,
         *,
         labels: ArrayLike | None = None,
-        n_columns: int = 8,
-        ax: Axes | None = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> Self:
         """Show the hardest and easiest of samples that have been scored.
@@ -135,8 +132,10 @@ class HardestSamplesDisplay:
             Difficulty, larger = harder. NaN, where a scorer has no answer, is not shown.
         labels : array-like of shape (n_samples,), default=None
             Written above the images.
-        n_columns, ax, **kwargs
-            See :meth:`plot`.
+        name : str, default=None
+            Title of the grid.
+        **kwargs : dict
+            Passed to :meth:`plot`.
 
         Returns
         -------
@@ -168,17 +167,26 @@ class HardestSamplesDisplay:
                 "images must have shape (height, width) or (height, width, channels) each, "
                 f"got {shape}."
             )
-        return cls(images, scores, labels=names).plot(n_columns=n_columns, ax=ax, **kwargs)
+        return cls(images, scores, labels=names, name=name).plot(**kwargs)
 
-    def plot(self, *, n_columns: int = 8, ax: Axes | None = None, **kwargs: Any) -> Self:
+    def plot(
+        self,
+        *,
+        ax: Axes | None = None,
+        name: str | None = None,
+        n_columns: int = 8,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the grid.
 
         Parameters
         ----------
-        n_columns : int, default=8
-            Number of samples in each row.
         ax : matplotlib Axes, default=None
             Axes whose place the grid takes; a new figure by default.
+        name : str, default=None
+            Title of the grid, by default the name of the display.
+        n_columns : int, default=8
+            Number of samples in each row.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.imshow`.
 
@@ -189,34 +197,33 @@ class HardestSamplesDisplay:
         """
         if n_columns < 1:
             raise ValueError(f"n_columns must be at least 1, got {n_columns}.")
-        pyplot = import_optional("matplotlib.pyplot", extra="plots")
         known = np.flatnonzero(np.isfinite(self.difficulty))
         order = known[np.argsort(self.difficulty[known], kind="stable")]
-        self.easiest_, self.hardest_ = order[:n_columns], order[::-1][:n_columns]
-        n_shown = len(self.easiest_)
-        if ax is None:
-            ax = pyplot.figure(figsize=(1.2 * n_shown + 0.4, 3.4)).add_subplot()
-        self.ax_, self.figure_ = ax, ax.figure
-        self.ax_.set_axis_off()
+        n_shown = min(n_columns, (len(order) + 1) // 2)
+        # Of an odd number of samples, the one in the middle is among the hardest.
+        self.hardest_, self.easiest_ = order[::-1][:n_shown], order[: len(order) // 2][:n_shown]
+        title = self._open_axes(ax, name, figsize=(1.2 * n_shown + 0.4, 3.4))
         place = self.ax_.get_subplotspec()
         if place is None:
             raise ValueError("ax must be part of a grid of subplots, got one placed by hand.")
-        grid = place.subgridspec(2, n_shown, wspace=0.1, hspace=0.45)
-        self.axes_ = grid.subplots(squeeze=False)
-        for row, (name, samples) in enumerate(
-            [("hardest", self.hardest_), ("easiest", self.easiest_)]
-        ):
-            self._plot_row(self.axes_[row], samples, kwargs)
-            self.axes_[row, 0].set_ylabel(name)
+        self.ax_.set_axis_off()
+        self.axes_ = place.subgridspec(2, n_shown, wspace=0.1, hspace=0.45).subplots(squeeze=False)
+        self._plot_row(self.axes_[0], self.hardest_, "hardest", kwargs)
+        self._plot_row(self.axes_[1], self.easiest_, "easiest", kwargs)
+        if title:
+            self.ax_.set_title(plain_text(title, width=self._characters()), pad=24)
         return self
 
     def _plot_row(
-        self, axes: NDArray[Any], samples: NDArray[np.intp], kwargs: dict[str, Any]
+        self, axes: NDArray[Any], samples: NDArray[np.intp], name: str, kwargs: dict[str, Any]
     ) -> None:
+        axes[0].set_ylabel(name)
+        for ax in axes[len(samples) :]:
+            ax.set_axis_off()
         for ax, sample in zip(axes, samples):
             ax.imshow(self.images[sample], **{"cmap": "gray_r", **kwargs})
             ax.set(xticks=[], yticks=[])
             title = f"{self.difficulty[sample]:.3g}"
             if self.labels is not None:
-                title = f"{self.labels[sample]}\n{title}"
+                title = f"{plain_text(self.labels[sample])}\n{title}"
             ax.set_title(title, fontsize="small")

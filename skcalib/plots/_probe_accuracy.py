@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils import import_optional
 from ..utils._labels import as_labels
+from ._base import BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# With more layers, every second, third, ... is named.
+MAX_TICKS = 20
 
-class ProbeAccuracyDisplay:
+
+class ProbeAccuracyDisplay(BaseDisplay):
     """Inference learning curve: accuracy of the probe of every layer.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
@@ -158,17 +161,18 @@ class ProbeAccuracyDisplay:
         display : ProbeAccuracyDisplay
             The display itself.
         """
-        pyplot = import_optional("matplotlib.pyplot", extra="plots")
-        self.ax_ = pyplot.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
-        numbers = np.arange(len(self.accuracy))
-        label = name or self.name
-        style = {"marker": "o", **({} if label is None else {"label": label}), **kwargs}
-        self.line_ = self.ax_.plot(numbers, self.accuracy, **style)[0]
-        names = numbers if self.layer_names is None else self.layer_names
-        self.ax_.set_xticks(numbers, names, rotation=45, ha="right", rotation_mode="anchor")
-        self.ax_.set(xlabel="Probe", ylabel="Accuracy")
-        self.ax_.set_ylim(0, 1.02)
-        if label is not None:
-            self.ax_.legend()
+        label = self._open_axes(ax, name)
+        n_layers = len(self.accuracy)
+        self.line_ = self.ax_.plot(self.accuracy, **self._style(label, kwargs, n_layers))[0]
+        names = range(n_layers) if self.layer_names is None else self.layer_names
+        ticks = range(0, n_layers, -(-n_layers // MAX_TICKS))
+        self.ax_.set_xticks(
+            ticks,
+            [plain_text(names[tick]) for tick in ticks],
+            rotation=45,
+            ha="right",
+            rotation_mode="anchor",
+        )
+        self.ax_.set(xlabel="Probe", ylabel="Accuracy", ylim=(0, 1.02))
+        self._draw_legend()
         return self

@@ -10,31 +10,38 @@ from numpy.typing import ArrayLike, NDArray
 from ..metrics import expected_calibration_error, reliability_curve
 from ..utils import import_optional
 from ..utils._proba import wilson_interval
+from ._base import BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# The histogram in axes coordinates of the diagram: below it, as wide.
+HISTOGRAM_HEIGHT, HISTOGRAM_GAP = 0.18, 0.06
+HISTOGRAM_LABEL = "histogram of the confidences"
 
-class ReliabilityDisplay:
-    """Reliability diagram: accuracy against confidence, and how many rows are where.
+
+class ReliabilityDisplay(BaseDisplay):
+    """Reliability diagram: accuracy against confidence, and how many samples are where.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. A curve below the
-    diagonal is over-confident, above it under-confident.
+    diagonal is overconfident, above it underconfident.
 
     Parameters
     ----------
     prob_true : ndarray of shape (n_bins,)
-        Accuracy, or share of the positive class, of every bin; NaN where a bin is empty.
+        Accuracy, or fraction of the positive class, of every bin; NaN where a bin is empty.
     prob_pred : ndarray of shape (n_bins,)
         Mean confidence of every bin; NaN where a bin is empty.
     count : ndarray of shape (n_cells,)
-        Number of rows, or sum of their weights, in cells of equal width: the histogram.
+        Number of samples, or sum of their weights, in cells of equal width: the histogram.
     edges : ndarray of shape (n_cells + 1,)
         Edges of the cells.
     calibration_error : float, default=None
         Expected calibration error, shown in the legend.
     band : tuple of two ndarrays of shape (n_bins,), default=None
         Lower and upper end of an interval of `prob_true`.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        How the bins were made, shown in the legend.
     name : str, default=None
         Name of the model in the legend.
     pos_label : int, bool or str, default=None
@@ -47,7 +54,7 @@ class ReliabilityDisplay:
     ax_ : matplotlib Axes
         Axes with the curve.
     histogram_ax_ : matplotlib Axes or None
-        Axes with the number of rows, below.
+        Axes with the number of samples, below.
     figure_ : matplotlib Figure
         Figure that holds both.
 
@@ -76,6 +83,7 @@ class ReliabilityDisplay:
         *,
         calibration_error: float | None = None,
         band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+        strategy: str = "uniform",
         name: str | None = None,
         pos_label: Any = None,
     ) -> None:
@@ -85,6 +93,7 @@ class ReliabilityDisplay:
         self.edges = edges
         self.calibration_error = calibration_error
         self.band = band
+        self.strategy = strategy
         self.name = name
         self.pos_label = pos_label
 
@@ -143,7 +152,7 @@ class ReliabilityDisplay:
         *,
         n_bins: int = 15,
         strategy: str = "uniform",
-        confidence_level: float | None = None,
+        confidence_level: float | None = 0.95,
         sample_weight: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
@@ -162,11 +171,11 @@ class ReliabilityDisplay:
             Number of bins.
         strategy : {"uniform", "quantile"}, default="uniform"
             Bins of equal width or of equal weight; the histogram has equal widths.
-        confidence_level : float, default=None
+        confidence_level : float or None, default=0.95
             Level in (0, 1) of a Wilson interval of the accuracy of every bin, drawn as a band.
-            Weights count as numbers of rows. None draws no band.
+            Weights count as numbers of samples. None draws no band.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+            Weights of the samples.
         labels : array-like of shape (n_classes,), default=None
             Labels of the columns of `y_proba`.
         pos_label : int, bool or str, default=None
@@ -205,6 +214,7 @@ class ReliabilityDisplay:
             cells.edges,
             calibration_error=expected_calibration_error(y_true, y_proba, **options),
             band=band,
+            strategy=strategy,
             name=name,
             pos_label=pos_label,
         )
@@ -230,8 +240,8 @@ class ReliabilityDisplay:
         ref_line : bool, default=True
             Whether to draw the diagonal of perfect calibration.
         histogram : bool, default=True
-            Whether to draw the number of rows of every bin in axes of their own, below. Turn it
-            off for a second curve in the same axes.
+            Whether to draw the number of samples of every bin in axes of their own, below. A
+            second display on the same axes draws into the same histogram.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
 
@@ -240,49 +250,64 @@ class ReliabilityDisplay:
         display : ReliabilityDisplay
             The display itself.
         """
-        pyplot = import_optional("matplotlib.pyplot", extra="plots")
-        self.ax_ = pyplot.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
+        label = self._open_axes(ax, name)
         if ref_line:
-            label = "Perfectly calibrated"
-            known = self.ax_.get_legend_handles_labels()[1]
-            self.ax_.plot([0, 1], [0, 1], "k:", label=None if label in known else label)
-        self._plot_curve(self.name if name is None else name, kwargs)
-        self.histogram_ax_ = self._plot_histogram() if histogram else None
+            self._draw_reference([0, 1], [0, 1], "Perfectly calibrated")
+        self._draw_curve(label, kwargs)
+        self.ax_.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel=self._axis_label(1))
+        self.ax_.set_box_aspect(1)
+        self.histogram_ax_ = self._draw_histogram() if histogram else None
+        (self.histogram_ax_ or self.ax_).set_xlabel(self._axis_label(0))
+        self._draw_legend()
         return self
 
-    def _plot_curve(self, name: str | None, kwargs: dict[str, Any]) -> None:
-        filled = ~np.isnan(self.prob_true)
-        label = name or "Classifier"
-        if self.calibration_error is not None:
-            label += f" (ECE = {self.calibration_error:.3f})"
-        style = {"marker": "s", "label": label, **kwargs}
-        self.line_ = self.ax_.plot(self.prob_pred[filled], self.prob_true[filled], **style)[0]
-        if self.band is not None:
-            lower, upper = self.band
-            self.ax_.fill_between(
-                self.prob_pred[filled],
-                lower[filled],
-                upper[filled],
-                color=self.line_.get_color(),
-                alpha=0.2,
-                linewidth=0,
-            )
-        if self.pos_label is None:
-            labels = "Mean confidence", "Accuracy"
-        else:
-            about = f"(positive class: {self.pos_label})"
-            labels = f"Mean predicted probability {about}", f"Fraction of positives {about}"
-        self.ax_.set(xlim=(0, 1), ylim=(0, 1), xlabel=labels[0], ylabel=labels[1])
-        self.ax_.legend(loc="best")
+    def _measure(self) -> str:
+        if self.calibration_error is None:
+            return ""
+        kind = "top-label" if self.pos_label is None else "positive-class"
+        bins = "bins" if self.strategy == "uniform" else "equal-mass bins"
+        return f"{kind} ECE = {self.calibration_error:.3f}, {len(self.prob_true)} {bins}"
 
-    def _plot_histogram(self) -> Axes:
-        axes_grid = import_optional("mpl_toolkits.axes_grid1", extra="plots")
-        below = axes_grid.make_axes_locatable(self.ax_).append_axes(
-            "bottom", size="25%", pad=0.1, sharex=self.ax_
+    def _axis_label(self, axis: int) -> str:
+        if self.pos_label is None:
+            return ("Confidence", "Accuracy")[axis]
+        text = ("Predicted probability", "Observed fraction")[axis]
+        return plain_text(
+            f"{text} of class {self.pos_label}", width=self._characters(vertical=axis == 1)
         )
-        below.stairs(self.count, self.edges, fill=True, color=self.line_.get_color())
-        below.set(xlabel=self.ax_.get_xlabel(), ylabel="Count")
+
+    def _draw_curve(self, name: str, kwargs: dict[str, Any]) -> None:
+        filled = ~np.isnan(self.prob_true)
+        x = self.prob_pred[filled]
+        self.line_ = self.ax_.plot(x, self.prob_true[filled], **self._style(name, kwargs, len(x)))[
+            0
+        ]
+        if self.band is not None:
+            lower, upper = (end[filled] for end in self.band)
+            color = self.line_.get_color()
+            self.ax_.fill_between(x, lower, upper, color=color, alpha=0.15, linewidth=0)
+
+    def _draw_histogram(self) -> Axes:
+        """Draw the counts below the diagram, as an outline that leaves others visible."""
+        ticker = import_optional("matplotlib.ticker", extra="plots")
+        drawn: list[Any] = [a for a in self.ax_.child_axes if a.get_label() == HISTOGRAM_LABEL]
+        below: Axes = drawn[0] if drawn else self._open_histogram()
+        color = self.line_.get_color()
+        below.stairs(self.count, self.edges, fill=True, color=color, alpha=0.15)
+        below.stairs(self.count, self.edges, color=color)
+        below.set(ylabel="Count")
+        below.yaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
+        below.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
         self.ax_.set_xlabel("")
         self.ax_.tick_params(labelbottom=False)
         return below
+
+    def _open_histogram(self) -> Axes:
+        bottom = HISTOGRAM_HEIGHT + HISTOGRAM_GAP
+        if self.figure_.get_layout_engine() is None:
+            # No layout will make room below: take it from the axes.
+            box = self.ax_.get_position(original=True)
+            height = box.height / (1 + bottom)
+            self.ax_.set_position((box.x0, box.y1 - height, box.width, height))
+        place = (0, -bottom, 1, HISTOGRAM_HEIGHT)
+        return self.ax_.inset_axes(place, sharex=self.ax_, label=HISTOGRAM_LABEL)

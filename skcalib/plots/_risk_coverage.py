@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import area_under_risk_coverage, risk_coverage_curve
-from ..utils import import_optional
+from ._base import BaseDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class RiskCoverageDisplay:
-    """Risk-coverage curve: the error rate of the surest rows against their share.
+class RiskCoverageDisplay(BaseDisplay):
+    """Risk-coverage curve: the error rate of the most confident samples.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Good confidence keeps the
     curve low up to a high coverage; confidence that says nothing keeps it at the error rate.
@@ -23,9 +23,9 @@ class RiskCoverageDisplay:
     Parameters
     ----------
     coverage : ndarray of shape (n_thresholds,)
-        Accepted share of the rows, increasing to 1.
+        Accepted fraction of the samples, increasing to 1.
     risk : ndarray of shape (n_thresholds,)
-        Error rate of the accepted rows.
+        Error rate of the accepted samples.
     area : float, default=None
         Area under the curve (AURC), shown in the legend.
     name : str, default=None
@@ -122,9 +122,9 @@ class RiskCoverageDisplay:
             Probabilities of the classes or of the positive class.
         confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), \
 default="msp"
-            What orders the rows, see :func:`~skcalib.metrics.risk_coverage_curve`.
+            What orders the samples, see :func:`~skcalib.metrics.risk_coverage_curve`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+            Weights of the samples.
         labels : array-like of shape (n_classes,), default=None
             Labels of the columns of `y_proba`.
         pos_label : int, bool or str, default=None
@@ -175,17 +175,17 @@ default="msp"
         display : RiskCoverageDisplay
             The display itself.
         """
-        pyplot = import_optional("matplotlib.pyplot", extra="plots")
-        self.ax_ = pyplot.subplots()[1] if ax is None else ax
-        self.figure_ = self.ax_.figure
-        label = name or self.name or "Classifier"
-        if self.area is not None:
-            label += f" (AURC = {self.area:.3g})"
-        style = {"label": label, **kwargs}
+        label = self._open_axes(ax, name)
+        n_points = len(self.coverage)
+        style = {"markevery": 0.15, **self._style(label, kwargs, n_points)}
         self.line_ = self.ax_.plot(self.coverage, self.risk, **style)[0]
         if ref_line:
-            self.ax_.axhline(self.risk[-1], color=self.line_.get_color(), linestyle=":")
+            color = self.line_.get_color()
+            self._draw_reference([0, 1], [self.risk[-1]] * 2, color=color)
         self.ax_.set(xlabel="Coverage", ylabel="Risk (error rate)", xlim=(0, 1))
         self.ax_.set_ylim(bottom=0)
-        self.ax_.legend()
+        self._draw_legend()
         return self
+
+    def _measure(self) -> str:
+        return "" if self.area is None else f"AURC = {self.area:.4f}"

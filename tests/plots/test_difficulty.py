@@ -1,6 +1,5 @@
 """DifficultyDisplay draws what error_rate_by_difficulty says."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -10,12 +9,6 @@ from sklearn.preprocessing import StandardScaler
 
 from skcalib.difficulty import RMDScorer, error_rate_by_difficulty
 from skcalib.plots import DifficultyDisplay
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def _predictions(n=60):
@@ -56,7 +49,7 @@ def test_from_estimator():
     X, y = load_iris(return_X_y=True)
     scorer = make_pipeline(StandardScaler(), RMDScorer()).fit(X, y)
     classifier = GaussianNB().fit(X, y)
-    display = DifficultyDisplay.from_estimator(classifier, scorer, X, y, n_groups=5)
+    display = DifficultyDisplay.from_estimator(classifier, X, y, scorer=scorer, n_groups=5)
     expected = error_rate_by_difficulty(
         y, classifier.predict(X), RMDScorer().fit(X, y).difficulty(X, y), n_groups=5
     )

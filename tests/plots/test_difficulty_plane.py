@@ -1,17 +1,9 @@
-from types import SimpleNamespace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from skcalib.difficulty import difficulty_quadrant
 from skcalib.plots import DifficultyPlaneDisplay
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture
@@ -22,15 +14,15 @@ def depths():
     return held_out, trained
 
 
-def test_points_and_shares(depths):
+def test_points_and_fractions(depths):
     display = DifficultyPlaneDisplay.from_predictions(*depths, threshold=2.5, jitter=0)
     forms = difficulty_quadrant(*depths, threshold=2.5)
     texts = " ".join(t.get_text() for t in display.ax_.texts)
     for form, points in display.scatters_.items():
-        rows = forms == form
-        expected = np.column_stack([d[rows] for d in depths])
+        chosen = forms == form
+        expected = np.column_stack([d[chosen] for d in depths])
         np.testing.assert_allclose(points.get_offsets(), expected)
-        assert f"{rows.sum() / 40:.1%}" in texts
+        assert f"{chosen.sum() / 40:.1%}" in texts
     assert sum(len(p.get_offsets()) for p in display.scatters_.values()) == 39
 
 
@@ -47,11 +39,11 @@ def test_jitter_is_small_and_repeatable(depths):
     assert 0 < moved.max() <= 0.2
 
 
-def test_from_estimator_reads_the_profile(depths):
+def test_from_profile_reads_a_study(depths):
     forms = difficulty_quadrant(*depths)
     profile = {"depth_held_out": depths[0], "depth_trained": depths[1], "difficulty_type": forms}
     ax = plt.subplots()[1]
-    display = DifficultyPlaneDisplay.from_estimator(SimpleNamespace(profile_=profile), ax=ax)
+    display = DifficultyPlaneDisplay.from_profile(profile, ax=ax)
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
     np.testing.assert_array_equal(display.difficulty_type, forms)
@@ -60,3 +52,9 @@ def test_from_estimator_reads_the_profile(depths):
 def test_bad_depths_are_reported():
     with pytest.raises(ValueError, match="must have the same length, got 2 and 1"):
         DifficultyPlaneDisplay.from_predictions([0, 1], [0])
+
+
+@pytest.mark.parametrize("profile", [{"depth_held_out": [0.0]}, np.ones(3), 3])
+def test_a_profile_without_its_columns_is_refused(profile):
+    with pytest.raises(TypeError, match="profile must be a table with the columns depth_held_out"):
+        DifficultyPlaneDisplay.from_profile(profile)

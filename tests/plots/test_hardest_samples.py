@@ -10,12 +10,6 @@ from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.plots import HardestSamplesDisplay
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def _images(n, shape=(4, 5)):
     return np.random.default_rng(0).uniform(size=(n, *shape))
 
@@ -42,8 +36,11 @@ def test_order_and_titles(shape):
 
 def test_fewer_samples_than_columns_and_given_axes():
     ax = plt.subplots(1, 2)[1][1]
-    display = HardestSamplesDisplay.from_predictions(_images(3), [1.0, 2.0, 3.0], ax=ax)
+    display = HardestSamplesDisplay.from_predictions(_images(5), [1.0, 2.0, 3.0, 4.0, 5.0], ax=ax)
+    np.testing.assert_array_equal(display.hardest_, [4, 3, 2])
+    np.testing.assert_array_equal(display.easiest_, [0, 1])
     assert display.axes_.shape == (2, 3)
+    assert not display.axes_[1, 2].axison
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
     again = display.plot(n_columns=1)

@@ -1,4 +1,3 @@
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -6,12 +5,6 @@ from sklearn.neural_network import MLPClassifier
 
 from skcalib.difficulty import PredictionDepthScorer
 from skcalib.plots import ProbeAccuracyDisplay
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
 
 
 def test_from_estimator_and_from_predictions_agree():

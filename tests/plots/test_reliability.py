@@ -1,4 +1,3 @@
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -7,12 +6,6 @@ from sklearn.naive_bayes import GaussianNB
 from skcalib.metrics import expected_calibration_error, reliability_curve
 from skcalib.plots import ReliabilityDisplay
 from skcalib.utils._proba import wilson_interval
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +33,12 @@ def test_draws_what_the_metrics_say(data, strategy, binary):
     np.testing.assert_array_equal(display.line_.get_ydata(), curve.prob_true[filled])
     error = expected_calibration_error(y, proba, **options)
     assert display.calibration_error == error
-    assert legend(display) == ["Perfectly calibrated", f"model (ECE = {error:.3f})"]
+    kind = "positive-class" if binary else "top-label"
+    bins = "6 bins" if strategy == "uniform" else "6 equal-mass bins"
+    measure = f"{kind} ECE = {error:.3f}, {bins}"
+    assert legend(display)[0] == "Perfectly calibrated"
+    assert legend(display)[1].split("\n") == ["model", measure]
+    assert repr(display) == f"ReliabilityDisplay('model', {measure})"
     assert display.figure_ is display.ax_.figure
 
 
@@ -52,13 +50,13 @@ def test_counts_are_in_bins_of_equal_width(data, strategy):
     np.testing.assert_allclose(edges, np.linspace(0, 1, 6))
     np.testing.assert_array_equal(counts, np.histogram(proba.max(axis=1), edges)[0])
     assert display.histogram_ax_.get_ylabel() == "Count"
-    assert display.histogram_ax_.get_xlabel() == "Mean confidence"
+    assert display.histogram_ax_.get_xlabel() == "Confidence"
     assert display.ax_.get_ylabel() == "Accuracy"
 
 
 def test_band(data):
     y, proba = data
-    assert ReliabilityDisplay.from_predictions(y, proba).band is None
+    assert ReliabilityDisplay.from_predictions(y, proba, confidence_level=None).band is None
     display = ReliabilityDisplay.from_predictions(y, proba, n_bins=5, confidence_level=0.9)
     curve = reliability_curve(y, proba, n_bins=5)
     expected = wilson_interval(curve.prob_true, curve.bin_weight, 0.9)
@@ -77,7 +75,7 @@ def test_estimator_of_several_classes():
     display = ReliabilityDisplay.from_estimator(model, X[:100], names[:100], n_bins=4)
     expected = expected_calibration_error(y[:100], model.predict_proba(X[:100]), n_bins=4)
     assert display.calibration_error == expected
-    assert legend(display)[1].startswith("GaussianNB (ECE = ")
+    assert legend(display)[1].startswith("GaussianNB\ntop-label ECE = ")
     assert display.ax_.get_ylabel() == "Accuracy"
 
 
@@ -91,8 +89,8 @@ def test_estimator_of_two_classes(pos_label):
     proba = model.predict_proba(X)[:, list(model.classes_).index(positive)]
     expected = expected_calibration_error(names, proba, pos_label=positive)
     assert display.calibration_error == pytest.approx(expected, abs=1e-12)
-    assert display.ax_.get_ylabel() == f"Fraction of positives (positive class: {positive})"
-    assert legend(display)[1].startswith("NB (ECE = ")
+    assert display.ax_.get_ylabel() == f"Observed fraction of class {positive}"
+    assert legend(display)[1].startswith("NB\npositive-class ECE = ")
 
 
 def test_unknown_positive_class():
@@ -110,10 +108,12 @@ def test_two_models_in_the_same_axes(data):
         proba**2 / (proba**2).sum(axis=1, keepdims=True),
         name="b",
         ax=first.ax_,
-        histogram=False,
     )
     assert second.ax_ is first.ax_
-    assert second.histogram_ax_ is None
+    assert second.histogram_ax_ is first.histogram_ax_
+    outlines = [patch for patch in second.histogram_ax_.patches if not patch.get_fill()]
+    np.testing.assert_array_equal(outlines[0].get_data().values, first.count)
+    np.testing.assert_array_equal(outlines[1].get_data().values, second.count)
     assert [text.split(" (")[0] for text in legend(second)] == ["Perfectly calibrated", "a", "b"]
 
 
@@ -125,7 +125,7 @@ def test_plot_again(data):
     assert display.ax_ is not first
     assert len(display.ax_.lines) == 1
     assert display.line_.get_color() == "red"
-    assert legend(display)[0].startswith("other (ECE")
+    assert legend(display)[0].startswith("other\ntop-label ECE")
 
 
 def test_bare_display():
@@ -133,4 +133,5 @@ def test_bare_display():
     display = ReliabilityDisplay(
         curve.prob_true, curve.prob_pred, curve.bin_weight, curve.edges
     ).plot()
-    assert legend(display) == ["Perfectly calibrated", "Classifier"]
+    assert legend(display) == ["Perfectly calibrated"]
+    assert repr(display) == "ReliabilityDisplay()"

@@ -9,12 +9,6 @@ from skcalib.metrics import area_under_risk_coverage, risk_coverage_curve
 from skcalib.plots import RiskCoverageDisplay
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def sample(k=3):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(k), 150)
@@ -31,7 +25,7 @@ def test_the_line_is_the_curve(confidence):
     np.testing.assert_array_equal(display.line_.get_xdata(), curve.coverage)
     np.testing.assert_array_equal(display.line_.get_ydata(), curve.risk)
     assert display.area == area_under_risk_coverage(y, proba, **options)
-    assert display.line_.get_label() == f"forest (AURC = {display.area:.3g})"
+    assert display.line_.get_label() == f"forest (AURC = {display.area:.4f})"
     assert display.figure_ is display.ax_.figure
     # The reference is the error rate of all rows.
     assert display.ax_.lines[1].get_ydata()[0] == curve.risk[-1]
@@ -66,10 +60,10 @@ def test_two_curves_on_given_axes():
 def test_plot_again_under_another_name():
     y, proba, _ = sample()
     display = RiskCoverageDisplay.from_predictions(y, proba)
-    assert display.line_.get_label().startswith("Classifier (AURC")
+    assert display.line_.get_label() == f"AURC = {display.area:.4f}"
     first = display.ax_
     assert display.plot(name="again") is display
     assert display.ax_ is not first
     assert display.line_.get_label().startswith("again")
     bare = RiskCoverageDisplay(display.coverage, display.risk).plot()
-    assert bare.line_.get_label() == "Classifier"
+    assert bare.ax_.get_legend() is None

@@ -1,0 +1,180 @@
+"""Draw every display in the settings that break pictures, to be looked at.
+
+Two and ten classes, long names, five models on one axes, 30 and a million samples, a dark style,
+subplots under a constrained layout, a small figure. Warnings are errors.
+
+    python -m benchmarks.draw_displays --out pictures
+"""
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skcalib.plots import (
+    DifficultyDisplay,
+    DifficultyPlaneDisplay,
+    HardestSamplesDisplay,
+    ProbeAccuracyDisplay,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+)
+
+MODELS = (
+    "Logistic regression",
+    "Naive Bayes",
+    "Random forest (min_samples_leaf=1)",
+    "Gradient boosting",
+    "MLP 256-256, label smoothing, a name that does not end",
+)
+LAYERS = ["input", "conv1", *(f"layer{i}.{j}.conv2" for i in range(1, 4) for j in range(3)), "fc"]
+LONG = "Staphylococcus_aureus_(methicillin-resistant)_$\\frac{1}{2}$"
+
+
+def predictions(n_samples, n_classes, sharpness=1.0, seed=0):
+    """Return labels and probabilities that are overconfident where `sharpness` is above 1."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n_samples, n_classes)) * 2.5
+    y = np.argmax(logits + rng.gumbel(size=logits.shape), axis=1)
+    proba = np.exp(sharpness * (logits - logits.max(axis=1, keepdims=True)))
+    return y, proba / proba.sum(axis=1, keepdims=True)
+
+
+def reliability(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    y, proba = predictions(n_samples, n_classes, sharpness, seed)
+    proba = proba[:, 1] if n_classes == 2 else proba
+    return ReliabilityDisplay.from_predictions(y, proba, **options)
+
+
+def risk_coverage(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    y, proba = predictions(n_samples, n_classes, sharpness, seed)
+    noise = np.random.default_rng(seed).normal(size=n_samples) * 0.03 * sharpness
+    confidence = proba.max(axis=1) + noise
+    return RiskCoverageDisplay.from_predictions(y, proba, confidence=confidence, **options)
+
+
+def difficulty(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    y, proba = predictions(n_samples, n_classes, sharpness, seed)
+    noise = np.random.default_rng(seed).normal(size=n_samples) * 0.1 * sharpness
+    score = 1 - proba.max(axis=1) + noise
+    return DifficultyDisplay.from_predictions(y, proba.argmax(axis=1), score, **options)
+
+
+def plane(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    depths = np.random.default_rng(seed).beta(1, n_classes, size=(2, n_samples)) * 8 * sharpness
+    return DifficultyPlaneDisplay.from_predictions(*depths.round(), **options)
+
+
+def probes(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=n_samples)
+    n_layers = len(LAYERS) if n_classes == 2 else 60
+    names = LAYERS if n_classes == 2 else [f"layer{i}.conv" for i in range(n_layers)]
+    chance = np.linspace(0.3, 0.98 - 0.03 * sharpness, n_layers)
+    right = rng.uniform(size=(n_samples, n_layers)) < chance
+    predicted = np.where(right, y[:, np.newaxis], (y[:, np.newaxis] + 1) % n_classes)
+    return ProbeAccuracyDisplay.from_predictions(y, predicted, layer_names=names, **options)
+
+
+def hardest(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    n_samples = min(n_samples, 2000)
+    images = rng.uniform(size=(n_samples, 8, 8 * n_classes // 2))
+    labels = np.array([LONG, "dog", "cat"])[rng.integers(3, size=n_samples)]
+    score = -1234.5 + rng.normal(size=n_samples)
+    return HardestSamplesDisplay.from_predictions(images, score, labels=labels, **options)
+
+
+DISPLAYS = (reliability, risk_coverage, difficulty, plane, probes, hardest)
+CURVES = (reliability, risk_coverage, difficulty, probes)
+
+
+def several(draw, ax=None, **options):
+    for i, name in enumerate(MODELS):
+        last = draw(sharpness=0.6 + 0.5 * i, seed=i, name=name, ax=ax, **options)
+        ax = last.ax_
+    return last
+
+
+def grid(draw):
+    figure, axes = plt.subplots(2, 3, figsize=(9, 7), layout="constrained")
+    for i, ax in enumerate(axes.flat):
+        draw(n_classes=(2, 10)[i % 2], sharpness=0.5 + 0.5 * i, seed=i, name=f"model {i}", ax=ax)
+    return figure
+
+
+def five_in_subplots(draw):
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained")
+    for ax in axes:
+        several(draw, ax)
+    return figure
+
+
+SETTINGS = {
+    "2_classes": lambda draw: draw().figure_,
+    "10_classes": lambda draw: draw(n_classes=10, name="model").figure_,
+    "long_name": lambda draw: draw(name=LONG * 2).figure_,
+    "five_models": lambda draw: several(draw).figure_,
+    "five_models_no_layout": lambda draw: several(draw, plt.subplots()[1]).figure_,
+    "five_models_subplots": five_in_subplots,
+    "30_samples": lambda draw: draw(n_samples=30, name="small").figure_,
+    "million_samples": lambda draw: draw(n_samples=1_000_000, n_classes=3, name="large").figure_,
+    "subplots": grid,
+    "3_inches": lambda draw: (
+        draw(name="model", ax=plt.subplots(figsize=(3, 3), layout="constrained")[1]).figure_
+    ),
+    "x3_inches_five": lambda draw: (
+        several(draw, plt.subplots(figsize=(3, 3), layout="constrained")[1]).figure_
+    ),
+}
+
+
+def draw_all(folder, wanted=""):
+    for draw in DISPLAYS:
+        for setting, make in SETTINGS.items():
+            if wanted not in f"{draw.__name__}_{setting}":
+                continue
+            if draw not in CURVES and "five" in setting:
+                continue
+            start = time.perf_counter()
+            save(make(draw), folder, f"{draw.__name__}_{setting}", start)
+        if wanted in f"{draw.__name__}_dark":
+            start = time.perf_counter()
+            with plt.style.context("dark_background"):
+                make = several if draw in CURVES else draw
+                save(make(draw).figure_ if draw in CURVES else draw().figure_, folder,
+                     f"{draw.__name__}_dark", start)  # fmt: skip
+    if wanted in "reliability_long_class":
+        y, proba = predictions(2000, 2, 2.0)
+        names = np.array(["other", LONG])
+        display = ReliabilityDisplay.from_predictions(
+            names[y], proba[:, 1], labels=names, pos_label=LONG, name="model"
+        )
+        save(display.figure_, folder, "reliability_long_class", time.perf_counter())
+
+
+def save(figure, folder, name, start):
+    figure.savefig(folder / f"{name}.png", dpi=80)
+    plt.close(figure)
+    print(f"{time.perf_counter() - start:5.1f} s  {name}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder of the pictures")
+    parser.add_argument("--only", default="", help="part of the names to draw")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    warnings.simplefilter("error")
+    draw_all(options.out, options.only)
+
+
+if __name__ == "__main__":
+    main()
