@@ -24,14 +24,14 @@ def confidences(rng: np.random.Generator, n_samples: int) -> np.ndarray:
 
 def main() -> None:
     rng = np.random.default_rng(0)
-    print("share of 95 % intervals that hold the truth, and their mean width")
-    print(f"{'model':<24}{'rows':>6}{'truth':>8}{'estimate':>10}{'basic':>16}{'percentile':>16}")
+    print("fraction of 95 % intervals that contain the truth, and their mean width")
+    print(f"{'model':<24}{'n':>6}{'truth':>8}{'estimate':>10}{'basic':>16}{'percentile':>16}")
     for name, accuracy in TRUTHS.items():
         many = confidences(rng, 5_000_000)
         gap = np.bincount(bin_index(many, uniform_edges(N_BINS)), many - accuracy(many))
         truth = np.abs(gap).sum() / len(many)
         for n_samples in (300, 2000, 10_000):
-            held, width = np.zeros((2, 2))
+            covered, width = np.zeros((2, 2))
             estimate = 0.0
             for trial in range(N_TRIALS):
                 p = confidences(rng, n_samples)
@@ -42,9 +42,9 @@ def main() -> None:
                         y, p, method=method, n_resamples=200, random_state=trial
                     )
                     # The truth of a perfectly calibrated population is 0 up to rounding.
-                    held[k] += low - 1e-12 <= truth <= high + 1e-12
+                    covered[k] += low - 1e-12 <= truth <= high + 1e-12
                     width[k] += high - low
-            cells = [f"{h / N_TRIALS:8.3f}{w / N_TRIALS:8.4f}" for h, w in zip(held, width)]
+            cells = [f"{h / N_TRIALS:8.3f}{w / N_TRIALS:8.4f}" for h, w in zip(covered, width)]
             print(
                 f"{name:<24}{n_samples:>6}{truth:8.4f}{estimate:10.4f}{''.join(cells)}", flush=True
             )

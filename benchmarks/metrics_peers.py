@@ -66,7 +66,7 @@ Peer = tuple[str, Callable[[], Any], str | None]
 def rows(y: np.ndarray, proba: np.ndarray) -> Iterator[tuple[str, Any, list[Peer]]]:
     """Yield (name, our value, peers); a peer has a name, a value and the reason it differs."""
     n_classes = proba.shape[1]
-    confidence, hit = proba.max(axis=1), (proba.argmax(axis=1) == y).astype(int)
+    confidence, correct = proba.max(axis=1), (proba.argmax(axis=1) == y).astype(int)
 
     def tm(norm: str) -> Callable[[], float]:
         preds, target = torch.tensor(proba), torch.tensor(y)
@@ -186,7 +186,7 @@ def rows(y: np.ndarray, proba: np.ndarray) -> Iterator[tuple[str, Any, list[Peer
         with_peer(
             relplot,
             "relplot, probmetrics",
-            lambda: lambda: relplot.smECE(confidence, hit),
+            lambda: lambda: relplot.smECE(confidence, correct),
             HALF_COUNTED,
         ),
     )
@@ -195,12 +195,12 @@ def rows(y: np.ndarray, proba: np.ndarray) -> Iterator[tuple[str, Any, list[Peer
         ks_calibration_error(y, proba),
         with_peer(
             KolmogorovSmirnovCalibrationMetric,
-            "probmetrics, of (hit, confidence)",
-            lambda: lambda: kolmogorov_smirnov(hit, confidence),
+            "probmetrics, of (correct, confidence)",
+            lambda: lambda: kolmogorov_smirnov(correct, confidence),
             FLOAT32,
         ),
     )
-    curve = reliability_curve(hit, confidence, n_bins=15)
+    curve = reliability_curve(correct, confidence, n_bins=15)
     filled = curve.bin_weight > 0
     yield (
         "reliability_curve, mean accuracy of the bins",
@@ -208,7 +208,7 @@ def rows(y: np.ndarray, proba: np.ndarray) -> Iterator[tuple[str, Any, list[Peer
         with_peer(
             True,
             "scikit-learn",
-            lambda: lambda: calibration_curve(hit, confidence, n_bins=15)[0].mean(),
+            lambda: lambda: calibration_curve(correct, confidence, n_bins=15)[0].mean(),
         ),
     )
     yield (
@@ -229,8 +229,8 @@ def with_peer(
     return [] if library is None else [(name, make(), reason)]
 
 
-def kolmogorov_smirnov(hit: np.ndarray, confidence: np.ndarray) -> float:
-    target = CategoricalProbs(torch.nn.functional.one_hot(torch.tensor(hit), 2).double())
+def kolmogorov_smirnov(correct: np.ndarray, confidence: np.ndarray) -> float:
+    target = CategoricalProbs(torch.nn.functional.one_hot(torch.tensor(correct), 2).double())
     preds = CategoricalProbs(torch.tensor(np.column_stack([1 - confidence, confidence])))
     return KolmogorovSmirnovCalibrationMetric()._compute_mean(target, preds).item()
 
@@ -284,14 +284,14 @@ def constructed_cases() -> None:
             },
         )
         long = np.full(20_000_000, 0.92, dtype=np.float32)
-        hits = np.arange(len(long)) % 10 != 0
+        outcomes = np.arange(len(long)) % 10 != 0
         contrast(
             "20 000 000 rows of confidence .92 and accuracy .90, float32",
             0.02,
             {
-                "ours": lambda: expected_calibration_error(hits, long),
+                "ours": lambda: expected_calibration_error(outcomes, long),
                 "torchmetrics: sums in float32": lambda: binary_calibration_error(
-                    torch.tensor(long), torch.tensor(hits, dtype=torch.int64), 15
+                    torch.tensor(long), torch.tensor(outcomes, dtype=torch.int64), 15
                 ),
             },
         )

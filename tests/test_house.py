@@ -118,13 +118,7 @@ def test_private_names_of_libraries_have_one_home(path):
                 assert not [n for n in names if n.startswith("_")], f"{where}: {names}"
         elif isinstance(node, ast.Attribute | ast.FunctionDef):
             name = node.attr if isinstance(node, ast.Attribute) else node.name
-            assert name not in forbidden or (where, name) in PENDING, f"{where} uses {name}"
-
-
-# Left to be replaced by public names.
-PENDING = {
-    ("metrics/_scorer.py", "_score"),
-}
+            assert name not in forbidden, f"{where} uses {name}"
 
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))

@@ -13,7 +13,13 @@ from ._decomposition import score_decomposition
 from ._detection import fpr_at_tpr
 from ._interval import calibration_error_interval
 from ._ks import ks_calibration_error
-from ._logit_scores import energy_score, max_logit_score
+from ._per_sample import (
+    confidence_score,
+    energy_score,
+    max_logit_score,
+    predictive_entropy,
+    probability_margin,
+)
 from ._reports import misclassification_report, ood_report
 from ._scorer import get_scorer, get_scorer_names
 from ._selective import (
@@ -24,7 +30,6 @@ from ._selective import (
 from ._selective_curves import accuracy_rejection_curve, risk_coverage_curve
 from ._selective_points import accuracy_at_coverage, coverage_at_risk
 from ._smooth import smooth_calibration_error
-from ._uncertainty import confidence_score, predictive_entropy, probability_margin
 
 __all__ = [
     "CalibrationAccumulator",

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._binning import bin_sums, gap_norm, uniform_edges
-from ..utils._private import Interval, StrOptions, validate_params
+from ..utils._arrays import as_floats
+from ..utils._binning import uniform_edges
+from ..utils._private import Interval, validate_params
 from ..utils._proba import as_proba
-from ..utils._validation import Predictions, check_predictions
-from ._outcomes import iter_outcomes
-
-
-class ReliabilityCurve(NamedTuple):
-    """Accuracy against confidence in every bin; NaN where a bin is empty."""
-
-    prob_true: NDArray[np.float64]
-    prob_pred: NDArray[np.float64]
-    bin_weight: NDArray[np.float64]
-    edges: NDArray[np.float64]
+from ..utils._validation import check_predictions
+from ._bins import NORM_CONSTRAINTS, Bins, ReliabilityCurve, curve_of, gap_norm, sums_between
 
 
 class CalibrationAccumulator:
     """Calibration error of data that does not fit in memory, or that lies on several machines.
 
-    The state is three sums for every bin, whatever the number of rows. Accumulators of parts
-    of the data add up to the accumulator of the whole:
-    :func:`expected_calibration_error` with ``strategy="uniform"`` is one update and its result.
+    The state is three sums for every bin, whatever the number of samples. Accumulators of parts
+    of the data add up to the accumulator of the whole, whose result is
+    :func:`expected_calibration_error` with ``strategy="uniform"``.
 
-    Bins of equal mass depend on all rows at once, so no stream can build them exactly. Give
+    Bins of equal weight depend on all samples at once, so no stream can build them exactly. Give
     `edges` instead, for instance those of a :func:`reliability_curve` of a first part.
 
     Parameters
@@ -43,17 +35,18 @@ class CalibrationAccumulator:
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. Needed where the first update may lack a
-        class and the labels are not the integers 0 to n_classes - 1.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
     pos_label : int, bool or str, default=None
-        The positive class where `y_proba` has shape (n_samples,).
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Attributes
     ----------
     edges_ : ndarray of shape (n_edges,)
         Edges of the bins in use.
     sums_ : ndarray of shape (3, n_edges - 1)
-        Weight, weighted confidence and weighted hits of every bin.
+        Weight, weighted confidence and weighted correctness of every bin.
     classes_ : ndarray of shape (n_classes,) or None
         Labels of the columns, from the first update on.
 
@@ -73,7 +66,7 @@ class CalibrationAccumulator:
     @validate_params(
         {
             "n_bins": [Interval(Integral, 1, None, closed="left")],
-            "norm": [StrOptions({"l1", "l2", "max"})],
+            **NORM_CONSTRAINTS,
         },
         prefer_skip_nested_validation=True,
     )
@@ -97,16 +90,12 @@ class CalibrationAccumulator:
     def update(
         self, y_true: ArrayLike, y_proba: ArrayLike, *, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Add rows.
+        """Add samples.
 
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
-            True labels.
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Probabilities of the classes, or of the positive class.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+        True labels, integers or strings.
 
         Returns
         -------
@@ -129,35 +118,27 @@ class CalibrationAccumulator:
             pos_label=None if known else self.pos_label,
             defer_values=True,
         )
-        self._add(predictions)
+        # The sums come first: a fault in a late block must not leave half an update behind.
+        self.sums_ = self.sums_ + sums_between(predictions, self.edges_)
         self._columns = columns
         if len(np.unique(predictions.classes)) == len(predictions.classes):
             # Later updates may lack a class: what the columns are is settled here.
             self.classes_ = predictions.classes
         return self
 
-    def _add(self, predictions: Predictions) -> Self:
-        # Summed aside: a fault in a later block must not leave half an update behind.
-        sums = np.zeros_like(self.sums_)
-        for rows, confidence, hit in iter_outcomes(predictions):
-            weight = None if predictions.weight is None else predictions.weight[rows]
-            sums += bin_sums(confidence, hit, weight, self.edges_)
-        self.sums_ += sums
-        return self
-
     def result(self) -> float:
-        """Return the calibration error of all rows so far.
+        """Return the calibration error of all samples so far.
 
         Returns
         -------
         error : float
-            In [0, 1], smaller is better.
+            In [0, 1], smaller = better.
         """
         self._check_not_empty()
         return gap_norm(self.sums_, self.norm)
 
     def curve(self) -> ReliabilityCurve:
-        """Return the reliability curve of all rows so far, see :func:`reliability_curve`.
+        """Return the reliability curve of all samples so far, see :func:`reliability_curve`.
 
         Returns
         -------
@@ -165,13 +146,11 @@ class CalibrationAccumulator:
             Named tuple of ``prob_true``, ``prob_pred``, ``bin_weight`` and ``edges``.
         """
         self._check_not_empty()
-        weight, value, hit = self.sums_
-        with np.errstate(invalid="ignore"):
-            return ReliabilityCurve(hit / weight, value / weight, weight.copy(), self.edges_)
+        return curve_of(Bins(self.edges_, self.sums_))
 
     def _check_not_empty(self) -> None:
         if not self.sums_[0].any():
-            raise ValueError("CalibrationAccumulator has no rows yet: call update first.")
+            raise ValueError("CalibrationAccumulator has no samples yet: call update first.")
 
     def __add__(self, other: CalibrationAccumulator) -> CalibrationAccumulator:
         if not isinstance(other, CalibrationAccumulator):
@@ -192,7 +171,7 @@ class CalibrationAccumulator:
 
 
 def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(edges, dtype=np.float64)
+    array = as_floats(edges, name="edges").astype(np.float64)
     if not (
         array.ndim == 1
         and len(array) >= 2

@@ -1,4 +1,4 @@
-"""The generalized Brier score of every row."""
+"""The generalized Brier score of every sample."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._blocks import row_sum, two_columns
+from ..utils._blocks import row_max, row_sum, two_columns
 from ..utils._private import Interval, validate_params
 from ..utils._proba import iter_proba_blocks
 from ..utils._validation import check_predictions
@@ -32,25 +32,25 @@ def generalized_brier_score(
 ) -> NDArray:
     """Distance of every predicted distribution from the truth: larger = worse.
 
-    With p the probabilities of a row and e the one-hot vector of its label, the score is
-    ``norm(p - e, ord=order) ** exponent``. The defaults give the Brier score of the row.
+    With p the probabilities of a sample and e the one-hot vector of its label, the score is
+    ``norm(p - e, ord=order) ** exponent`` [1]_. The defaults give the Brier score of the sample.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, integers or strings.
+        True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities; of shape (n_samples,), those of the positive class, which stand
-        for the two columns (1 - p, p).
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
     order : float, default=2
         Order of the norm, at least 1; ``inf`` is the largest deviation, 1 - p[label].
     exponent : float, default=2
         Power of the norm, positive.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
-        labels, the sorted values of `y_true`.
-    pos_label : int or str, default=None
-        The positive class, where `y_proba` has shape (n_samples,).
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
@@ -71,7 +71,8 @@ def generalized_brier_score(
 
     References
     ----------
-    .. [1] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025.
+    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025.
 
     Examples
     --------
@@ -96,6 +97,9 @@ def generalized_brier_score(
 
 
 def _power_of_norm(deviation: NDArray, order: float, exponent: float) -> NDArray:
+    largest = row_max(deviation)
     if np.isinf(order):
-        return deviation.max(axis=1) ** exponent
-    return row_sum(deviation**order) ** (exponent / order)
+        return largest**exponent
+    # Powers of the ratios to the largest deviation: those of the deviations underflow.
+    ratio = deviation / np.where(largest > 0, largest, 1)[:, None]
+    return largest**exponent * row_sum(ratio**order) ** (exponent / order)

@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..utils._binning import bin_sums, quantile_edges
-from ..utils._private import Interval, StrOptions, validate_params
-from ..utils._validation import Predictions, check_predictions
-from ._accumulator import CalibrationAccumulator, ReliabilityCurve
-from ._outcomes import outcomes
-
-BINNING_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_bins": [Interval(Integral, 1, None, closed="left")],
-    "strategy": [StrOptions({"uniform", "quantile"})],
-}
-
-
-def accumulate(
-    predictions: Predictions, *, n_bins: int, strategy: str, norm: str = "l1"
-) -> CalibrationAccumulator:
-    """Return the filled accumulator of predictions whose values are not checked yet."""
-    if strategy == "uniform":
-        return CalibrationAccumulator(n_bins, norm=norm)._add(predictions)
-    confidence, hit = outcomes(predictions)
-    edges = quantile_edges(confidence, n_bins, predictions.weight)
-    accumulator = CalibrationAccumulator(norm=norm, edges=edges)
-    accumulator.sums_ += bin_sums(confidence, hit, predictions.weight, edges)
-    return accumulator
-
-
-@validate_params(
-    {**BINNING_CONSTRAINTS, "norm": [StrOptions({"l1", "l2", "max"})]},
-    prefer_skip_nested_validation=True,
+from ..utils._private import validate_params
+from ..utils._validation import check_predictions
+from ._bins import (
+    BINNING_CONSTRAINTS,
+    NORM_CONSTRAINTS,
+    ReliabilityCurve,
+    binned,
+    curve_of,
+    gap_norm,
 )
+
+
+@validate_params({**BINNING_CONSTRAINTS, **NORM_CONSTRAINTS}, prefer_skip_nested_validation=True)
 def expected_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -49,11 +32,12 @@ def expected_calibration_error(
 ) -> float:
     """Expected calibration error: the mean gap between confidence and accuracy.
 
-    The rows are put into bins by confidence. With `y_proba` of shape (n_samples, n_classes),
-    confidence is the largest probability of a row and accuracy the share of rows whose class
-    it is; with shape (n_samples,), they are the probability and the share of the positive
-    class. With n_b rows of n in bin b, the error is the sum of
-    ``n_b / n |acc_b - conf_b|``.
+    The samples are put into bins by confidence. With `y_proba` of shape (n_samples, n_classes),
+    confidence is the largest probability of a sample and accuracy the fraction of samples whose
+    class it is (top label); with shape (n_samples,), they are the probability and the fraction
+    of the positive class. With n_b samples of n in bin b, the error is the sum of
+    ``n_b / n |acc_b - conf_b|`` [1]_, [2]_. For two classes these are two different errors: a
+    probability of .3 for the positive class is a top-label confidence of .7 in the other.
 
     Parameters
     ----------
@@ -66,23 +50,22 @@ def expected_calibration_error(
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of equal weight. Bins are ``(a, b]``, with 0 in the first.
         The edges of bins of equal weight are observed confidences; equal edges are merged, so
-        that equal confidences share a bin and the order of the rows never matters.
+        that equal confidences share a bin and the order of the samples never matters.
     norm : {"l1", "l2", "max"}, default="l1"
         The mean of the absolute gaps, the root of the mean squared gap, or the largest gap.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows; a weight of k is worth k rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. Without it, integers in
-        0, ..., n_classes - 1 are taken as columns and other labels are sorted, all of which
-        must occur.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
     pos_label : int, bool or str, default=None
-        The positive class where `y_proba` has shape (n_samples,). By default the second of
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
         `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     error : float
-        In [0, 1], smaller is better.
+        In [0, 1], smaller = better.
 
     Raises
     ------
@@ -98,10 +81,10 @@ def expected_calibration_error(
 
     References
     ----------
-    .. [1] Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian
-       binning", AAAI 2015.
-    .. [2] Guo, Pleiss, Sun, Weinberger, "On calibration of modern neural networks", ICML 2017,
-       Eq. 3.
+    .. [1] M. P. Naeini, G. F. Cooper, M. Hauskrecht, "Obtaining Well Calibrated Probabilities
+       Using Bayesian Binning", AAAI 2015.
+    .. [2] C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On Calibration of Modern Neural Networks",
+       ICML 2017, Eq. 3.
 
     Examples
     --------
@@ -118,7 +101,7 @@ def expected_calibration_error(
         pos_label=pos_label,
         defer_values=True,
     )
-    return accumulate(predictions, n_bins=n_bins, strategy=strategy, norm=norm).result()
+    return gap_norm(binned(predictions, n_bins=n_bins, strategy=strategy).sums, norm)
 
 
 @validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
@@ -134,8 +117,8 @@ def maximum_calibration_error(
 ) -> float:
     """Maximum calibration error: the largest gap between confidence and accuracy of a bin.
 
-    It is :func:`expected_calibration_error` with ``norm="max"``. The bin with the largest gap is
-    often one with few rows: read it beside :func:`reliability_curve`.
+    It is :func:`expected_calibration_error` with ``norm="max"`` [1]_. The bin with the largest
+    gap is often one with few samples: read it beside :func:`reliability_curve`.
 
     Parameters
     ----------
@@ -148,16 +131,18 @@ def maximum_calibration_error(
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows; a weight of k is worth k rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
     pos_label : int, bool or str, default=None
-        The positive class where `y_proba` has shape (n_samples,).
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     error : float
-        In [0, 1], smaller is better.
+        In [0, 1], smaller = better.
 
     Raises
     ------
@@ -166,8 +151,8 @@ def maximum_calibration_error(
 
     References
     ----------
-    .. [1] Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian
-       binning", AAAI 2015.
+    .. [1] M. P. Naeini, G. F. Cooper, M. Hauskrecht, "Obtaining Well Calibrated Probabilities
+       Using Bayesian Binning", AAAI 2015.
 
     Examples
     --------
@@ -184,7 +169,7 @@ def maximum_calibration_error(
         pos_label=pos_label,
         defer_values=True,
     )
-    return accumulate(predictions, n_bins=n_bins, strategy=strategy, norm="max").result()
+    return gap_norm(binned(predictions, n_bins=n_bins, strategy=strategy).sums, "max")
 
 
 @validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
@@ -211,19 +196,21 @@ def reliability_curve(
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows; a weight of k is worth k rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
     pos_label : int, bool or str, default=None
-        The positive class where `y_proba` has shape (n_samples,).
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     curve : ReliabilityCurve
-        Named tuple of arrays. ``prob_true`` is the accuracy (or the share of the positive
-        class) and ``prob_pred`` the mean confidence of every bin, both in [0, 1] and NaN where
-        a bin is empty; ``bin_weight`` is the sum of the weights of its rows; ``edges`` has one
-        entry more. Equal-mass bins may be fewer than `n_bins`.
+        Named tuple of arrays. ``prob_true`` is the accuracy (or the fraction of the
+        positive class) and ``prob_pred`` the mean confidence of every bin, both in [0, 1] and
+        NaN where a bin is empty; ``bin_weight`` is the sum of the weights of its samples;
+        ``edges`` has one entry more. Equal-mass bins may be fewer than `n_bins`.
 
     Raises
     ------
@@ -250,4 +237,4 @@ def reliability_curve(
         pos_label=pos_label,
         defer_values=True,
     )
-    return accumulate(predictions, n_bins=n_bins, strategy=strategy).curve()
+    return curve_of(binned(predictions, n_bins=n_bins, strategy=strategy))

@@ -8,27 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._binning import (
-    bin_index,
-    bin_sums,
-    gap_norm,
-    quantile_edges,
-    round_down,
-    uniform_edges,
-)
+from ..utils._binning import bin_index, bin_sums, quantile_edges, round_down, uniform_edges
+from ..utils._blocks import COLUMN_BLOCK
 from ..utils._private import StrOptions, validate_params
 from ..utils._proba import check_values, iter_proba_blocks
 from ..utils._validation import Predictions, check_predictions
-from ._calibration_error import BINNING_CONSTRAINTS, accumulate
-
-# Columns that are copied and sorted at a time.
-_COLUMN_BLOCK = 16
+from ._bins import BINNING_CONSTRAINTS, NORM_CONSTRAINTS, binned, gap_norm
 
 
 @validate_params(
     {
         **BINNING_CONSTRAINTS,
-        "norm": [StrOptions({"l1", "l2", "max"})],
+        **NORM_CONSTRAINTS,
         "average": [StrOptions({"macro"}), None],
     },
     prefer_skip_nested_validation=True,
@@ -48,7 +39,7 @@ def classwise_calibration_error(
     """Classwise calibration error: the mean over classes of the error of each probability.
 
     The error of class k is the binary :func:`expected_calibration_error` of column k against
-    "the label is k". The top label alone may be calibrated while the other probabilities are
+    "the label is k" [1]_. The top label alone may be calibrated while the other probabilities are
     not; this sees them all.
 
     Parameters
@@ -66,16 +57,18 @@ def classwise_calibration_error(
     average : {"macro"} or None, default="macro"
         Mean over classes, or None for the error of every class.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows; a weight of k is worth k rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
     pos_label : int, bool or str, default=None
-        The positive class where `y_proba` has shape (n_samples,).
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     error : float or ndarray of shape (n_classes,)
-        In [0, 1], smaller is better. With `y_proba` of shape (n_samples,) there is one class,
+        In [0, 1], smaller = better. With `y_proba` of shape (n_samples,) there is one class,
         the positive one.
 
     Raises
@@ -85,8 +78,9 @@ def classwise_calibration_error(
 
     References
     ----------
-    .. [1] Kull et al., "Beyond temperature scaling: obtaining well-calibrated multiclass
-       probabilities with Dirichlet calibration", NeurIPS 2019, Def. 3.
+    .. [1] M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, "Beyond
+       Temperature Scaling: Obtaining Well-Calibrated Multiclass Probabilities with Dirichlet
+       Calibration", NeurIPS 2019, Def. 3.
 
     Examples
     --------
@@ -105,7 +99,7 @@ def classwise_calibration_error(
     )
     sums: Iterable[NDArray[np.float64]]
     if predictions.proba.ndim == 1:
-        sums = [accumulate(predictions, n_bins=n_bins, strategy=strategy).sums_]
+        sums = [binned(predictions, n_bins=n_bins, strategy=strategy).sums]
     elif strategy == "uniform":
         sums = _uniform_sums(predictions, n_bins)
     else:
@@ -118,12 +112,12 @@ def _uniform_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
     """Return the bin sums of all classes, shape (n_classes, 3, n_bins)."""
     n_classes = predictions.proba.shape[1]
     edges = uniform_edges(n_bins)
-    weights, values, hits = sums = np.zeros((3, n_classes, n_bins))
+    weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
     for rows, block in iter_proba_blocks(predictions.proba):
         codes = predictions.codes[rows]
         weight = None if predictions.weight is None else predictions.weight[rows]
         true_bin = bin_index(block[np.arange(len(block)), codes], edges)
-        hits += _sum_cells(codes, true_bin, weight, hits.shape)
+        correct += _sum_cells(codes, true_bin, weight, correct.shape)
         # A row holds at most n_bins values above the first bin: only they are looked up.
         above = block > round_down(edges[1:2], block.dtype)
         row, column, value = _entries(block, above)
@@ -168,8 +162,8 @@ def _quantile_sums(predictions: Predictions, n_bins: int) -> list[NDArray[np.flo
     """Return the bin sums of every class, each with its own bins of equal weight."""
     check_values(predictions.proba)
     sums = []
-    for start in range(0, predictions.proba.shape[1], _COLUMN_BLOCK):
-        columns = np.ascontiguousarray(predictions.proba[:, start : start + _COLUMN_BLOCK].T)
+    for start in range(0, predictions.proba.shape[1], COLUMN_BLOCK):
+        columns = np.ascontiguousarray(predictions.proba[:, start : start + COLUMN_BLOCK].T)
         for k, column in enumerate(columns, start):
             edges = quantile_edges(column, n_bins, predictions.weight)
             sums.append(bin_sums(column, predictions.codes == k, predictions.weight, edges))

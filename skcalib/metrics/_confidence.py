@@ -11,14 +11,14 @@ from ..utils._arrays import as_array
 from ..utils._blocks import iter_blocks, row_entropy, row_margin, two_columns
 from ..utils._proba import check_values
 from ..utils._validation import check_predictions, check_same_length
-from ._outcomes import outcomes
 from ._ties import TieGroups, tie_groups
+from ._top_label import top_label
 
 CONFIDENCES = ("msp", "entropy", "margin")
 
 
-class JudgedPredictions(NamedTuple):
-    """Checked probabilities (n, K), their maximum, whether the predicted class is right."""
+class TopLabels(NamedTuple):
+    """Checked probabilities (n, K), their maximum, and whether the predicted class is correct."""
 
     proba: NDArray[Any]
     top: NDArray[Any]
@@ -26,15 +26,15 @@ class JudgedPredictions(NamedTuple):
     weight: NDArray[np.float64] | None
 
 
-def judge_predictions(
+def check_top_labels(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
     sample_weight: ArrayLike | None,
     labels: ArrayLike | None,
     pos_label: Any,
-) -> JudgedPredictions:
-    """Validate one call, and judge every row on the class of its largest probability."""
+) -> TopLabels:
+    """Validate one call, and compare the class of the largest probability with the true one."""
     predictions = check_predictions(
         y_true,
         y_proba,
@@ -46,27 +46,27 @@ def judge_predictions(
     if predictions.proba.ndim == 1:
         check_values(predictions.proba)
         predictions = predictions._replace(proba=two_columns(predictions.proba))
-    top, correct = outcomes(predictions)
-    return JudgedPredictions(predictions.proba, top, correct, predictions.weight)
+    top, correct = top_label(predictions)
+    return TopLabels(predictions.proba, top, correct, predictions.weight)
 
 
-def confidence_of(confidence: str | ArrayLike, judged: JudgedPredictions) -> NDArray[Any]:
-    """Return the confidence of every row, larger = surer: a named one, or the array given."""
+def confidence_of(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray[Any]:
+    """Return a confidence by its name, or the array given; larger = more confident."""
     if not isinstance(confidence, str):
         values = check_scores(confidence, name="confidence")
-        check_same_length(y_true=judged.correct, confidence=values)
+        check_same_length(y_true=predicted.correct, confidence=values)
         return values
     if confidence == "msp":
-        return judged.top
+        return predicted.top
     if confidence not in CONFIDENCES:
         raise ValueError(
             f"confidence must be one of {', '.join(map(repr, CONFIDENCES))} or an array of shape "
             f"(n_samples,), got {confidence!r}."
         )
-    # Rows whose probabilities are the same up to their order must tie, whatever the rounding.
+    # Samples whose probabilities are equal up to their order must tie, whatever the rounding.
     score = row_margin if confidence == "margin" else lambda block: -row_entropy(block)
     return np.concatenate(
-        [score(block.astype(np.float64)).round(12) for _, block in iter_blocks(judged.proba)]
+        [score(block.astype(np.float64)).round(12) for _, block in iter_blocks(predicted.proba)]
     )
 
 
@@ -79,11 +79,11 @@ def rank_predictions(
     labels: ArrayLike | None,
     pos_label: Any,
 ) -> TieGroups:
-    """Return the rows grouped by confidence, surest first; the hits are the correct rows."""
-    judged = judge_predictions(
+    """Return the samples grouped by confidence, most confident first; positive means correct."""
+    predicted = check_top_labels(
         y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
     )
-    return tie_groups(confidence_of(confidence, judged), judged.correct, judged.weight)
+    return tie_groups(confidence_of(confidence, predicted), predicted.correct, predicted.weight)
 
 
 def check_scores(values: ArrayLike, *, name: str) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..utils._private import validate_params
 from ..utils._validation import check_predictions
-from ._calibration_error import BINNING_CONSTRAINTS, accumulate
+from ._bins import BINNING_CONSTRAINTS, binned
 
 
 @validate_params(
@@ -28,9 +28,9 @@ def debiased_calibration_error(
 ) -> float:
     """Debiased L2 calibration error.
 
-    In a bin of n_b rows, the squared gap (conf_b - acc_b)^2 exceeds that of an infinite sample
+    In a bin of n_b samples, the squared gap (conf_b - acc_b)^2 exceeds that of an infinite sample
     by the variance of acc_b: a perfectly calibrated model gets an error that is not 0. Here the
-    unbiased estimate acc_b (1 - acc_b) / (n_b - 1) of that variance is subtracted.
+    unbiased estimate acc_b (1 - acc_b) / (n_b - 1) of that variance is subtracted [1]_.
 
     Parameters
     ----------
@@ -46,17 +46,19 @@ def debiased_calibration_error(
         Whether to return the squared error, which is unbiased and may be negative, instead of
         its root, for which negative values are taken as 0.
     sample_weight : array-like of shape (n_samples,), default=None
-        Numbers of rows: the estimate depends on how many rows there are, so here, unlike in the
-        other metrics, the scale of the weights matters.
+        Numbers of samples: the estimate depends on how many there are, so here, unlike in the
+        other calibration errors, the scale of the weights matters.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
     pos_label : int, bool or str, default=None
-        The positive class where `y_proba` has shape (n_samples,).
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     error : float
-        In [0, 1], smaller is better; with `squared`, in [-0.5, 1].
+        In [0, 1], smaller = better; with `squared`, in [-0.5, 1].
 
     Raises
     ------
@@ -69,11 +71,11 @@ def debiased_calibration_error(
 
     Notes
     -----
-    A bin with one row, or less in weight, has no unbiased estimate and counts 0.
+    A bin with one sample, or less in weight, has no unbiased estimate and counts 0.
 
     References
     ----------
-    .. [1] Kumar, Liang, Ma, "Verified uncertainty calibration", NeurIPS 2019, Def. 5.1.
+    .. [1] A. Kumar, P. Liang, T. Ma, "Verified Uncertainty Calibration", NeurIPS 2019, Def. 5.1.
 
     Examples
     --------
@@ -97,9 +99,9 @@ def debiased_calibration_error(
         pos_label=pos_label,
         defer_values=True,
     )
-    sums = accumulate(predictions, n_bins=n_bins, strategy=strategy).sums_
-    count, value, hit = sums[:, sums[0] > 1]
-    accuracy = hit / count
-    unbiased = (value / count - accuracy) ** 2 - accuracy * (1 - accuracy) / (count - 1)
+    sums = binned(predictions, n_bins=n_bins, strategy=strategy).sums
+    count, confidence, correct = sums[:, sums[0] > 1]
+    accuracy = correct / count
+    unbiased = (confidence / count - accuracy) ** 2 - accuracy * (1 - accuracy) / (count - 1)
     error = float(count @ unbiased / sums[0].sum())
     return error if squared else float(np.sqrt(max(error, 0.0)))

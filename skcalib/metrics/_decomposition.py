@@ -45,9 +45,9 @@ def score_decomposition(
 ) -> ScoreDecomposition:
     """Decompose a mean score into miscalibration, discrimination and uncertainty.
 
-    The isotonic (CORP) decomposition: with S(p) the mean score of the predictions, S(c) that of
-    the predictions recalibrated by isotonic regression on the same rows and S(r) that of the base
-    rate, ``miscalibration = S(p) - S(c)``, ``discrimination = S(r) - S(c)`` and
+    The isotonic (CORP) decomposition [1]_: with S(p) the mean score of the predictions, S(c) that
+    of the predictions recalibrated by isotonic regression on the same samples and S(r) that of
+    the base rate, ``miscalibration = S(p) - S(c)``, ``discrimination = S(r) - S(c)`` and
     ``uncertainty = S(r)``. No bins are chosen, and all three are >= 0.
 
     Several classes are decomposed one against the rest. For the Brier score the sums over the
@@ -58,21 +58,22 @@ def score_decomposition(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, integers or strings.
+        True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities; of shape (n_samples,), those of the positive class.
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
     scoring_rule : {"brier", "log_loss"}, default="brier"
         The score: squared error of the probability, or its negative logarithm in nats.
     average : {"sum"} or None, default="sum"
         For `y_proba` of shape (n_samples, n_classes): "sum" adds the classes up, None returns
         arrays of shape (n_classes,).
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
-        labels, the sorted values of `y_true`.
-    pos_label : int or str, default=None
-        The positive class, where `y_proba` has shape (n_samples,).
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
@@ -94,8 +95,8 @@ def score_decomposition(
 
     References
     ----------
-    .. [1] Dimitriadis, Gneiting and Jordan, Stable Reliability Diagrams for Probabilistic
-       Classifiers, PNAS 118 (8), 2021, Eq. 2.
+    .. [1] T. Dimitriadis, T. Gneiting, A. I. Jordan, "Stable Reliability Diagrams for
+       Probabilistic Classifiers", PNAS 2021, Eq. 2.
 
     Examples
     --------
@@ -123,26 +124,28 @@ def score_decomposition(
 
 
 def _decompose(
-    proba: NDArray, hit: NDArray[np.bool_], weight: NDArray[np.float64] | None, rule: str
+    proba: NDArray, positive: NDArray[np.bool_], weight: NDArray[np.float64] | None, rule: str
 ) -> NDArray[np.float64]:
     """Return miscalibration, discrimination, uncertainty and score of one class, shape (4,)."""
-    # Equal predictions are recalibrated alike, so they are one row to isotonic regression.
-    value, total, hits = tie_groups(proba, hit, weight)
+    # Equal predictions are recalibrated alike, so they are one sample to isotonic regression.
+    value, total, positives = tie_groups(proba, positive, weight)
     forecast = value.astype(np.float64)
-    share = hits / total
-    recalibrated = isotonic_regression(share, weights=total, increasing=False).x
-    base_rate = hits.sum() / total.sum()
+    # Groups come in decreasing order of the probability.
+    recalibrated = isotonic_regression(positives / total, weights=total, increasing=False).x
+    base_rate = positives.sum() / total.sum()
     mean_score = _mean_brier if rule == "brier" else _mean_log_loss
     score, best, constant = (
-        mean_score(np.clip(p, 0, 1), hits, total - hits)
+        mean_score(np.clip(p, 0, 1), positives, total - positives)
         for p in (forecast, recalibrated, base_rate)
     )
     return np.array([max(score - best, 0), max(constant - best, 0), constant, score])
 
 
-def _mean_brier(p: NDArray, hits: NDArray, misses: NDArray) -> float:
-    return float(np.sum(hits * (1 - p) ** 2 + misses * p**2) / np.sum(hits + misses))
+def _mean_brier(p: NDArray, positive: NDArray, negative: NDArray) -> float:
+    loss = positive * (1 - p) ** 2 + negative * p**2
+    return float(np.sum(loss) / np.sum(positive + negative))
 
 
-def _mean_log_loss(p: NDArray, hits: NDArray, misses: NDArray) -> float:
-    return float(-np.sum(xlogy(hits, p) + xlog1py(misses, -p)) / np.sum(hits + misses))
+def _mean_log_loss(p: NDArray, positive: NDArray, negative: NDArray) -> float:
+    log_likelihood = xlogy(positive, p) + xlog1py(negative, -p)
+    return float(-np.sum(log_likelihood) / np.sum(positive + negative))

@@ -39,20 +39,21 @@ def fpr_at_tpr(
     y_score : array-like of shape (n_samples,)
         Scores, larger = more likely positive. Only their order counts.
     tpr : float, default=0.95
-        Share of the positives that must be found, in (0, 1].
+        Fraction of the positives that must be found, in (0, 1].
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (2,), default=None
         The negative and the positive label.
-    pos_label : int or str, default=None
-        The positive label. None means 1 where the labels are in {0, 1} or {-1, 1}.
+    pos_label : int, bool or str, default=None
+        The positive label. None: the second of `labels`, or 1 where the labels are in {0, 1} or
+        {-1, 1}.
 
     Returns
     -------
     fpr : float
-        Smallest share of the negatives, in [0, 1], that score at or above a threshold which at
-        least the share `tpr` of the positives reaches. Rows of equal score are on the same side
-        of every threshold.
+        Smallest fraction of the negatives, in [0, 1], that score at or above a threshold which at
+        least the fraction `tpr` of the positives reaches. Samples of equal score are on the same
+        side of every threshold.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def read_detection(
     labels: ArrayLike | None,
     pos_label: Any,
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
-    """Return which rows are positive, and the weights; both classes must have weight."""
+    """Return which samples are positive, and the weights; both classes must have weight."""
     y = as_labels(y_true, name="y_true")
     known = None if labels is None else as_labels(labels, name="labels")
     codes, _ = match_binary(y, labels=known, pos_label=pos_label)
@@ -101,23 +102,25 @@ def check_both_kinds(
     *,
     kinds: tuple[str, str] = ("positive", "negative"),
 ) -> None:
-    """Raise unless there are rows of both kinds, counting those of positive weight."""
+    """Raise unless there are samples of both kinds, counting those of positive weight."""
     used = first if weight is None else first[weight > 0]
     if used.all() or not used.any():
-        raise ValueError(f"{what}, got only {kinds[0] if used.all() else kinds[1]} rows.")
+        raise ValueError(f"{what}, got only {kinds[0] if used.all() else kinds[1]} ones.")
 
 
 def fpr_of_groups(groups: TieGroups, tpr: float) -> float:
     """Return the false-positive rate at the first threshold that reaches `tpr`."""
-    found = np.cumsum(groups.hit)
-    false = np.cumsum(groups.weight - groups.hit)
+    found = np.cumsum(groups.positive)
+    false = np.cumsum(groups.weight - groups.positive)
     reached = int(np.argmax(found >= (tpr - _RATE_SLACK) * found[-1]))
     return float(false[reached] / false[-1])
 
 
 def detection_measures(groups: TieGroups, tpr: float) -> tuple[float, float, float, float]:
     """Return FPR at `tpr`, AUROC, and the average precision of positives and of negatives."""
-    positive, negative = groups.hit, groups.weight - groups.hit
+    positive, negative = groups.positive, groups.weight - groups.positive
+    # Pairs in which the positive sample scores higher, ties counted as half: what
+    # roc_auc_score and average_precision_score of scikit-learn give, from one sort for all four.
     before = np.cumsum(positive) - positive
     auroc = negative @ (before + positive / 2) / (positive.sum() * negative.sum())
     return (

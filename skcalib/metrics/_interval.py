@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
@@ -12,23 +13,23 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..utils._binning import bin_index, gap_norm, uniform_edges
+from ..utils._binning import bin_index, uniform_edges
 from ..utils._private import Interval, StrOptions, validate_params
 from ..utils._validation import check_predictions
+from ._bins import gap_norm
 from ._calibration_error import expected_calibration_error, maximum_calibration_error
 from ._debiased import debiased_calibration_error
 from ._ks import ks_calibration_error
-from ._outcomes import outcomes
 from ._smooth import smooth_calibration_error
+from ._top_label import top_label
 
-# A metric as a function of (codes, how often every row was drawn or None for once each).
+# A metric as a function of (codes, how often every sample was drawn, None for once each).
 Statistic = Callable[[NDArray[np.intp], NDArray[np.intp] | None], float]
 
-# Sums over bins of equal width are all they need.
-_ADDITIVE_METRICS = (expected_calibration_error, maximum_calibration_error)
-# They see a row as (confidence, hit), so that is all that has to be resampled.
+# They see a sample as (confidence, correct), so that is all that has to be resampled.
 _TOP_LABEL_METRICS = (
-    *_ADDITIVE_METRICS,
+    expected_calibration_error,
+    maximum_calibration_error,
     debiased_calibration_error,
     ks_calibration_error,
     smooth_calibration_error,
@@ -65,9 +66,9 @@ def calibration_error_interval(
 
     The estimate is biased upwards, by more the smaller the sample, and a resample is biased
     once more. ``"percentile"``, the plain bootstrap, adds the bias where it should take it
-    away: for a perfectly calibrated model its interval never contains 0. ``"basic"`` reflects
-    the resamples about the estimate, and its lower end is 0 unless the estimate exceeds what
-    chance gives a perfectly calibrated model (consistency resampling [2]_: labels drawn from
+    away: for a perfectly calibrated model its interval never contains 0. ``"basic"`` [1]_
+    reflects the resamples about the estimate, and its lower end is 0 unless the estimate exceeds
+    what chance gives a perfectly calibrated model (consistency resampling [2]_: labels drawn from
     the probabilities, at the level 1 - `confidence_level`).
 
     Parameters
@@ -89,11 +90,13 @@ def calibration_error_interval(
     random_state : int, RandomState instance or None, default=None
         Seed of the resamples.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
     pos_label : int, bool or str, default=None
-        The positive class where `y_proba` has shape (n_samples,).
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
     **options : dict
         Options of the metric, such as ``n_bins``.
 
@@ -109,16 +112,16 @@ def calibration_error_interval(
 
     Notes
     -----
-    Errors over bins of equal width depend on the rows through sums over bins alone: rows are
-    put into bins once, and only the sums are resampled. Other metrics are evaluated anew with
-    the counts of the rows as weights.
+    The expected and the maximum error over bins of equal width depend on the samples through
+    sums over bins alone: samples are put into bins once, and only the sums are resampled. Other
+    metrics are evaluated anew with the counts of the samples as weights.
 
     References
     ----------
-    .. [1] Davison, Hinkley, "Bootstrap methods and their application", Cambridge University
-       Press 1997, Sec. 5.2.
-    .. [2] Brocker, Smith, "Increasing the reliability of reliability diagrams", Weather and
-       Forecasting 22, 2007.
+    .. [1] A. C. Davison, D. V. Hinkley, "Bootstrap Methods and Their Application", Cambridge
+       University Press 1997, Sec. 5.2.
+    .. [2] J. Bröcker, L. A. Smith, "Increasing the Reliability of Reliability Diagrams", Weather
+       and Forecasting 2007.
 
     Examples
     --------
@@ -136,8 +139,8 @@ def calibration_error_interval(
     )
     codes, proba, weight, _ = predictions
     if metric in _TOP_LABEL_METRICS:
-        proba, hits = outcomes(predictions)
-        codes = hits.astype(np.intp)
+        proba, correct = top_label(predictions)
+        codes = correct.astype(np.intp)
     if weight is not None:
         kept = weight > 0
         codes, proba, weight = codes[kept], proba[kept], weight[kept]
@@ -162,26 +165,37 @@ def _statistic(
     weight: NDArray[np.float64] | None,
     options: dict[str, Any],
 ) -> Statistic:
-    """Return the metric as a function of (codes, count of every row)."""
+    """Return the metric as a function of (codes, count of every sample)."""
     classes = np.arange(2 if proba.ndim == 1 else proba.shape[1])
     whole = partial(metric, labels=classes, **options)
     whole(codes, proba, sample_weight=weight)  # an error in the options shows up here
-    norm = "max" if metric is maximum_calibration_error else options.get("norm", "l1")
-    if metric in _ADDITIVE_METRICS and options.get("strategy", "uniform") == "uniform":
-        edges = uniform_edges(options.get("n_bins", 15))
-        index, values = bin_index(proba, edges), proba.astype(np.float64)
-
-        def from_sums(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
-            mass = _mass(weight, count, len(codes))
-            gap = np.bincount(index, mass * (values - codes))
-            return gap_norm(np.stack([np.bincount(index, mass), gap, np.zeros(len(gap))]), norm)
-
-        return from_sums
+    if metric in (expected_calibration_error, maximum_calibration_error):
+        # Options as the metric itself completes them; the maximum error has no norm to choose.
+        bound = inspect.signature(metric).bind(codes, proba, **options)
+        bound.apply_defaults()
+        if bound.arguments["strategy"] == "uniform":
+            norm = bound.arguments.get("norm", "max")
+            return _from_bin_sums(proba, weight, bound.arguments["n_bins"], norm)
 
     def anew(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
         return float(whole(codes, proba, sample_weight=_mass(weight, count, len(codes))))
 
     return anew
+
+
+def _from_bin_sums(
+    proba: NDArray[Any], weight: NDArray[np.float64] | None, n_bins: int, norm: str
+) -> Statistic:
+    """Return the error over bins of equal width, in which only the sums change."""
+    index = bin_index(proba, uniform_edges(n_bins))
+    confidence = proba.astype(np.float64)
+
+    def error(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
+        mass = _mass(weight, count, len(codes))
+        sums = [np.bincount(index, part * mass) for part in (1.0, confidence, codes)]
+        return gap_norm(np.stack(sums), norm)
+
+    return error
 
 
 def _mass(
@@ -206,7 +220,7 @@ def _run(
 def _bootstrap(
     statistic: Statistic, codes: NDArray[np.intp], seeds: NDArray[np.int64]
 ) -> list[float]:
-    """Return the statistic of rows drawn with replacement."""
+    """Return the statistic of samples drawn with replacement."""
     n_samples = len(codes)
     draws = (np.random.default_rng(seed).integers(n_samples, size=n_samples) for seed in seeds)
     return [statistic(codes, np.bincount(draw, minlength=n_samples)) for draw in draws]

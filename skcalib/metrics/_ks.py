@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..utils._validation import check_predictions
-from ._outcomes import outcomes
+from ._top_label import top_label
 
 
 def ks_calibration_error(
@@ -19,11 +19,11 @@ def ks_calibration_error(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Kolmogorov-Smirnov calibration error: the largest cumulated gap.
+    """Kolmogorov-Smirnov calibration error: the largest cumulative gap.
 
-    With the rows in order of confidence, it is the largest distance between the cumulated
-    confidence and the cumulated accuracy, as shares of all rows. Equal confidences enter
-    together, so the order of the rows does not matter.
+    With the samples in order of confidence, it is the largest distance between the cumulative
+    confidence and the cumulative accuracy, as fractions of all samples [1]_. Equal confidences
+    enter together, so the order of the samples does not matter.
 
     Parameters
     ----------
@@ -32,16 +32,18 @@ def ks_calibration_error(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels`, or of the positive class.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows; a weight of k is worth k rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
     pos_label : int, bool or str, default=None
-        The positive class where `y_proba` has shape (n_samples,).
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     error : float
-        In [0, 1], smaller is better. At least half the gap between mean confidence and accuracy
+        In [0, 1], smaller = better. At least half the gap between mean confidence and accuracy
         of any interval of confidences.
 
     Raises
@@ -51,7 +53,8 @@ def ks_calibration_error(
 
     References
     ----------
-    .. [1] Gupta et al., "Calibration of neural networks using splines", ICLR 2021, Eq. 6.
+    .. [1] K. Gupta, A. Rahimi, T. Ajanthan, T. Mensink, C. Sminchisescu, R. Hartley, "Calibration
+       of Neural Networks Using Splines", ICLR 2021, Eq. 6.
 
     Examples
     --------
@@ -67,10 +70,10 @@ def ks_calibration_error(
         pos_label=pos_label,
         defer_values=True,
     )
-    confidence, hit = outcomes(predictions)
+    confidence, correct = top_label(predictions)
     order = np.argsort(confidence)
     confidence = confidence[order].astype(np.float64)
-    excess = confidence - hit[order]
+    excess = confidence - correct[order]
     total = float(len(excess))
     if predictions.weight is not None:
         excess *= predictions.weight[order]

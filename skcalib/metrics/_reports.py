@@ -1,4 +1,4 @@
-"""Detection of errors and of foreign data by several scores at once."""
+"""Detection of errors and of out-of-distribution samples by several scores at once."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._optional import import_optional
 from ..utils._private import Interval, validate_params
 from ..utils._validation import check_same_length
-from ._confidence import CONFIDENCES, check_scores, confidence_of, judge_predictions
+from ._confidence import CONFIDENCES, check_scores, check_top_labels, confidence_of
 from ._detection import check_both_kinds, detection_measures, read_detection
 from ._ties import tie_groups
 
@@ -38,55 +39,57 @@ def misclassification_report(
     pos_label: Any = None,
     as_frame: bool = False,
 ) -> Report | pd.DataFrame:
-    """How well confidence tells right predictions from wrong ones.
+    """How well confidence tells correct predictions from wrong ones [1]_, [2]_.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, integers or strings.
+        True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
-        the largest probability is the prediction, which is right or wrong.
+        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
+        of the largest probability is the prediction.
     confidence : sequence of str, dict or DataFrame, default=("msp", "entropy", "margin")
-        The scores to report on: names of those that `y_proba` gives, or scores of one's own as a
-        dict of arrays of shape (n_samples,) or the columns of a DataFrame; larger = surer.
+        The scores to report on: names of those that `y_proba` gives (see
+        :func:`area_under_risk_coverage`), or scores of one's own as a dict of arrays of shape
+        (n_samples,) or the columns of a DataFrame; larger = more confident.
     tpr : float, default=0.95
         True-positive rate at which the false-positive rate is taken, in (0, 1].
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
-        labels, the sorted values of `y_true`.
-    pos_label : int or str, default=None
-        The positive class, where `y_proba` has shape (n_samples,).
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
     as_frame : bool, default=False
-        Whether to return a DataFrame with one row a score.
+        Whether to return a DataFrame with one line for every score.
 
     Returns
     -------
     report : dict of str -> dict of str -> float, or DataFrame
-        For every score, all in [0, 1]: ``fpr_at_tpr``, the share of the wrong rows that is kept
-        where the share `tpr` of the right ones is (smaller = better); ``auroc``; ``aupr_success``
-        and ``aupr_error``, the average precision of finding right rows by high and wrong rows by
-        low confidence (larger = better).
+        For every score, all in [0, 1]: ``fpr_at_tpr``, the fraction of the wrong predictions that
+        is kept where the fraction `tpr` of the correct ones is (smaller = better); ``auroc``;
+        ``aupr_success`` and ``aupr_error``, the average precision of finding correct predictions
+        by high and wrong ones by low confidence (larger = better).
 
     Raises
     ------
     ValueError
-        If all predictions are right or all are wrong, if a score holds NaN or is unknown, or if
+        If all predictions are correct or all are wrong, if a score holds NaN or is unknown, or if
         `y_proba` is not valid.
 
     See Also
     --------
     area_under_risk_coverage : The cost of the errors that are not found.
-    ood_report : The same measures for foreign data.
+    ood_report : The same measures for out-of-distribution samples.
 
     References
     ----------
-    .. [1] Hendrycks and Gimpel, A Baseline for Detecting Misclassified and Out-of-Distribution
-       Examples in Neural Networks, ICLR 2017.
-    .. [2] Corbière et al., Addressing Failure Prediction by Learning Model Confidence,
-       NeurIPS 2019.
+    .. [1] D. Hendrycks, K. Gimpel, "A Baseline for Detecting Misclassified and Out-of-Distribution
+       Examples in Neural Networks", ICLR 2017.
+    .. [2] C. Corbière, N. Thome, A. Bar-Hen, M. Cord, P. Pérez, "Addressing Failure Prediction by
+       Learning Model Confidence", NeurIPS 2019.
 
     Examples
     --------
@@ -96,18 +99,18 @@ def misclassification_report(
     >>> report["msp"]["auroc"], report["msp"]["fpr_at_tpr"]
     (0.75, 0.5)
     """
-    judged = judge_predictions(
+    predicted = check_top_labels(
         y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
     )
     check_both_kinds(
-        judged.correct,
-        judged.weight,
-        "y_true and y_proba must give right and wrong predictions",
-        kinds=("right", "wrong"),
+        predicted.correct,
+        predicted.weight,
+        "y_true and y_proba must give correct and wrong predictions",
+        kinds=("correct", "wrong"),
     )
-    scores = {name: confidence_of(value, judged) for name, value in _named(confidence).items()}
+    scores = {name: confidence_of(value, predicted) for name, value in _named(confidence).items()}
     return _report(
-        scores, judged.correct, judged.weight, tpr, ("aupr_success", "aupr_error"), as_frame
+        scores, predicted.correct, predicted.weight, tpr, ("aupr_success", "aupr_error"), as_frame
     )
 
 
@@ -122,35 +125,37 @@ def ood_report(
     pos_label: Any = None,
     as_frame: bool = False,
 ) -> Report | pd.DataFrame:
-    """How well scores tell the model's own data from foreign (out-of-distribution) data.
+    """How well scores tell in-distribution from out-of-distribution samples [1]_, [2]_.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        1 for rows of the model's own data, 0 or -1 for foreign ones, or two labels of which
-        `pos_label` is the model's own.
+        1 for in-distribution samples, 0 or -1 for out-of-distribution ones, or two labels of which
+        `pos_label` is that of the in-distribution ones.
     scores : dict of str -> array-like, DataFrame or array-like of shape (n_samples,)
-        Scores of shape (n_samples,), larger = more like the model's own data, as `score_samples`
+        Scores of shape (n_samples,), larger = more like in-distribution data, as `score_samples`
         of scikit-learn's outlier detectors, :func:`max_logit_score` and :func:`energy_score`. A
         single array is reported under the name "score".
     tpr : float, default=0.95
         True-positive rate at which the false-positive rate is taken, in (0, 1].
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (2,), default=None
-        The label of foreign rows and that of the model's own.
-    pos_label : int or str, default=None
-        The label of the model's own data. None means 1 where the labels are in {0, 1} or {-1, 1}.
+        The label of out-of-distribution samples and that of in-distribution ones.
+    pos_label : int, bool or str, default=None
+        The label of in-distribution samples. None: the second of `labels`, or 1 where the labels
+        are in {0, 1} or {-1, 1}.
     as_frame : bool, default=False
-        Whether to return a DataFrame with one row a score.
+        Whether to return a DataFrame with one line for every score.
 
     Returns
     -------
     report : dict of str -> dict of str -> float, or DataFrame
-        For every score, all in [0, 1]: ``fpr_at_tpr``, the share of the foreign rows that passes
-        where the share `tpr` of the model's own does (smaller = better); ``auroc``; ``aupr_in``
-        and ``aupr_out``, the average precision of finding the model's own rows by high and the
-        foreign ones by low scores (larger = better).
+        For every score, all in [0, 1]: ``fpr_at_tpr``, the fraction of the out-of-distribution
+        samples that passes where the fraction `tpr` of the in-distribution ones does (smaller =
+        better); ``auroc``; ``aupr_in`` and ``aupr_out``, the average precision of finding
+        in-distribution samples by high and out-of-distribution ones by low scores (larger =
+        better).
 
     Raises
     ------
@@ -164,10 +169,10 @@ def ood_report(
 
     References
     ----------
-    .. [1] Hendrycks and Gimpel, A Baseline for Detecting Misclassified and Out-of-Distribution
-       Examples in Neural Networks, ICLR 2017.
-    .. [2] Liang, Li and Srikant, Enhancing the Reliability of Out-of-Distribution Image Detection
-       in Neural Networks, ICLR 2018 (FPR at 95 % TPR).
+    .. [1] D. Hendrycks, K. Gimpel, "A Baseline for Detecting Misclassified and Out-of-Distribution
+       Examples in Neural Networks", ICLR 2017.
+    .. [2] S. Liang, Y. Li, R. Srikant, "Enhancing the Reliability of Out-of-Distribution Image
+       Detection in Neural Networks", ICLR 2018.
 
     Examples
     --------
@@ -176,15 +181,15 @@ def ood_report(
     >>> report["energy"]["auroc"], report["energy"]["fpr_at_tpr"]
     (0.75, 0.5)
     """
-    own, weight = read_detection(y_true, sample_weight, labels, pos_label)
+    inside, weight = read_detection(y_true, sample_weight, labels, pos_label)
     named = _columns(scores)
     if named is None:
         named = {"score": scores}
     checked = {}
     for name, values in named.items():
         checked[name] = check_scores(values, name=f"scores[{name!r}]")
-        check_same_length(y_true=own, **{f"scores[{name!r}]": checked[name]})
-    return _report(checked, own, weight, tpr, ("aupr_in", "aupr_out"), as_frame)
+        check_same_length(y_true=inside, **{f"scores[{name!r}]": checked[name]})
+    return _report(checked, inside, weight, tpr, ("aupr_in", "aupr_out"), as_frame)
 
 
 def _columns(scores: Any) -> Mapping[str, Any] | None:
@@ -219,7 +224,7 @@ def _report(
     as_frame: bool,
 ) -> Report | pd.DataFrame:
     if not scores:
-        raise ValueError("There must be at least one score to report on, got none.")
+        raise ValueError("scores must hold at least one score to report on, got none.")
     columns = ("fpr_at_tpr", "auroc", *aupr_names)
     report = {
         name: dict(zip(columns, detection_measures(tie_groups(values, positive, weight), tpr)))
@@ -227,6 +232,5 @@ def _report(
     }
     if not as_frame:
         return report
-    import pandas as pd
-
+    pd = import_optional("pandas", extra="pandas")
     return pd.DataFrame.from_dict(report, orient="index")

@@ -2,85 +2,92 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from copy import deepcopy
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..utils._private import _Scorer
-from ._calibration_error import expected_calibration_error, maximum_calibration_error
-from ._classwise import classwise_calibration_error
-from ._debiased import debiased_calibration_error
+from ..utils._private import LabeledProbaScorer
 from ._decomposition import score_decomposition
-from ._ks import ks_calibration_error
-from ._selective import (
-    area_under_generalized_risk_coverage,
-    area_under_risk_coverage,
-    excess_area_under_risk_coverage,
-)
-from ._selective_points import accuracy_at_coverage, coverage_at_risk
-from ._smooth import smooth_calibration_error
+
+Metric = Callable[..., float]
 
 
-class _ProbaScorer(_Scorer):
-    """Score `predict_proba`, and name its columns: a fold of `y` may lack a class."""
+class ProbabilityScorer(LabeledProbaScorer):
+    """Score `predict_proba` of a fitted classifier: larger = better."""
 
-    def _score(
-        self, method_caller: Callable, estimator: Any, X: Any, y_true: Any, **kwargs: Any
-    ) -> float:
-        y_proba = method_caller(
-            estimator, "predict_proba", X, pos_label=self._kwargs.get("pos_label")
-        )
-        options = {"labels": estimator.classes_, **self._kwargs, **kwargs}
-        return self._sign * self._score_func(y_true, y_proba, **options)
+    def __init__(self, name: str, metric: Metric, options: dict[str, Any]) -> None:
+        super().__init__(metric, larger_is_better=not name.startswith("neg_"), options=options)
+        self.name = name
 
-
-def _scorer(metric: Callable[..., Any], sign: int, **options: Any) -> _ProbaScorer:
-    return _ProbaScorer(metric, sign, options, "predict_proba")
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"get_scorer({self.name!r}{options})  # {_what_is_judged(self.metric)}"
 
 
-def _decomposition_part(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    *,
-    part: str,
-    sample_weight: ArrayLike | None = None,
-    **options: Any,
+def _what_is_judged(metric: Metric) -> str:
+    """Tell it from the parameters: one model of two classes has more than one error."""
+    parameters = inspect.signature(metric).parameters
+    if "confidence" in parameters:
+        return "of the predicted class"
+    if "average" in parameters:
+        return "of every class; with two classes, of the positive class"
+    return "of the top label; with two classes, of the positive class"
+
+
+def _discrimination(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: str = "sum", **options: Any
 ) -> float:
-    parts = score_decomposition(y_true, y_proba, sample_weight=sample_weight, **options)
-    return getattr(parts, part)
+    return score_decomposition(y_true, y_proba, average=average, **options).discrimination
 
 
-_SCORERS: dict[str, _ProbaScorer] = {
-    "accuracy_at_coverage": _scorer(accuracy_at_coverage, 1),
-    "coverage_at_risk": _scorer(coverage_at_risk, 1),
-    "discrimination": _scorer(_decomposition_part, 1, part="discrimination"),
-    "neg_miscalibration": _scorer(_decomposition_part, -1, part="miscalibration"),
-    **{
-        f"neg_{metric.__name__}": _scorer(metric, -1)
-        for metric in (
-            area_under_generalized_risk_coverage,
-            area_under_risk_coverage,
-            classwise_calibration_error,
-            debiased_calibration_error,
-            excess_area_under_risk_coverage,
-            expected_calibration_error,
-            ks_calibration_error,
-            maximum_calibration_error,
-            smooth_calibration_error,
-        )
-    },
-}
+def _miscalibration(
+    y_true: ArrayLike, y_proba: ArrayLike, *, average: str = "sum", **options: Any
+) -> float:
+    return score_decomposition(y_true, y_proba, average=average, **options).miscalibration
 
 
-def get_scorer(scoring: str, **options: Any) -> _ProbaScorer:
+@cache
+def _metrics() -> dict[str, Metric]:
+    """Return the metrics by the names of their scorers.
+
+    They are the public functions of (y_true, y_proba) that need nothing else and give a number.
+    """
+    package = import_module(__package__)
+    metrics: dict[str, Metric] = {
+        "discrimination": _discrimination,
+        "neg_miscalibration": _miscalibration,
+    }
+    for name in package.__all__:
+        function = getattr(package, name)
+        if inspect.isfunction(function) and _is_score(inspect.signature(function)):
+            smaller_is_better = "error" in name or "risk_coverage" in name
+            metrics[f"neg_{name}" if smaller_is_better else name] = function
+    return metrics
+
+
+def _is_score(signature: inspect.Signature) -> bool:
+    names = list(signature.parameters)
+    options = [signature.parameters[name] for name in names[2:]]
+    return (
+        names[:2] == ["y_true", "y_proba"]
+        and all(option.default is not option.empty for option in options)
+        and str(signature.return_annotation).startswith("float")
+    )
+
+
+def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
     """Return the scorer of a metric of this package, for ``GridSearchCV(scoring=...)``.
 
     A scorer hands the classes of the estimator to the metric, so a fold may lack a class. As
-    with the scorers of scikit-learn, larger is better, and with two classes the metric gets the
-    probability of the positive class, the second of ``estimator.classes_`` unless `pos_label` is
-    given.
+    with the scorers of scikit-learn, larger = better, and with two classes the metric gets the
+    probability of the **positive class**, the second of ``estimator.classes_`` unless `pos_label`
+    is given; with more classes it gets all columns and judges the **top label**. The `repr` says
+    so. The number for two classes is thus not the one that the metric gives for
+    ``estimator.predict_proba(X)``, which has two columns.
 
     Parameters
     ----------
@@ -93,8 +100,9 @@ def get_scorer(scoring: str, **options: Any) -> _ProbaScorer:
     Returns
     -------
     scorer : callable
-        Called as ``scorer(estimator, X, y, sample_weight=None)``. The estimator needs
-        `predict_proba` and ``classes_``.
+        A scorer of scikit-learn, larger = better, called as
+        ``scorer(estimator, X, y, sample_weight=None)``. The estimator needs `predict_proba` and
+        ``classes_``.
 
     Raises
     ------
@@ -118,11 +126,9 @@ def get_scorer(scoring: str, **options: Any) -> _ProbaScorer:
     >>> search.fit(*load_iris(return_X_y=True)).best_params_
     {'C': 1.0}
     """
-    if scoring not in _SCORERS:
+    if scoring not in _metrics():
         raise ValueError(f"scoring must be one of {get_scorer_names()}, got {scoring!r}.")
-    scorer = deepcopy(_SCORERS[scoring])
-    scorer._kwargs.update(options)
-    return scorer
+    return ProbabilityScorer(scoring, _metrics()[scoring], options)
 
 
 def get_scorer_names() -> list[str]:
@@ -131,7 +137,7 @@ def get_scorer_names() -> list[str]:
     Returns
     -------
     names : list of str
-        Sorted names; ``"neg_"`` marks a metric of which smaller is better.
+        Sorted names; ``"neg_"`` marks a metric of which smaller = better.
 
     Examples
     --------
@@ -139,4 +145,4 @@ def get_scorer_names() -> list[str]:
     >>> "neg_expected_calibration_error" in get_scorer_names()
     True
     """
-    return sorted(_SCORERS)
+    return sorted(_metrics())

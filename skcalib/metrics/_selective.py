@@ -23,27 +23,29 @@ def area_under_risk_coverage(
 ) -> float:
     """Area under the risk-coverage curve (AURC): smaller = better.
 
-    The rows are accepted in the order of decreasing confidence. The area is the mean, over the
-    coverages 1/n, 2/n, ..., 1, of the error rate among the accepted rows. Rows of equal confidence
-    have no order of their own, so the value is the expectation over all their orders.
+    The samples are accepted in the order of decreasing confidence. The area is the mean, over the
+    coverages 1/n, 2/n, ..., 1, of the error rate among the accepted samples [1]_. Samples of equal
+    confidence have no order of their own, so the value is the expectation over all their orders.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, integers or strings.
+        True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
-        the largest probability is the prediction, which is right or wrong.
+        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
+        of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
-        What orders the rows: the largest probability, the entropy, the difference of the two
-        largest probabilities, or any score of which larger = surer.
+        What orders the samples: the largest probability (maximum softmax probability), the
+        negative entropy, the difference of the two largest probabilities, or any score of which
+        larger = more confident.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows; they count rows (see Notes).
+        Weights of the samples; a weight of k counts as k samples (see Notes).
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
-        labels, the sorted values of `y_true`.
-    pos_label : int or str, default=None
-        The positive class, where `y_proba` has shape (n_samples,).
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
@@ -64,15 +66,15 @@ def area_under_risk_coverage(
 
     Notes
     -----
-    m tied rows of error rate r, after N rows of which E are wrong, add the expected sum of the
-    risks at their m coverages, ``m r + (E - r N) (digamma(N + m + 1) - digamma(N + 1))``; this
-    extends to weights that are not whole. Weights count rows, so their scale matters, in the
-    order of 1/n: doubled, they mean twice as many rows and coverages.
+    m tied samples of error rate r, after N samples of which E are wrong, add the expected sum of
+    the risks at their m coverages, ``m r + (E - r N) (digamma(N + m + 1) - digamma(N + 1))``;
+    this extends to weights that are not whole. Weights count samples, so their scale matters, in
+    the order of 1/n: doubled, they mean twice as many samples and coverages.
 
     References
     ----------
-    .. [1] Geifman, Uziel and El-Yaniv, Bias-Reduced Uncertainty Estimation for Deep Neural
-       Classifiers, ICLR 2019.
+    .. [1] Y. Geifman, G. Uziel, R. El-Yaniv, "Bias-Reduced Uncertainty Estimation for Deep Neural
+       Classifiers", ICLR 2019.
 
     Examples
     --------
@@ -106,32 +108,34 @@ def excess_area_under_risk_coverage(
     """Excess area under the risk-coverage curve (E-AURC): smaller = better.
 
     :func:`area_under_risk_coverage` less the area of a perfect ranking of the same predictions,
-    which accepts every right row before the first wrong one: the part that better confidence
-    would avoid.
+    which accepts every correct prediction before the first wrong one [1]_: the part that better
+    confidence would avoid.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, integers or strings.
+        True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
-        the largest probability is the prediction, which is right or wrong.
+        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
+        of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
-        What orders the rows: the largest probability, the entropy, the difference of the two
-        largest probabilities, or any score of which larger = surer.
+        What orders the samples: the largest probability (maximum softmax probability), the
+        negative entropy, the difference of the two largest probabilities, or any score of which
+        larger = more confident.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows; they count rows as in
+        Weights of the samples; a weight of k counts as k samples, as in
         :func:`area_under_risk_coverage`.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
-        labels, the sorted values of `y_true`.
-    pos_label : int or str, default=None
-        The positive class, where `y_proba` has shape (n_samples,).
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     area : float
-        In [0, 1]; 0 for a perfect ranking, and where all rows are right or all are wrong.
+        In [0, 1]; 0 for a perfect ranking, and where all predictions are correct or all are wrong.
 
     Raises
     ------
@@ -145,8 +149,8 @@ def excess_area_under_risk_coverage(
 
     References
     ----------
-    .. [1] Geifman, Uziel and El-Yaniv, Bias-Reduced Uncertainty Estimation for Deep Neural
-       Classifiers, ICLR 2019.
+    .. [1] Y. Geifman, G. Uziel, R. El-Yaniv, "Bias-Reduced Uncertainty Estimation for Deep Neural
+       Classifiers", ICLR 2019.
 
     Examples
     --------
@@ -165,9 +169,9 @@ def excess_area_under_risk_coverage(
         labels=labels,
         pos_label=pos_label,
     )
-    right = groups.hit.sum()
-    wrong = groups.weight.sum() - right
-    perfect = TieGroups(np.array([1, 0]), np.array([right, wrong]), np.array([right, 0.0]))
+    correct = groups.positive.sum()
+    wrong = groups.weight.sum() - correct
+    perfect = TieGroups(np.array([1, 0]), np.array([correct, wrong]), np.array([correct, 0.0]))
     return max(_mean_risk(groups) - _mean_risk(perfect), 0.0)
 
 
@@ -182,28 +186,30 @@ def area_under_generalized_risk_coverage(
 ) -> float:
     """Area under the generalized risk-coverage curve (AUGRC): smaller = better.
 
-    The generalized risk at a coverage is the share of all rows that are both accepted and wrong.
-    Its area is the probability that a random row is wrong and accepted by a random threshold:
-    every error counts by its rank alone, whereas :func:`area_under_risk_coverage` is governed by
-    the few errors of the highest confidence.
+    The generalized risk at a coverage is the fraction of all samples that are both accepted and
+    wrong. Its area is the probability that a random sample is wrong and accepted by a random
+    threshold [1]_: every error counts by its rank alone, whereas :func:`area_under_risk_coverage`
+    is governed by the few errors of the highest confidence.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, integers or strings.
+        True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
-        the largest probability is the prediction, which is right or wrong.
+        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
+        of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
-        What orders the rows: the largest probability, the entropy, the difference of the two
-        largest probabilities, or any score of which larger = surer.
+        What orders the samples: the largest probability (maximum softmax probability), the
+        negative entropy, the difference of the two largest probabilities, or any score of which
+        larger = more confident.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
-        labels, the sorted values of `y_true`.
-    pos_label : int or str, default=None
-        The positive class, where `y_proba` has shape (n_samples,).
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
@@ -218,18 +224,19 @@ def area_under_generalized_risk_coverage(
 
     See Also
     --------
-    area_under_risk_coverage : The mean error rate of the accepted rows.
+    area_under_risk_coverage : The mean error rate of the accepted samples.
 
     Notes
     -----
-    With accuracy a and AUROC of the confidence as a detector of right rows (ties count 1/2), the
-    area is ``a (1 - a) (1 - AUROC) + (1 - a)**2 / 2``: the continuous curve, under which ties are
-    straight lines. Neither repeating all rows nor scaling the weights changes it.
+    With accuracy a and AUROC of the confidence as a detector of correct predictions (ties count
+    1/2), the area is ``a (1 - a) (1 - AUROC) + (1 - a)**2 / 2``: the continuous curve, under which
+    ties are straight lines. Neither repeating all samples nor scaling the weights changes it.
 
     References
     ----------
-    .. [1] Traub et al., Overcoming Common Flaws in the Evaluation of Selective Classification
-       Systems, NeurIPS 2024, Eq. 7.
+    .. [1] J. Traub, T. J. Bungert, C. T. Lüth, M. Baumgartner, K. H. Maier-Hein, L. Maier-Hein,
+       P. F. Jäger, "Overcoming Common Flaws in the Evaluation of Selective Classification
+       Systems", NeurIPS 2024, Eq. 7.
 
     Examples
     --------
@@ -246,7 +253,7 @@ def area_under_generalized_risk_coverage(
         labels=labels,
         pos_label=pos_label,
     )
-    wrong = groups.weight - groups.hit
+    wrong = groups.weight - groups.positive
     wrong_before = np.cumsum(wrong) - wrong
     total = groups.weight.sum()
     return float(groups.weight @ (wrong_before + wrong / 2) / total**2)
@@ -254,12 +261,12 @@ def area_under_generalized_risk_coverage(
 
 def _mean_risk(groups: TieGroups) -> float:
     """Return the mean selective risk over the coverages 1/n, ..., 1, expected over ties."""
-    # A perfect ranking may have no right rows, or no wrong ones: an empty group adds nothing.
-    _, weight, hit = (part[groups.weight > 0] for part in groups)
-    wrong = weight - hit
+    # A perfect ranking may lack correct predictions, or wrong ones: an empty group adds nothing.
+    _, weight, correct = (part[groups.weight > 0] for part in groups)
+    wrong = weight - correct
     before = np.cumsum(weight) - weight
     wrong_before = np.cumsum(wrong) - wrong
-    # The sum of 1 / (N + j) over the m coverages of a group; exact where it is one row.
+    # The sum of 1 / (N + j) over the m coverages of a group; exact where it is one sample.
     harmonic = 1 / (before + 1)
     tied = weight != 1
     harmonic[tied] = digamma(before[tied] + weight[tied] + 1) - digamma(before[tied] + 1)

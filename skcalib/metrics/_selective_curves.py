@@ -35,34 +35,36 @@ def risk_coverage_curve(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> RiskCoverageCurve:
-    """Error rate of the accepted rows against their share.
+    """Error rate of the accepted samples (risk) against their fraction (coverage).
 
-    Every distinct confidence is a threshold, at which all rows of at least that confidence are
-    accepted. Rows of equal confidence are accepted together.
+    Every distinct confidence is a threshold, at which all samples of at least that confidence are
+    accepted [1]_. Samples of equal confidence are accepted together.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, integers or strings.
+        True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
-        the largest probability is the prediction, which is right or wrong.
+        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
+        of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
-        What orders the rows: the largest probability, the entropy, the difference of the two
-        largest probabilities, or any score of which larger = surer.
+        What orders the samples: the largest probability (maximum softmax probability), the
+        negative entropy, the difference of the two largest probabilities, or any score of which
+        larger = more confident.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
-        labels, the sorted values of `y_true`.
-    pos_label : int or str, default=None
-        The positive class, where `y_proba` has shape (n_samples,).
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     curve : RiskCoverageCurve
-        Named tuple of arrays of shape (n_thresholds,): ``coverage``, the accepted share, in
-        (0, 1] and increasing to 1; ``risk``, the error rate of the accepted rows, in [0, 1];
+        Named tuple of arrays of shape (n_thresholds,): ``coverage``, the accepted fraction, in
+        (0, 1] and increasing to 1; ``risk``, the error rate of the accepted samples, in [0, 1];
         ``threshold``, the smallest confidence accepted, decreasing.
 
     Raises
@@ -79,8 +81,8 @@ def risk_coverage_curve(
 
     References
     ----------
-    .. [1] El-Yaniv and Wiener, On the Foundations of Noise-free Selective Classification, JMLR 11,
-       2010.
+    .. [1] R. El-Yaniv, Y. Wiener, "On the Foundations of Noise-free Selective Classification",
+       JMLR 2010.
 
     Examples
     --------
@@ -103,7 +105,7 @@ def risk_coverage_curve(
         pos_label=pos_label,
     )
     accepted = np.cumsum(groups.weight)
-    wrong = np.cumsum(groups.weight - groups.hit)
+    wrong = np.cumsum(groups.weight - groups.positive)
     return RiskCoverageCurve(accepted / accepted[-1], wrong / accepted, groups.score)
 
 
@@ -116,34 +118,36 @@ def accuracy_rejection_curve(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> AccuracyRejectionCurve:
-    """Accuracy of the accepted rows against the share that is rejected.
+    """Accuracy of the accepted samples against the fraction that is rejected.
 
-    Every distinct confidence is a threshold, below which rows are rejected. Rows of equal
-    confidence are rejected together.
+    Every distinct confidence is a threshold, below which samples are rejected [1]_. Samples of
+    equal confidence are rejected together.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, integers or strings.
+        True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
-        the largest probability is the prediction, which is right or wrong.
+        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
+        of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
-        What orders the rows: the largest probability, the entropy, the difference of the two
-        largest probabilities, or any score of which larger = surer.
+        What orders the samples: the largest probability (maximum softmax probability), the
+        negative entropy, the difference of the two largest probabilities, or any score of which
+        larger = more confident.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
-        labels, the sorted values of `y_true`.
-    pos_label : int or str, default=None
-        The positive class, where `y_proba` has shape (n_samples,).
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     curve : AccuracyRejectionCurve
-        Named tuple of arrays of shape (n_thresholds,): ``rejection``, the rejected share, in
-        [0, 1) and increasing from 0; ``accuracy`` of the accepted rows, in [0, 1];
+        Named tuple of arrays of shape (n_thresholds,): ``rejection``, the rejected fraction, in
+        [0, 1) and increasing from 0; ``accuracy`` of the accepted samples, in [0, 1];
         ``threshold``, the smallest confidence accepted, increasing.
 
     Raises
@@ -158,8 +162,8 @@ def accuracy_rejection_curve(
 
     References
     ----------
-    .. [1] Nadeem, Zucker and Hanczar, Accuracy-Rejection Curves (ARCs) for Comparing
-       Classification Methods with a Reject Option, MLSB 2009.
+    .. [1] M. S. A. Nadeem, J.-D. Zucker, B. Hanczar, "Accuracy-Rejection Curves (ARCs) for
+       Comparing Classification Methods with a Reject Option", MLSB 2009.
 
     Examples
     --------

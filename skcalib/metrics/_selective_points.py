@@ -29,33 +29,36 @@ def accuracy_at_coverage(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Accuracy of the most confident share of the rows: larger = better.
+    """Accuracy of the most confident fraction of the samples: larger = better.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, integers or strings.
+        True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
-        the largest probability is the prediction, which is right or wrong.
+        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
+        of the largest probability is the prediction.
     coverage : float, default=0.8
-        Share of the rows (of their weight) that is accepted, in (0, 1].
+        Fraction of the samples (of their weight) that is accepted, in (0, 1].
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
-        What orders the rows: the largest probability, the entropy, the difference of the two
-        largest probabilities, or any score of which larger = surer.
+        What orders the samples: the largest probability (maximum softmax probability), the
+        negative entropy, the difference of the two largest probabilities, or any score of which
+        larger = more confident.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
-        labels, the sorted values of `y_true`.
-    pos_label : int or str, default=None
-        The positive class, where `y_proba` has shape (n_samples,).
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     accuracy : float
-        In [0, 1]. Where the share ends among rows of equal confidence, or within a row, that group
-        counts by the part of it that is accepted: the expectation over the orders of its rows.
+        In [0, 1]. Where the fraction ends among samples of equal confidence, or within a sample,
+        that group counts by the part of it that is accepted: the expectation over the orders of
+        its samples.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def accuracy_at_coverage(
 
     See Also
     --------
-    coverage_at_risk : The share that can be accepted at a given error rate.
+    coverage_at_risk : The fraction that can be accepted at a given error rate.
 
     Examples
     --------
@@ -87,7 +90,7 @@ def accuracy_at_coverage(
     before = np.cumsum(groups.weight) - groups.weight
     accepted = coverage * groups.weight.sum()
     part = np.clip((accepted - before) / groups.weight, 0, 1)
-    return float(part @ groups.hit / accepted)
+    return float(part @ groups.positive / accepted)
 
 
 @validate_params(
@@ -103,33 +106,35 @@ def coverage_at_risk(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Largest share of the rows that a threshold accepts at a given error rate: larger = better.
+    """Largest fraction of the samples accepted within a given error rate: larger = better.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, integers or strings.
+        True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Predicted probabilities; of shape (n_samples,), those of the positive class. The class of
-        the largest probability is the prediction, which is right or wrong.
+        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
+        of the largest probability is the prediction.
     risk : float, default=0.05
-        Largest error rate of the accepted rows, in [0, 1].
+        Largest error rate of the accepted samples, in [0, 1].
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
-        What orders the rows: the largest probability, the entropy, the difference of the two
-        largest probabilities, or any score of which larger = surer.
+        What orders the samples: the largest probability (maximum softmax probability), the
+        negative entropy, the difference of the two largest probabilities, or any score of which
+        larger = more confident.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in their order. None means 0, ..., n_classes - 1 or, for other
-        labels, the sorted values of `y_true`.
-    pos_label : int or str, default=None
-        The positive class, where `y_proba` has shape (n_samples,).
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     coverage : float
         In [0, 1]: the largest coverage of :func:`risk_coverage_curve` of a risk of at most `risk`,
-        and 0 where there is none. Rows of equal confidence are accepted together.
+        and 0 where there is none. Samples of equal confidence are accepted together.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from ..utils._private import Interval, validate_params
 from ..utils._validation import Predictions, check_predictions
-from ._outcomes import iter_outcomes
+from ._top_label import iter_top_label
 
 # Steps of the grid on [0, 1]. The binned series is off by about (step / bandwidth)^2 / 12 of the
 # error. Where the bandwidth is the error, that is below 1e-5 from 3e-5 on; a narrow bandwidth
@@ -39,7 +39,7 @@ def smooth_calibration_error(
 
     The gaps between confidence and outcome are smoothed along the confidence with a Gaussian
     kernel, reflected at 0 and 1 so that all mass stays on [0, 1]; the error is the integral of
-    the absolute value of the result. Unlike the binned error it is continuous in the
+    the absolute value of the result [1]_. Unlike the binned error it is continuous in the
     predictions, and it has no parameter to choose: the bandwidth is the one that equals the
     error it gives.
 
@@ -53,16 +53,18 @@ def smooth_calibration_error(
         Standard deviation of the kernel, in (0, 1]. None solves for the bandwidth that equals
         the error.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows; a weight of k is worth k rows.
+        Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, see :func:`expected_calibration_error`.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
     pos_label : int, bool or str, default=None
-        The positive class where `y_proba` has shape (n_samples,).
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
     error : float
-        In [0, 1], smaller is better.
+        In [0, 1], smaller = better.
 
     Raises
     ------
@@ -76,13 +78,13 @@ def smooth_calibration_error(
     Notes
     -----
     The gaps are spread linearly over a fine grid, whose cosine series is damped by the factors
-    exp(-(k pi bandwidth)^2 / 2): the exact reflected kernel. One pass over the rows and a few
+    exp(-(k pi bandwidth)^2 / 2): the exact reflected kernel. One pass over the samples and a few
     cosine transforms, exact to 1e-5 for bandwidths from 2e-4 on.
 
     References
     ----------
-    .. [1] Blasiok, Nakkiran, "Smooth ECE: principled reliability diagrams via kernel smoothing",
-       ICLR 2024, Def. 1 and Sec. 3.
+    .. [1] J. Błasiok, P. Nakkiran, "Smooth ECE: Principled Reliability Diagrams via Kernel
+       Smoothing", ICLR 2024, Def. 1 and Sec. 3.
 
     Examples
     --------
@@ -113,12 +115,12 @@ def smooth_calibration_error(
 
 
 def _grid_excess(predictions: Predictions, n_steps: int) -> NDArray[np.float64]:
-    """Return confidence minus hit, as shares of all weight, spread linearly over the grid."""
+    """Return confidence minus correctness, spread linearly over the grid, per unit of weight."""
     excess = np.zeros(n_steps + 1)
     total = 0.0
-    for rows, confidence, hit in iter_outcomes(predictions):
+    for rows, confidence, correct in iter_top_label(predictions):
         value = confidence.astype(np.float64)
-        gap = value - hit
+        gap = value - correct
         if predictions.weight is None:
             total += len(gap)
         else:
@@ -127,9 +129,9 @@ def _grid_excess(predictions: Predictions, n_steps: int) -> NDArray[np.float64]:
             total += weight.sum()
         place = np.clip(value, 0, 1) * n_steps
         left = np.minimum(place.astype(np.intp), n_steps - 1)
-        right_share = gap * (place - left)
-        excess[:-1] += np.bincount(left, gap - right_share, n_steps)
-        excess[1:] += np.bincount(left, right_share, n_steps)
+        right_part = gap * (place - left)
+        excess[:-1] += np.bincount(left, gap - right_part, n_steps)
+        excess[1:] += np.bincount(left, right_part, n_steps)
     return excess / total
 
 

@@ -1,4 +1,4 @@
-"""Rows grouped by equal scores: what every metric of a ranking is a sum over."""
+"""Samples grouped by equal scores: what every metric of a ranking is a sum over."""
 
 from __future__ import annotations
 
@@ -9,38 +9,43 @@ from numpy.typing import NDArray
 
 
 class TieGroups(NamedTuple):
-    """Groups of rows of equal score, in decreasing order of the score; all arrays (n_groups,)."""
+    """Groups of samples of equal score, in decreasing order of the score; all (n_groups,).
+
+    ``weight`` is that of all samples of the group, ``positive`` that of its positive ones: the
+    correct predictions in selective prediction, the positive class in detection.
+    """
 
     score: NDArray[Any]
     weight: NDArray[np.float64]
-    hit: NDArray[np.float64]
+    positive: NDArray[np.float64]
 
 
 def tie_groups(
-    score: NDArray[Any], hit: NDArray[np.bool_], weight: NDArray[np.float64] | None
+    score: NDArray[Any], positive: NDArray[np.bool_], weight: NDArray[np.float64] | None
 ) -> TieGroups:
-    """Return the distinct scores, and the weight of the rows and of the hits that have them."""
+    """Return the distinct scores, and the weight of the samples that have them."""
     if weight is None:
-        distinct, total, hits = _count(score, hit)
+        distinct, total, of_positive = _count(score, positive)
     else:
         used = weight > 0
         distinct, index = np.unique(score[used], return_inverse=True)
-        total, hits = (
+        total, of_positive = (
             np.bincount(index, part[used]).astype(np.float64, copy=False)
-            for part in (weight, weight * hit)
+            for part in (weight, weight * positive)
         )
-    return TieGroups(distinct[::-1], total[::-1], hits[::-1])
+    return TieGroups(distinct[::-1], total[::-1], of_positive[::-1])
 
 
 def _count(
-    score: NDArray[Any], hit: NDArray[np.bool_]
+    score: NDArray[Any], positive: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
     # Sorting all values, and then those of the rarer kind, is cheaper than one argsort.
     ordered = np.sort(score)
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     distinct = ordered[first]
     total = np.diff(first, append=len(ordered)).astype(np.float64)
-    hits_are_rare = 2 * np.count_nonzero(hit) < len(hit)
-    rare = np.sort(score[hit if hits_are_rare else ~hit])
+    positives_are_rare = 2 * np.count_nonzero(positive) < len(positive)
+    rare = np.sort(score[positive if positives_are_rare else ~positive])
     count = np.bincount(np.searchsorted(distinct, rare), minlength=len(distinct))
-    return distinct, total, (count if hits_are_rare else total - count).astype(np.float64)
+    of_positive = count if positives_are_rare else total - count
+    return distinct, total, of_positive.astype(np.float64)

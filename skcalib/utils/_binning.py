@@ -1,4 +1,7 @@
-"""The only binning in the house: bins ``(a, b]`` with 0 in the first, sums in float64."""
+"""Bins ``(a, b]`` with 0 in the first, and sums over them in float64.
+
+Metrics and calibrators share them, so that a bin is the same everywhere.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Relative slack of a cumulated weight, so that rounding never moves a quantile by a row.
+# Relative slack of a cumulative weight, so that rounding never moves a quantile by a sample.
 _CUMSUM_SLACK = 1e-12
 # Beyond, a product in float32 may be more than one bin off.
 _MANY_BINS = 2**20
@@ -26,15 +29,15 @@ def quantile_edges(
     Inner edges are observed values: the smallest that leaves j / n_bins of the weight at or
     below. Equal edges are merged, so equal values always share a bin.
     """
-    share = np.arange(1, n_bins) / n_bins
+    level = np.arange(1, n_bins) / n_bins
     if weight is None:
         ordered = np.sort(values)
-        rank = np.ceil(share * len(values) - _CUMSUM_SLACK * len(values)).astype(np.intp) - 1
+        rank = np.ceil(level * len(values) - _CUMSUM_SLACK * len(values)).astype(np.intp) - 1
     else:
         order = np.argsort(values, kind="stable")
         ordered = values[order]
         mass = np.cumsum(weight[order])
-        rank = np.searchsorted(mass, (share - _CUMSUM_SLACK) * mass[-1])
+        rank = np.searchsorted(mass, (level - _CUMSUM_SLACK) * mass[-1])
     inner = np.unique(np.clip(ordered[np.maximum(rank, 0)].astype(np.float64), 0, 1))
     return np.concatenate([[0.0], inner[inner < 1], [1.0]])
 
@@ -63,28 +66,14 @@ def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.in
 
 def bin_sums(
     values: NDArray[Any],
-    hits: NDArray[np.bool_],
+    outcomes: NDArray[np.bool_],
     weight: NDArray[np.float64] | None,
     edges: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return weight, weighted value and weighted hit summed over every bin, (3, n_bins)."""
+    """Return weight, weighted value and weighted outcome summed over every bin, (3, n_bins)."""
     n_bins = len(edges) - 1
     index = bin_index(values, edges)
     value_sum = np.bincount(index, values if weight is None else values * weight, n_bins)
-    missed, hit = np.bincount(index + n_bins * hits, weight, 2 * n_bins).reshape(2, n_bins)
-    return np.stack([missed + hit, value_sum, hit])
-
-
-def gap_norm(sums: NDArray[np.float64], norm: str) -> float:
-    """Return the "l1", "l2" or "max" norm of the gaps between confidence and accuracy.
-
-    Bins count by their share of the weight; empty bins count 0.
-    """
-    weight, value, hit = sums[:, sums[0] > 0]
-    total = weight.sum()
-    excess = value - hit
-    if norm == "l1":
-        return float(np.abs(excess).sum() / total)
-    if norm == "l2":
-        return float(np.sqrt((excess**2 / weight).sum() / total))
-    return float(np.abs(excess / weight).max())
+    # One pass for both outcomes, False in the first n_bins cells.
+    false, true = np.bincount(index + n_bins * outcomes, weight, 2 * n_bins).reshape(2, n_bins)
+    return np.stack([false + true, value_sum, true])

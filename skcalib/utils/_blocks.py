@@ -22,8 +22,12 @@ SCATTER_BLOCK_SIZE = 2**22
 SCATTER_BLOCK_ROWS = 512
 # Elements of the activations of all layers that are held at a time (difficulty.depth).
 ACTIVATION_BLOCK_SIZE = 2**27
-_FEW_COLUMNS = 48
-_FEW_TO_SUM = 24
+# Rows of (confidence, correct) that are gathered from blocks before they are binned.
+ENOUGH_ROWS = 2**14
+# Columns that are copied and sorted at a time.
+COLUMN_BLOCK = 16
+FEW_COLUMNS = 48
+FEW_TO_SUM = 24
 
 
 def iter_blocks(array: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -47,7 +51,7 @@ def row_sum(block: NDArray) -> NDArray:
     Equal rows have equal sums wherever they stand in the block, which a product with a vector of
     ones does not promise: scores that rank the rows must not split ties.
     """
-    if block.shape[1] > _FEW_TO_SUM:
+    if block.shape[1] > FEW_TO_SUM:
         return block.sum(axis=1)
     total = block[:, 0].copy()
     for column in block.T[1:]:
@@ -57,14 +61,14 @@ def row_sum(block: NDArray) -> NDArray:
 
 def row_max(block: NDArray) -> NDArray:
     """Return the largest value of every row."""
-    if block.shape[1] > _FEW_COLUMNS:
+    if block.shape[1] > FEW_COLUMNS:
         return block.max(axis=1)
     return np.ascontiguousarray(block.T).max(axis=0)
 
 
 def row_top_two(block: NDArray) -> tuple[NDArray, NDArray]:
     """Return the largest and the second-largest value of every row (equal where tied)."""
-    if block.shape[1] > _FEW_COLUMNS:
+    if block.shape[1] > FEW_COLUMNS:
         return _top_two_of_many(block)
     columns = np.ascontiguousarray(block.T)
     first = columns[0].copy()

@@ -6,6 +6,8 @@ that the numpy part of the package does not load it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from sklearn.base import BaseEstimator, _fit_context
@@ -30,8 +32,8 @@ __all__ = [
     "HasMethods",
     "Hidden",
     "Interval",
+    "LabeledProbaScorer",
     "StrOptions",
-    "_Scorer",
     "_check_feature_names_in",
     "_check_method_params",
     "_check_sample_weight",
@@ -45,6 +47,33 @@ __all__ = [
     "validate_parameters",
     "validate_params",
 ]
+
+
+class LabeledProbaScorer(_Scorer):
+    """A scorer of `predict_proba` that hands ``classes_`` to the metric as `labels`.
+
+    A subclass, since scikit-learn predicts once for several metrics where they are such scorers.
+    """
+
+    def __init__(
+        self, metric: Callable[..., float], *, larger_is_better: bool, options: dict[str, Any]
+    ) -> None:
+        super().__init__(metric, 1 if larger_is_better else -1, options, "predict_proba")
+
+    @property
+    def metric(self) -> Callable[..., float]:
+        """The metric without its sign."""
+        return self._score_func
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the metric."""
+        return self._kwargs
+
+    def _score(self, method_caller: Any, estimator: Any, *args: Any, **kwargs: Any) -> float:
+        labeled = copy(self)
+        labeled._kwargs = {"labels": estimator.classes_, **self._kwargs}
+        return _Scorer._score(labeled, method_caller, estimator, *args, **kwargs)
 
 
 def validate_parameters(estimator: BaseEstimator) -> None:

@@ -120,9 +120,9 @@ def test_accumulators_of_other_classes_do_not_add_up():
 
 
 def test_nothing_yet():
-    with pytest.raises(ValueError, match="no rows yet: call update first"):
+    with pytest.raises(ValueError, match="no samples yet: call update first"):
         CalibrationAccumulator().result()
-    with pytest.raises(ValueError, match="no rows yet: call update first"):
+    with pytest.raises(ValueError, match="no samples yet: call update first"):
         CalibrationAccumulator().curve()
 
 

@@ -12,7 +12,7 @@ from skcalib.metrics import (
 )
 
 
-def naive_error(confidence, hit, weight, edges, norm):
+def naive_error(confidence, correct, weight, edges, norm):
     """Loop over bins and rows, as the definition reads."""
     total, squares, gaps = 0.0, 0.0, []
     for b in range(len(edges) - 1):
@@ -24,7 +24,7 @@ def naive_error(confidence, hit, weight, edges, norm):
         mass = sum(weight[i] for i in rows)
         if mass == 0:
             continue
-        gap = sum(weight[i] * (confidence[i] - hit[i]) for i in rows) / mass
+        gap = sum(weight[i] * (confidence[i] - correct[i]) for i in rows) / mass
         total += mass / sum(weight) * abs(gap)
         squares += mass / sum(weight) * gap**2
         gaps.append(abs(gap))
@@ -44,8 +44,8 @@ def test_naive_loop(norm, weighted, seed, n_bins, n_classes):
     if weighted:
         options["sample_weight"] = weight
     edges = [b / n_bins for b in range(n_bins + 1)]
-    confidence, hit = proba.max(axis=1), proba.argmax(axis=1) == y
-    expected = naive_error(confidence, hit, weight, edges, norm)
+    confidence, correct = proba.max(axis=1), proba.argmax(axis=1) == y
+    expected = naive_error(confidence, correct, weight, edges, norm)
     assert expected_calibration_error(y, proba, **options) == pytest.approx(expected, abs=1e-12)
     options["labels"] = [0, 1]
     expected = naive_error(proba[:, 0], y == 0, weight, edges, norm)
@@ -70,7 +70,7 @@ def test_naive_loop_over_bins_of_equal_mass(seed, n_bins):
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
 def test_perfect_calibration_is_zero(strategy, norm):
-    # A share p of the rows with probability p is positive.
+    # A fraction p of the rows with probability p is positive.
     p = np.repeat([0.0, 0.25, 0.5, 0.75, 1.0], 8)
     y = np.concatenate([np.arange(8) < 8 * level for level in (0, 0.25, 0.5, 0.75, 1)])
     assert expected_calibration_error(y, p, strategy=strategy, norm=norm) == 0
@@ -105,7 +105,7 @@ def test_one_bin_is_the_gap_of_the_means():
 
 
 def test_two_columns_are_not_the_positive_class():
-    # Both rows are positive: gaps .7 and .3 of the positive class. As top labels they share a
+    # Both rows are positive: gaps .7 and .3 of the positive class. As top labels they have one
     # confidence of .7, of which one is right.
     y, p = [1, 1], np.array([0.3, 0.7])
     assert expected_calibration_error(y, p) == pytest.approx(0.5)
@@ -128,8 +128,8 @@ def test_the_curve_adds_up_to_the_error(strategy):
     options = {"strategy": strategy, "n_bins": 6, "sample_weight": weight}
     curve = reliability_curve(y, proba, **options)
     assert len(curve.edges) == len(curve.prob_true) + 1
-    share = curve.bin_weight / weight.sum()
-    error = np.nansum(share * np.abs(curve.prob_true - curve.prob_pred))
+    fraction = curve.bin_weight / weight.sum()
+    error = np.nansum(fraction * np.abs(curve.prob_true - curve.prob_pred))
     assert expected_calibration_error(y, proba, **options) == pytest.approx(error)
 
 

@@ -105,11 +105,11 @@ def assert_same(left, right, atol):
 def make(seed, *, n=60, n_classes=4, binary=False, grid=None):
     """Labels and probabilities; with `grid`, multiples of 1 / grid, so that many are tied."""
     rng = np.random.default_rng(seed)
-    shares = rng.dirichlet(np.full(2 if binary else n_classes, 0.7), size=n)
+    proba = rng.dirichlet(np.full(2 if binary else n_classes, 0.7), size=n)
     if grid is not None:
-        shares = np.stack([rng.multinomial(grid, row) for row in shares]) / grid
-    labels = np.array([rng.choice(len(row), p=row / row.sum()) for row in shares])
-    return labels, shares[:, 1] if binary else shares
+        proba = np.stack([rng.multinomial(grid, row) for row in proba]) / grid
+    labels = np.array([rng.choice(len(row), p=row / row.sum()) for row in proba])
+    return labels, proba[:, 1] if binary else proba
 
 
 def test_registry_is_complete():

@@ -9,12 +9,12 @@ from skcalib.metrics import debiased_calibration_error, expected_calibration_err
 
 @pytest.mark.parametrize("truth", [0.0, 0.3, 0.62, 1.0])
 def test_unbiased_over_all_outcomes(truth):
-    # One bin of 6 rows: the mean over every number of hits, in closed form.
+    # One bin of 6 samples: the mean over every number of correct ones, in closed form.
     n, p = 6, 0.6
     chance = binom.pmf(np.arange(n + 1), n, truth)
     plain, debiased = [], []
-    for hits in range(n + 1):
-        y = np.arange(n) < hits
+    for n_correct in range(n + 1):
+        y = np.arange(n) < n_correct
         plain.append(expected_calibration_error(y, np.full(n, p), norm="l2") ** 2)
         debiased.append(debiased_calibration_error(y, np.full(n, p), squared=True))
     assert chance @ debiased == pytest.approx((p - truth) ** 2, abs=1e-12)
@@ -25,7 +25,7 @@ def test_unbiased_over_all_outcomes(truth):
 def test_naive_loop(strategy):
     rng = np.random.default_rng(0)
     proba, y = rng.dirichlet(np.ones(4), size=90), rng.integers(4, size=90)
-    confidence, hit = proba.max(axis=1), proba.argmax(axis=1) == y
+    confidence, correct = proba.max(axis=1), proba.argmax(axis=1) == y
     edges = np.linspace(0, 1, 6)
     if strategy == "quantile":
         edges[1:-1] = np.sort(confidence)[[17, 35, 53, 71]]
@@ -34,7 +34,7 @@ def test_naive_loop(strategy):
         rows = (confidence > low) & (confidence <= high)
         n = rows.sum()
         if n > 1:
-            accuracy = hit[rows].mean()
+            accuracy = correct[rows].mean()
             gap = (confidence[rows].mean() - accuracy) ** 2
             expected += n / 90 * (gap - accuracy * (1 - accuracy) / (n - 1))
     options = {"n_bins": 5, "strategy": strategy}

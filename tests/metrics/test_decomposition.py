@@ -18,13 +18,13 @@ def sample(n=400, k=4, seed=0, levels=None):
     return y, sharp, rng.uniform(0.1, 2, n)
 
 
-def binary_score(hit, p, weight, rule):
+def binary_score(positive, p, weight, rule):
     p = np.asarray(p)
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = (
-            (p - hit) ** 2
+            (p - positive) ** 2
             if rule == "brier"
-            else -np.where(hit, np.log(np.maximum(p, 0)), np.log(np.maximum(1 - p, 0)))
+            else -np.where(positive, np.log(np.maximum(p, 0)), np.log(np.maximum(1 - p, 0)))
         )
     return np.average(losses, weights=weight)
 
@@ -99,9 +99,9 @@ def test_any_increasing_map_changes_miscalibration_alone(rule):
 
 
 def test_perfect_calibration_in_closed_form():
-    # Groups whose share of positives is the forecast: no miscalibration at all.
+    # Groups whose fraction of positives is the forecast: no miscalibration at all.
     p = np.repeat([0.2, 0.6, 0.8], 10)
-    y = np.concatenate([np.arange(10) < 10 * share for share in (0.2, 0.6, 0.8)]).astype(int)
+    y = np.concatenate([np.arange(10) < 10 * fraction for fraction in (0.2, 0.6, 0.8)]).astype(int)
     parts = score_decomposition(y, p)
     rate = y.mean()
     assert parts.miscalibration == pytest.approx(0, abs=1e-15)

@@ -79,9 +79,9 @@ def test_labels():
 @pytest.mark.parametrize(
     ("y", "score", "options", "message"),
     [
-        ([1, 1], [0.1, 0.2], {}, "y_true must hold both classes, got only positive rows"),
-        ([0, 0], [0.1, 0.2], {}, "y_true must hold both classes, got only negative rows"),
-        ([0, 1, 1], [1, 2, 3], {"sample_weight": [0, 1, 1]}, "got only positive rows"),
+        ([1, 1], [0.1, 0.2], {}, "y_true must hold both classes, got only positive ones"),
+        ([0, 0], [0.1, 0.2], {}, "y_true must hold both classes, got only negative ones"),
+        ([0, 1, 1], [1, 2, 3], {"sample_weight": [0, 1, 1]}, "got only positive ones"),
         ([0, 1], [0.1, np.nan], {}, "y_score must not contain NaN, got NaN in row 1"),
         ([0, 1], [0.1, 0.2, 0.3], {}, "y_true and y_score must have the same number of rows"),
         ([0, 1], [[0.1], [0.2]], {}, r"y_score must have shape \(n,\)"),

@@ -63,13 +63,13 @@ def test_every_metric_has_an_interval(data, metric, method):
 def test_bin_sums_are_exact(data, metric, options, method, weighted):
     # Hidden in a partial, the metric is evaluated anew on the same resamples.
     y, proba, weight = data
-    hit, confidence = (proba.argmax(axis=1) == y).astype(int), proba.max(axis=1)
+    correct, confidence = (proba.argmax(axis=1) == y).astype(int), proba.max(axis=1)
     arguments = {"method": method, "n_resamples": 25, "random_state": 1}
     if weighted:
         arguments["sample_weight"] = weight
     fast = calibration_error_interval(y, proba, metric=metric, **options, **arguments)
     slow = calibration_error_interval(
-        hit, confidence, metric=partial(metric, **options), **arguments
+        correct, confidence, metric=partial(metric, **options), **arguments
     )
     assert fast == pytest.approx(slow, abs=1e-12)
 

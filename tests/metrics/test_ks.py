@@ -40,5 +40,5 @@ def test_perfect_calibration_is_zero():
 def test_top_label():
     rng = np.random.default_rng(0)
     proba, y = rng.dirichlet(np.ones(4), size=50), rng.integers(4, size=50)
-    hit = (proba.argmax(axis=1) == y).astype(int)
-    assert ks_calibration_error(y, proba) == ks_calibration_error(hit, proba.max(axis=1))
+    correct = (proba.argmax(axis=1) == y).astype(int)
+    assert ks_calibration_error(y, proba) == ks_calibration_error(correct, proba.max(axis=1))

@@ -148,8 +148,8 @@ PROBA = [[0.9, 0.1], [0.8, 0.2]]
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        (([0, 0], PROBA), {}, ValueError, "right and wrong predictions, got only right rows"),
-        (([1, 1], PROBA), {}, ValueError, "right and wrong predictions, got only wrong rows"),
+        (([0, 0], PROBA), {}, ValueError, "correct and wrong predictions, got only correct ones"),
+        (([1, 1], PROBA), {}, ValueError, "correct and wrong predictions, got only wrong ones"),
         (([0, 1], PROBA), {"confidence": ["max"]}, ValueError, "confidence must be one of"),
         (([0, 1], PROBA), {"confidence": []}, ValueError, "at least one score"),
         (([0, 1], PROBA), {"confidence": [[1, 2]]}, TypeError, "sequence of names, a dict"),

@@ -8,10 +8,10 @@ def direct_error(p, y, weight, bandwidth, n_grid=40_001):
     """Integrate the kernel sum itself, images of the reflected kernel and all."""
     grid = np.linspace(0, 1, n_grid)
     smoothed = np.zeros(n_grid)
-    for value, label, share in zip(p, y, weight / weight.sum()):
+    for value, label, fraction in zip(p, y, weight / weight.sum()):
         images = [sign * value + 2 * m for m in range(-4, 5) for sign in (-1, 1)]
         kernel = sum(np.exp(-((grid - image) ** 2) / (2 * bandwidth**2)) for image in images)
-        smoothed += share * (value - label) * kernel / (bandwidth * np.sqrt(2 * np.pi))
+        smoothed += fraction * (value - label) * kernel / (bandwidth * np.sqrt(2 * np.pi))
     height = np.abs(smoothed)
     return (height.sum() - (height[0] + height[-1]) / 2) / (n_grid - 1)
 
@@ -89,8 +89,10 @@ def test_continuous_where_bins_jump():
 def test_top_label():
     rng = np.random.default_rng(0)
     proba, y = rng.dirichlet(np.ones(4), size=50), rng.integers(4, size=50)
-    hit = (proba.argmax(axis=1) == y).astype(int)
-    assert smooth_calibration_error(y, proba) == smooth_calibration_error(hit, proba.max(axis=1))
+    correct = (proba.argmax(axis=1) == y).astype(int)
+    assert smooth_calibration_error(y, proba) == smooth_calibration_error(
+        correct, proba.max(axis=1)
+    )
 
 
 @pytest.mark.parametrize("bandwidth", [0, -0.1, 1.5, "auto"])

@@ -1,4 +1,4 @@
-"""Groups of tied rows against a dictionary."""
+"""Groups of tied samples against a dictionary."""
 
 from collections import defaultdict
 
@@ -8,23 +8,23 @@ import pytest
 from skcalib.metrics._ties import tie_groups
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.8, 1.0])
+@pytest.mark.parametrize("fraction", [0.0, 0.2, 0.8, 1.0])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-def test_groups_against_a_dictionary(share, weighted, dtype):
+def test_groups_against_a_dictionary(fraction, weighted, dtype):
     rng = np.random.default_rng(0)
     score = rng.integers(-9, 9, 300).astype(dtype)
-    hit = rng.random(300) < share
+    positive = rng.random(300) < fraction
     weight = rng.integers(0, 3, 300).astype(float) if weighted else None
     expected = defaultdict(lambda: [0.0, 0.0])
-    for s, h, w in zip(score.tolist(), hit, np.ones(300) if weight is None else weight):
+    for s, h, w in zip(score.tolist(), positive, np.ones(300) if weight is None else weight):
         if w:
             expected[s][0] += w
             expected[s][1] += w * h
-    groups = tie_groups(score, hit, weight)
+    groups = tie_groups(score, positive, weight)
     assert groups.score.tolist() == sorted(expected, reverse=True)
     assert groups.weight.tolist() == [expected[s][0] for s in groups.score.tolist()]
-    assert groups.hit.tolist() == [expected[s][1] for s in groups.score.tolist()]
+    assert groups.positive.tolist() == [expected[s][1] for s in groups.score.tolist()]
 
 
 def test_zeros_of_both_signs_and_infinities():
@@ -32,4 +32,4 @@ def test_zeros_of_both_signs_and_infinities():
         np.array([0.0, -0.0, np.inf, -np.inf]), np.array([True, False, True, False]), None
     )
     assert groups.score.tolist() == [np.inf, 0, -np.inf]
-    assert groups.hit.tolist() == [1, 1, 0]
+    assert groups.positive.tolist() == [1, 1, 0]

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from skcalib.utils._binning import (
     bin_index,
     bin_sums,
-    gap_norm,
     quantile_edges,
     round_down,
     uniform_edges,
@@ -93,17 +92,17 @@ def test_mass_at_zero_has_a_bin_of_its_own():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums(weighted):
     rng = np.random.default_rng(0)
-    values, hits = rng.random(200).astype(np.float32), rng.random(200) < 0.5
+    values, outcomes = rng.random(200).astype(np.float32), rng.random(200) < 0.5
     weight = rng.uniform(0, 3, 200) if weighted else None
     edges = uniform_edges(7)
-    sums = bin_sums(values, hits, weight, edges)
+    sums = bin_sums(values, outcomes, weight, edges)
     for b in range(7):
         inside = [i for i in range(200) if naive_index(values[i], edges) == b]
-        share = np.ones(200) if weight is None else weight
+        mass = np.ones(200) if weight is None else weight
         expected = [
-            sum(share[i] for i in inside),
-            sum(share[i] * float(values[i]) for i in inside),
-            sum(share[i] for i in inside if hits[i]),
+            sum(mass[i] for i in inside),
+            sum(mass[i] * float(values[i]) for i in inside),
+            sum(mass[i] for i in inside if outcomes[i]),
         ]
         np.testing.assert_allclose(sums[:, b], expected, rtol=1e-13)
 
@@ -112,11 +111,3 @@ def test_sums_of_many_float32_rows_do_not_drift():
     values = np.full(3_000_000, 0.9, dtype=np.float32)
     sums = bin_sums(values, np.ones(len(values), dtype=bool), None, uniform_edges(2))
     assert sums[1, 1] == pytest.approx(3e6 * float(np.float32(0.9)), rel=1e-9)
-
-
-def test_norms():
-    # Gaps .1 and -.3 of bins that hold 3 and 1 of 4 rows; the empty bin counts nothing.
-    sums = np.array([[3.0, 0.0, 1.0], [0.9, 0.0, 0.2], [0.6, 0.0, 0.5]])
-    assert gap_norm(sums, "l1") == pytest.approx(0.75 * 0.1 + 0.25 * 0.3)
-    assert gap_norm(sums, "l2") == pytest.approx(np.sqrt(0.75 * 0.01 + 0.25 * 0.09))
-    assert gap_norm(sums, "max") == pytest.approx(0.3)

@@ -137,9 +137,11 @@ def test_matrix_is_wanted():
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 def test_wilson_interval_against_scipy(level):
     for count in (1, 7, 200):
-        for hits in {0, 1, count // 2, count}:
-            low, high = wilson_interval(np.array([hits / count]), np.array([float(count)]), level)
-            expected = binomtest(hits, count).proportion_ci(level, method="wilson")
+        for successes in {0, 1, count // 2, count}:
+            low, high = wilson_interval(
+                np.array([successes / count]), np.array([float(count)]), level
+            )
+            expected = binomtest(successes, count).proportion_ci(level, method="wilson")
             assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 

@@ -1,0 +1,81 @@
+"""Samples summed over bins of confidence: what every binned calibration error is made of."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..utils._binning import bin_sums, quantile_edges, uniform_edges
+from ..utils._private import Interval, StrOptions
+from ..utils._validation import Predictions
+from ._top_label import iter_top_label, top_label
+
+BINNING_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_bins": [Interval(Integral, 1, None, closed="left")],
+    "strategy": [StrOptions({"uniform", "quantile"})],
+}
+NORM_CONSTRAINTS: dict[str, list[Any]] = {"norm": [StrOptions({"l1", "l2", "max"})]}
+
+
+class Bins(NamedTuple):
+    """Edges, (n_bins + 1,), and over every bin the sums of weight, confidence and correctness.
+
+    ``sums`` is (3, n_bins); confidence and correctness are weighted.
+    """
+
+    edges: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+class ReliabilityCurve(NamedTuple):
+    """Accuracy against confidence in every bin; NaN where a bin is empty."""
+
+    prob_true: NDArray[np.float64]
+    prob_pred: NDArray[np.float64]
+    bin_weight: NDArray[np.float64]
+    edges: NDArray[np.float64]
+
+
+def binned(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
+    """Return the bins of predictions, whose values are checked on the way."""
+    if strategy == "uniform":
+        edges = uniform_edges(n_bins)
+        return Bins(edges, sums_between(predictions, edges))
+    # Edges of equal weight depend on all confidences at once.
+    confidence, correct = top_label(predictions)
+    edges = quantile_edges(confidence, n_bins, predictions.weight)
+    return Bins(edges, bin_sums(confidence, correct, predictions.weight, edges))
+
+
+def sums_between(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sums over bins with given edges, block by block, (3, n_bins)."""
+    sums = np.zeros((3, len(edges) - 1))
+    for rows, confidence, correct in iter_top_label(predictions):
+        weight = None if predictions.weight is None else predictions.weight[rows]
+        sums += bin_sums(confidence, correct, weight, edges)
+    return sums
+
+
+def gap_norm(sums: NDArray[np.float64], norm: str) -> float:
+    """Return the "l1", "l2" or "max" norm of the gaps between confidence and accuracy.
+
+    Bins count by their fraction of the weight; empty bins count 0.
+    """
+    weight, confidence, correct = sums[:, sums[0] > 0]
+    total = weight.sum()
+    excess = confidence - correct
+    if norm == "l1":
+        return float(np.abs(excess).sum() / total)
+    if norm == "l2":
+        return float(np.sqrt((excess**2 / weight).sum() / total))
+    return float(np.abs(excess / weight).max())
+
+
+def curve_of(bins: Bins) -> ReliabilityCurve:
+    """Return mean confidence and accuracy of every bin."""
+    weight, confidence, correct = bins.sums
+    with np.errstate(invalid="ignore"):  # 0 / 0 in an empty bin
+        return ReliabilityCurve(correct / weight, confidence / weight, weight.copy(), bins.edges)
