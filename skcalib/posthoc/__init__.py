@@ -1,5 +1,6 @@
 """Repair the probabilities of a trained model."""
 
+from ._base import PostHocCalibrator
 from ._beta import BetaCalibration
 from ._calibrated_classifier import PostHocCalibratedClassifier
 from ._dirichlet import DirichletCalibration
@@ -18,6 +19,7 @@ __all__ = [
     "IsotonicCalibration",
     "MatrixScaling",
     "PostHocCalibratedClassifier",
+    "PostHocCalibrator",
     "TemperatureScaling",
     "VectorScaling",
 ]

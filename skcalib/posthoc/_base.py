@@ -2,34 +2,95 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Tags, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..utils import SkcalibWarning
+from ..utils._arrays import as_features
+from ..utils._labels import (
+    check_class_labels,
+    check_column_labels,
+    check_several_classes,
+    encode,
+)
 from ..utils._private import StrOptions, _fit_context
-from ..utils._proba import check_values
+from ..utils._proba import check_values, holds_proba
 from ..utils._validation import check_weights
 
 # Where a probability is 0 its logit is unknown, not infinite: a model that counts votes or
-# rounds would otherwise let a single such row decide the whole fit.
+# rounds would otherwise let a single such sample decide the whole fit.
 SMALLEST_PROBABILITY = 1e-12
 
 
-class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
+class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of the calibrators that map the scores of a trained model to probabilities.
 
-    A subclass implements ``_fit(scores, y, sample_weight)``, with `scores` as the user gave them
-    and `y` the column of every label, and ``_predict_proba(scores)``. It asks :meth:`_logits`
-    or :meth:`_proba` for the form of the scores that it needs.
+    A calibrator of your own derives from it and implements two methods:
+
+    - ``_fit(scores, y, sample_weight)`` learns from scores of shape (n_samples, n_columns), from
+      `y`, the column of every label, and from weights (None where all are equal) of which the
+      largest is 1. Samples of weight 0 have been left out.
+    - ``_predict_proba(scores)`` returns probabilities of shape (n_samples, n_classes).
+
+    Scores come as the user gave them, checked. ``self._as_logits(scores)`` and
+    ``self._as_proba(scores)`` turn them into the form that the calibrator needs, one column a
+    class. ``__init__`` takes `input` and `classes` besides parameters of its own, which it
+    declares in ``_parameter_constraints``. Everything else is here: weights, labels of any kind,
+    one score for two classes, float32, DataFrames, names of features, ``set_output``.
+
+    Parameters
+    ----------
+    input : {"logits", "proba"}
+        What X holds.
+    classes : array-like of shape (n_classes,)
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no sample in `y`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    See Also
+    --------
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
+
+    Examples
+    --------
+    Mix the probabilities with the class frequencies:
+
+    >>> import numpy as np
+    >>> from skcalib.posthoc import PostHocCalibrator
+    >>> class Shrinkage(PostHocCalibrator):
+    ...     def __init__(self, *, amount=0.1, input="logits", classes=None):
+    ...         self.amount = amount
+    ...         self.input = input
+    ...         self.classes = classes
+    ...
+    ...     def _fit(self, scores, y, sample_weight):
+    ...         count = np.bincount(y, sample_weight, minlength=len(self.classes_))
+    ...         self.frequency_ = count / count.sum()
+    ...
+    ...     def _predict_proba(self, scores):
+    ...         return (1 - self.amount) * self._as_proba(scores) + self.amount * self.frequency_
+    >>> shrinkage = Shrinkage(amount=0.2, input="proba").fit([0.1, 0.6, 0.8, 0.9], list("nyyy"))
+    >>> shrinkage.predict_proba([0.5])
+    array([[0.45, 0.55]])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "input": [StrOptions({"logits", "proba"})],
         "classes": ["array-like", None],
     }
@@ -39,7 +100,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the calibrator to scores of rows that the model was not trained on.
+        """Fit the calibrator to scores of samples that the model was not trained on.
 
         Parameters
         ----------
@@ -49,18 +110,34 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; a weight of k counts as k equal rows.
+            Weights of the samples; a weight of k counts as k equal samples.
 
         Returns
         -------
         self : object
             The fitted calibrator.
+
+        Raises
+        ------
+        ValueError
+            If X, `y` or `sample_weight` do not fit together, if X is not finite or not what
+            `input` says, or if the labels do not tell what the columns are.
+        TypeError
+            If X holds no numbers.
+
+        Warns
+        -----
+        SkcalibWarning
+            If X holds probabilities where ``input="logits"``.
         """
         scores = self._read_scores(X, reset=True)
+        self._warn_of_proba(scores)
         self.classes_, codes = self._read_labels(y, max(2, scores.shape[1]))
         check_consistent_length(scores, codes)
         weight = check_weights(sample_weight, len(codes))
         if weight is not None:
+            # Only ratios count; a sum of huge weights would overflow, of tiny ones underflow.
+            weight = weight / weight.max()
             used = weight > 0
             scores, codes, weight = scores[used], codes[used], weight[used]
         self._fit(scores, codes, weight)
@@ -135,13 +212,16 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True
         return tags
 
+    @abstractmethod
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        raise NotImplementedError
+        """Learn from checked scores, the columns of the labels and weights."""
 
+    @abstractmethod
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        raise NotImplementedError
+        """Return calibrated probabilities of checked scores, one column a class."""
 
     def _read_scores(self, X: ArrayLike, reset: bool) -> NDArray:
+        X = as_features(X)
         n_axes = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
         if n_axes == 1 and (reset or self.n_features_in_ == 1):
             X = np.asarray(X).reshape(-1, 1)
@@ -151,56 +231,46 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             check_values(proba, name="X")
         return scores
 
+    def _warn_of_proba(self, scores: NDArray) -> None:
+        if self.input == "logits" and scores.shape[1] > 1 and holds_proba(scores):
+            warnings.warn(
+                'X holds probabilities, rows in [0, 1] that sum to 1, where input="logits"; '
+                f'{type(self).__name__}(input="proba") reads them as such.',
+                SkcalibWarning,
+                stacklevel=4,
+            )
+
     def _read_labels(self, y: ArrayLike, n_classes: int) -> tuple[NDArray, NDArray]:
-        """Return the label of every column and the column of every row's label."""
-        target = column_or_1d(y, warn=True)
-        assert_all_finite(target, input_name="y")
-        check_classification_targets(target)
-        labels = np.unique(target)
+        """Return the label of every column and the column of every sample's label."""
+        labels = check_class_labels(y)
         if self.classes is not None:
-            return self._look_up(target, labels, n_classes)
-        numbers = labels.dtype.kind in "iuf" and len(labels) > 1
-        if numbers and np.isin(labels, np.arange(n_classes)).all():
-            return np.arange(n_classes, dtype=labels.dtype), target.astype(np.intp)
-        if len(labels) != n_classes:
-            raise ValueError(
-                f"X must have one column per class: got {n_classes} classes in X and "
-                f"{len(labels)} class{'es' * (len(labels) > 1)} in y. Where y lacks a class, "
-                "name all of them in `classes`."
+            classes = column_or_1d(self.classes)
+            check_column_labels(
+                classes, n_classes, what="one for every column of X", name="classes"
             )
-        return labels, np.searchsorted(labels, target)
-
-    def _look_up(
-        self, target: NDArray, labels: NDArray, n_classes: int
-    ) -> tuple[NDArray, NDArray]:
-        classes = column_or_1d(self.classes)
-        column = {label: k for k, label in enumerate(classes.tolist())}
-        if len(column) != n_classes or len(classes) != n_classes:
+            return classes, encode(labels, classes)
+        classes = np.unique(labels)
+        check_several_classes(classes)
+        if classes.dtype.kind in "iuf" and np.isin(classes, np.arange(n_classes)).all():
+            classes = np.arange(n_classes, dtype=classes.dtype)
+        if len(classes) != n_classes:
             raise ValueError(
-                f"classes must hold {n_classes} distinct labels, one per class of X; "
-                f"got {classes.tolist()}."
+                "classes must name the columns of X where y does not tell them, got "
+                f"{n_classes} classes in X and {len(classes)} classes in y."
             )
-        unknown = [label for label in labels.tolist() if label not in column]
-        if unknown:
-            raise ValueError(f"y must hold labels of `classes` alone; got {unknown[0]!r}.")
-        columns = np.array([column[label] for label in labels.tolist()])
-        return classes, columns[np.searchsorted(labels, target)]
+        return classes, encode(labels, classes)
 
-    def _logits(self, scores: NDArray) -> NDArray:
+    def _as_logits(self, scores: NDArray) -> NDArray:
         """Return one logit a class, up to a constant of the row."""
         if self.input == "logits":
-            return _with_zero_column(scores) if scores.shape[1] == 1 else scores
+            if scores.shape[1] > 1:
+                return scores
+            return np.hstack([np.zeros_like(scores), scores])
         floor = scores.dtype.type(SMALLEST_PROBABILITY)
-        if scores.shape[1] == 1:
-            scores = np.hstack([1 - scores, scores])
-        return np.log(np.maximum(scores, floor))
+        return np.log(np.maximum(self._as_proba(scores), floor))
 
-    def _proba(self, scores: NDArray) -> NDArray:
+    def _as_proba(self, scores: NDArray) -> NDArray:
         """Return one probability a class."""
         if self.input == "logits":
-            return softmax(self._logits(scores), axis=1)
+            return softmax(self._as_logits(scores), axis=1)
         return np.hstack([1 - scores, scores]) if scores.shape[1] == 1 else scores
-
-
-def _with_zero_column(scores: NDArray) -> NDArray:
-    return np.hstack([np.zeros_like(scores), scores])

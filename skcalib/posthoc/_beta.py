@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +34,7 @@ class BetaCalibration(OneVsRestCalibrator):
 
     A probability p becomes ``expit(a log(p) - b log(1 - p) + c)`` with a, b >= 0, fitted by least
     log-loss. Unlike the sigmoid of Platt scaling the family holds the identity (a = b = 1, c = 0),
-    so a calibrated model is left as it is.
+    so a calibrated model is left as it is [1]_.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
     are divided by their sum, which may spoil what was fitted. With two classes there is one map.
@@ -49,7 +49,7 @@ class BetaCalibration(OneVsRestCalibrator):
         1e-12 or above 1 - 1e-12 count as these.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no row in `y`.
+        sorted labels of `y`; give it where a class may have no sample in `y`.
 
     Attributes
     ----------
@@ -70,12 +70,12 @@ class BetaCalibration(OneVsRestCalibrator):
     Notes
     -----
     The log-loss is convex in (a, b, c); the bounds a, b >= 0 are part of the problem that is
-    solved, where [1]_ drops a parameter that comes out negative and fits again.
+    solved, where the paper drops a parameter that comes out negative and fits again.
 
     References
     ----------
-    .. [1] Kull, Silva Filho and Flach, Beta Calibration: a Well-founded and Easily Implemented
-       Improvement on Logistic Calibration for Binary Classifiers, AISTATS 2017.
+    .. [1] M. Kull, T. Silva Filho, P. Flach, "Beta Calibration: a Well-founded and Easily
+       Implemented Improvement on Logistic Calibration for Binary Classifiers", AISTATS 2017.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class BetaCalibration(OneVsRestCalibrator):
            [0.29, 0.71]])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OneVsRestCalibrator._parameter_constraints,
         "parameters": [StrOptions(set(_DESIGNS))],
     }
@@ -105,19 +105,20 @@ class BetaCalibration(OneVsRestCalibrator):
         self.classes = classes
 
     def _fit_class(
-        self, p: NDArray, hit: NDArray[np.bool_], sample_weight: NDArray | None
+        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BetaMap:
         design = _DESIGNS[self.parameters]
         columns = _features(p) @ design.T
         weight = np.ones(len(p)) if sample_weight is None else sample_weight
         weight = weight / weight.sum()
-        sign = np.where(hit, 1.0, -1.0)
+        sign = np.where(positive, 1.0, -1.0)
 
         def loss_and_gradient(theta: NDArray) -> tuple[float, NDArray]:
             margin = sign * (columns @ theta)
             gradient = -(weight * sign * expit(-margin)) @ columns
             return float(weight @ np.logaddexp(0, -margin)), gradient
 
+        # Start at the identity, a = b = 1 and c = 0, as near as the parametrization holds it.
         identity = np.linalg.lstsq(design.T, np.array([1.0, 1.0, 0.0]), rcond=None)[0]
         slopes = design[:, 0] + design[:, 1] > 0
         solution = minimize(

@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.validation import check_is_fitted
 
-from ..utils._estimators import show_inner
-from ..utils._labels import check_several_classes
-from ..utils._private import HasMethods, StrOptions, _fit_context, _routing_enabled
+from ..utils._estimators import fit_router, inner_fit_params, show_inner
+from ..utils._labels import check_class_labels, check_several_classes
+from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context
 from ..utils._validation import check_weights
 from ._base import PostHocCalibrator
 from ._temperature import TemperatureScaling
 
 
 class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Calibrate a classifier on out-of-fold scores of its own training rows.
+    """Calibrate a classifier on out-of-fold scores of its own training samples.
 
-    The classifier is fitted on the folds of `cv`, its scores of the rows left out are collected,
-    and the calibrator is fitted on these. The classifier that predicts is fitted on all rows. For
-    a classifier that is already trained, wrap it in ``sklearn.frozen.FrozenEstimator`` and give
-    `fit` the rows to calibrate on: it is not fitted again.
+    The classifier is fitted on the folds of `cv`, its scores of the samples left out are
+    collected, and the calibrator is fitted on these. The classifier that predicts is fitted on all
+    samples. A classifier that is already trained goes in as
+    :class:`sklearn.frozen.FrozenEstimator`, with the samples to calibrate on given to `fit`: it is
+    not fitted again.
 
     Parameters
     ----------
     estimator : classifier with `predict_proba` or `decision_function`
         The classifier; a clone is fitted.
     calibrator : PostHocCalibrator, default=None
-        A calibrator of this package; a clone is fitted, with `input` and `classes` set to what
-        the scores of the classifier are. None means :class:`TemperatureScaling`.
+        The calibrator; a clone is fitted, with `input` set to what the scores of the classifier
+        are and `classes` to None. None means :class:`TemperatureScaling`.
     cv : int, cross-validation generator or iterable, default=5
         The folds, as in scikit-learn: an int is a number of stratified folds.
     method : {"auto", "decision_function", "predict_proba"}, default="auto"
@@ -48,7 +48,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
     Attributes
     ----------
     estimator_ : classifier
-        The classifier, fitted on all rows.
+        The classifier, fitted on all samples.
     calibrator_ : PostHocCalibrator
         The fitted calibrator.
     classes_ : ndarray of shape (n_classes,)
@@ -78,13 +78,14 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
     0.03
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [
             HasMethods(["fit", "predict_proba"]),
             HasMethods(["fit", "decision_function"]),
         ],
         "calibrator": [PostHocCalibrator, None],
-        "cv": ["cv_object"],
+        # "prefit" of older releases of scikit-learn: `fit` says what to do instead.
+        "cv": ["cv_object", Hidden(StrOptions({"prefit"}))],
         "method": [StrOptions({"auto", "decision_function", "predict_proba"})],
         "n_jobs": [Integral, None],
     }
@@ -109,7 +110,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
     ) -> Self:
-        """Fit the calibrator on out-of-fold scores, and the classifier on all rows.
+        """Fit the calibrator on out-of-fold scores, and the classifier on all samples.
 
         Parameters
         ----------
@@ -118,10 +119,10 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, for the classifier and the calibrator.
+            Weights of the samples, for the classifier and the calibrator.
         **fit_params : dict
-            Further parameters of ``estimator.fit``; those with one entry a row are cut to the
-            rows of a fold.
+            Further parameters of ``estimator.fit``; those with one entry a sample are cut to
+            the samples of a fold.
 
         Returns
         -------
@@ -131,16 +132,19 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         Raises
         ------
         ValueError
-            If a class has fewer rows than there are folds, or if the classifier does not take the
-            weights that are given.
+            If a class has fewer samples than there are folds, or if the classifier does not take
+            the weights that are given.
         """
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        X, labels = indexable(X, column_or_1d(y, warn=True))
+        if isinstance(self.cv, str):
+            raise ValueError(
+                "cv must be an int, a cross-validation generator or an iterable, got 'prefit'; a "
+                "classifier that is trained goes in as sklearn.frozen.FrozenEstimator(classifier)."
+            )
+        X, labels = indexable(X, check_class_labels(y))
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         self.classes_, count = np.unique(labels, return_counts=True)
-        params = self._estimator_params(weight, fit_params)
+        params = inner_fit_params(self, "estimator", weight, fit_params)
         method = self._method()
         cv = check_cv(self.cv, labels, classifier=True)
         _check_folds(cv, count, self.classes_)
@@ -148,8 +152,9 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
             self.estimator, X, labels, cv=cv, method=method, n_jobs=self.n_jobs, params=params
         )
         calibrator = TemperatureScaling() if self.calibrator is None else clone(self.calibrator)
+        # The columns of the scores are the sorted labels, which the calibrator finds by itself.
         calibrator.set_params(
-            input="proba" if method == "predict_proba" else "logits", classes=self.classes_
+            input="proba" if method == "predict_proba" else "logits", classes=None
         )
         self.calibrator_ = calibrator.fit(scores, labels, sample_weight=weight)
         self.estimator_ = clone(self.estimator).fit(X, labels, **params)
@@ -195,21 +200,6 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         has_logits = hasattr(self.estimator, "decision_function")
         return "decision_function" if has_logits else "predict_proba"
 
-    def _estimator_params(
-        self, weight: NDArray | None, fit_params: dict[str, Any]
-    ) -> dict[str, Any]:
-        if _routing_enabled():
-            routed = process_routing(self, "fit", sample_weight=weight, **fit_params)
-            return dict(routed["estimator"]["fit"])
-        if weight is None:
-            return fit_params
-        if not has_fit_parameter(self.estimator, "sample_weight"):
-            raise ValueError(
-                f"sample_weight cannot be used: the fit of {type(self.estimator).__name__} has no "
-                "such parameter."
-            )
-        return {**fit_params, "sample_weight": weight}
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Get the metadata routing of this object.
 
@@ -219,12 +209,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
             `sample_weight` goes to the calibrator where this object requests it; it and further
             metadata of `fit` go to the classifier as that requests.
         """
-        fit_to_fit = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=fit_to_fit)
-        )
+        return fit_router(self, estimator=self.estimator)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -240,6 +225,6 @@ def _check_folds(cv: Any, count: NDArray[np.intp], classes: NDArray) -> None:
     if n_splits is not None and count.min() < n_splits:
         rarest = int(np.argmin(count))
         raise ValueError(
-            f"Every class must have at least as many rows as cv has folds ({n_splits}): class "
-            f"{classes.tolist()[rarest]!r} has {count[rarest]}."
+            f"y must hold at least as many samples of a class as cv has folds, {n_splits}, "
+            f"got {count[rarest]} of class {classes.tolist()[rarest]!r}."
         )

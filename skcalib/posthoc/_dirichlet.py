@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +18,9 @@ class DirichletCalibration(PostHocCalibrator):
     """Map the log-probabilities by a matrix and an intercept, by penalized least log-loss.
 
     The probabilities are ``softmax(log(p) @ W.T + b)``: the posterior of a model whose
-    probabilities have a Dirichlet distribution in every class. It holds the identity, and beta
-    calibration where there are two classes. The penalty of the off-diagonal entries and of the
-    intercepts (ODIR) keeps it from overfitting.
+    probabilities have a Dirichlet distribution in every class [1]_. It holds the identity, and
+    beta calibration where there are two classes. The penalty of the off-diagonal entries and of
+    the intercepts (ODIR) keeps it from overfitting.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class DirichletCalibration(PostHocCalibrator):
         Most iterations of the solver, a Newton method with conjugate gradients.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no row in `y`.
+        sorted labels of `y`; give it where a class may have no sample in `y`.
 
     Attributes
     ----------
@@ -65,8 +65,9 @@ class DirichletCalibration(PostHocCalibrator):
 
     References
     ----------
-    .. [1] Kull et al., Beyond Temperature Scaling: Obtaining Well-calibrated Multiclass
-       Probabilities with Dirichlet Calibration, NeurIPS 2019.
+    .. [1] M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, "Beyond
+       Temperature Scaling: Obtaining Well-calibrated Multiclass Probabilities with Dirichlet
+       Calibration", NeurIPS 2019.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class DirichletCalibration(PostHocCalibrator):
     array([0.4, 0.4, 0.4])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
         "off_diagonal_penalty": [Interval(Real, 0, None, closed="left")],
         "intercept_penalty": [Interval(Real, 0, None, closed="left")],
@@ -116,4 +117,4 @@ class DirichletCalibration(PostHocCalibrator):
         return softmax(self._log_proba(scores) @ self.coef_.T + self.intercept_, axis=1)
 
     def _log_proba(self, scores: NDArray) -> NDArray:
-        return log_softmax(self._logits(scores).astype(np.float64), axis=1)
+        return log_softmax(self._as_logits(scores).astype(np.float64), axis=1)

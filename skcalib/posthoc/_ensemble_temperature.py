@@ -8,15 +8,15 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from ._base import PostHocCalibrator
-from ._temperature import DEFAULT_BOUNDS
-from ._temperature_search import minimize_log_loss
+from ._temperature_search import DEFAULT_BOUNDS, fit_temperature
 
 
 class EnsembleTemperatureScaling(PostHocCalibrator):
     """Mix the probabilities at a fitted temperature, the raw ones and the uniform ones.
 
     The probabilities are ``w1 softmax(z / T) + w2 softmax(z) + w3 / n_classes``. T is that of
-    :class:`TemperatureScaling`; the weights, which are >= 0 and sum to 1, minimize the log-loss.
+    :class:`TemperatureScaling`; the weights, which are >= 0 and sum to 1, minimize the log-loss
+    [1]_.
     More expressive than one temperature, it still never changes the predicted class.
 
     Parameters
@@ -26,7 +26,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         as 1e-12.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no row in `y`.
+        sorted labels of `y`; give it where a class may have no sample in `y`.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
 
     References
     ----------
-    .. [1] Zhang, Kailkhura and Han, Mix-n-Match: Ensemble and Compositional Methods for
-       Uncertainty Calibration in Deep Learning, ICML 2020.
+    .. [1] J. Zhang, B. Kailkhura, T. Y.-J. Han, "Mix-n-Match: Ensemble and Compositional Methods
+       for Uncertainty Calibration in Deep Learning", ICML 2020.
 
     Examples
     --------
@@ -68,14 +68,14 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         self.classes = classes
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        logits = self._logits(scores).astype(np.float64)
-        self.temperature_ = minimize_log_loss(logits, y, sample_weight, DEFAULT_BOUNDS)
+        logits = self._as_logits(scores).astype(np.float64)
+        self.temperature_ = fit_temperature(logits, y, sample_weight, DEFAULT_BOUNDS)
         label = np.arange(len(y)), y
         of_label = np.column_stack([part[label] for part in self._components(logits)])
         self.weights_ = _mixture_weights(of_label, sample_weight)
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        parts = self._components(self._logits(scores))
+        parts = self._components(self._as_logits(scores))
         return sum(weight * part for weight, part in zip(self.weights_, parts))
 
     def _components(self, logits: NDArray) -> list[NDArray]:
@@ -88,12 +88,12 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
 
 def _mixture_weights(of_label: NDArray, sample_weight: NDArray | None) -> NDArray:
     """Return the weights on the simplex that maximize the mean log of ``of_label @ weights``."""
-    share = np.ones(len(of_label)) if sample_weight is None else sample_weight
-    share = share / share.sum()
+    weight = np.ones(len(of_label)) if sample_weight is None else sample_weight
+    fraction = weight / weight.sum()
 
     def loss_and_gradient(weights: NDArray) -> tuple[float, NDArray]:
         mixed = of_label @ weights
-        return -float(share @ np.log(mixed)), -(share / mixed) @ of_label
+        return -float(fraction @ np.log(mixed)), -(fraction / mixed) @ of_label
 
     solution = minimize(
         loss_and_gradient,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,10 +21,10 @@ class BinMap(NamedTuple):
 
 
 class HistogramBinning(OneVsRestCalibrator):
-    """Replace every probability by the share of positives among its like.
+    """Replace every probability by the fraction of positives among its like.
 
-    The probabilities of the rows given to `fit` are put into bins; a new probability becomes the
-    share of the rows of its bin that belong to the class.
+    The probabilities of the samples given to `fit` are put into bins; a new probability becomes
+    the fraction of the samples in its bin that belong to the class [1]_.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
     are divided by their sum, which may spoil what was fitted. With two classes there is one map.
@@ -34,13 +34,13 @@ class HistogramBinning(OneVsRestCalibrator):
     n_bins : int, default=15
         Number of bins; with equal masses, at most that many.
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal mass or of equal width. Equal probabilities always share a bin. A bin of
-        equal width without rows keeps its middle.
+        Bins of equal mass or of equal width. Equal probabilities always fall in one bin. A bin
+        of equal width without samples keeps its middle.
     input : {"logits", "proba"}, default="logits"
         What X holds. Logits turn into probabilities by their softmax.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no row in `y`.
+        sorted labels of `y`; give it where a class may have no sample in `y`.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class HistogramBinning(OneVsRestCalibrator):
 
     References
     ----------
-    .. [1] Zadrozny and Elkan, Obtaining Calibrated Probability Estimates from Decision Trees and
-       Naive Bayesian Classifiers, ICML 2001.
+    .. [1] B. Zadrozny, C. Elkan, "Obtaining Calibrated Probability Estimates from Decision Trees
+       and Naive Bayesian Classifiers", ICML 2001.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class HistogramBinning(OneVsRestCalibrator):
            [0.67, 0.33]])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OneVsRestCalibrator._parameter_constraints,
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "strategy": [StrOptions({"quantile", "uniform"})],
@@ -92,16 +92,18 @@ class HistogramBinning(OneVsRestCalibrator):
         self.classes = classes
 
     def _fit_class(
-        self, p: NDArray, hit: NDArray[np.bool_], sample_weight: NDArray | None
+        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BinMap:
         edges = (
             uniform_edges(self.n_bins)
             if self.strategy == "uniform"
             else quantile_edges(p, self.n_bins, sample_weight)
         )
-        weight, _, hits = bin_sums(p, hit, sample_weight, edges)
-        middle = (edges[1:] + edges[:-1]) / 2
-        return BinMap(edges, np.divide(hits, weight, out=middle, where=weight > 0))
+        weight, _, positives = bin_sums(p, positive, sample_weight, edges)
+        values = (edges[1:] + edges[:-1]) / 2
+        filled = weight > 0
+        values[filled] = positives[filled] / weight[filled]
+        return BinMap(edges, values)
 
     def _map_class(self, learned: BinMap, p: NDArray) -> NDArray:
         return learned.values[bin_index(p, learned.edges)]

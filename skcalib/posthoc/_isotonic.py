@@ -13,8 +13,9 @@ class IsotonicCalibration(OneVsRestCalibrator):
     """Map every probability by isotonic regression on the labels.
 
     The map is the increasing function of least squared error, and at the same time of least
-    log-loss, on the rows given to `fit`, with straight lines between them. It needs many rows: it
-    gives probabilities of exactly 0 and 1, of which one wrong makes the log-loss infinite.
+    log-loss, on the samples given to `fit`, with straight lines between them [1]_. It needs many
+    samples: it gives probabilities of exactly 0 and 1, of which one wrong makes the log-loss
+    infinite.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
     are divided by their sum, which may spoil what was fitted. With two classes there is one map.
@@ -25,7 +26,7 @@ class IsotonicCalibration(OneVsRestCalibrator):
         What X holds. Logits turn into probabilities by their softmax.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no row in `y`.
+        sorted labels of `y`; give it where a class may have no sample in `y`.
 
     Attributes
     ----------
@@ -41,12 +42,12 @@ class IsotonicCalibration(OneVsRestCalibrator):
     See Also
     --------
     BetaCalibration : A smooth increasing map of three parameters.
-    skcalib.metrics.score_decomposition : What isotonic calibration would save on given rows.
+    skcalib.metrics.score_decomposition : What isotonic calibration would save on given samples.
 
     References
     ----------
-    .. [1] Zadrozny and Elkan, Transforming Classifier Scores into Accurate Multiclass Probability
-       Estimates, KDD 2002.
+    .. [1] B. Zadrozny, C. Elkan, "Transforming Classifier Scores into Accurate Multiclass
+       Probability Estimates", KDD 2002.
 
     Examples
     --------
@@ -64,10 +65,10 @@ class IsotonicCalibration(OneVsRestCalibrator):
         self.classes = classes
 
     def _fit_class(
-        self, p: NDArray, hit: NDArray[np.bool_], sample_weight: NDArray | None
+        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> IsotonicRegression:
         regression = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
-        return regression.fit(p, hit.astype(np.float64), sample_weight=sample_weight)
+        return regression.fit(p, positive.astype(np.float64), sample_weight=sample_weight)
 
     def _map_class(self, learned: IsotonicRegression, p: NDArray) -> NDArray:
         return learned.predict(p)

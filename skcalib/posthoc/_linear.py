@@ -82,7 +82,7 @@ def _minimize_log_loss(
     each. The problem is convex; shifts that softmax does not see stay as at the start.
     """
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    share = (weight / weight.sum())[:, None]
+    fraction = (weight / weight.sum())[:, None]
     label = np.arange(len(y)), y
     latest: list[NDArray] = [np.full_like(start, np.nan), np.empty(0)]
 
@@ -93,18 +93,19 @@ def _minimize_log_loss(
         return latest[1]
 
     def loss(theta: NDArray) -> float:
-        return -float(share[:, 0] @ log_proba(theta)[label]) + float(penalty @ theta**2)
+        return -float(fraction[:, 0] @ log_proba(theta)[label]) + float(penalty @ theta**2)
 
     def gradient(theta: NDArray) -> NDArray:
         residual = np.exp(log_proba(theta))
         residual[label] -= 1
-        return adjoint(share * residual) + 2 * penalty * theta
+        return adjoint(fraction * residual) + 2 * penalty * theta
 
     def hessian_product(theta: NDArray, direction: NDArray) -> NDArray:
         proba = np.exp(log_proba(theta))
         change = forward(direction)
+        # The Hessian of the log-loss in the logits of a sample is diag(p) - p p^T.
         change -= np.sum(proba * change, axis=1, keepdims=True)
-        return adjoint(share * proba * change) + 2 * penalty * direction
+        return adjoint(fraction * proba * change) + 2 * penalty * direction
 
     solution = minimize(
         loss,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,9 @@ from ._linear import fit_matrix
 class MatrixScaling(PostHocCalibrator):
     """Map the logits by a matrix and an intercept, by penalized least log-loss.
 
-    The probabilities are ``softmax(logits @ W.T + b)``. With K (K + 1) parameters it overfits on
-    few rows or many classes unless the off-diagonal entries are penalized (ODIR); with ever larger
-    penalties it becomes a scaling of every class without an intercept.
+    The probabilities are ``softmax(logits @ W.T + b)`` [1]_. With K (K + 1) parameters it overfits
+    on few samples or many classes unless the off-diagonal entries are penalized (ODIR [2]_); with
+    ever larger penalties it becomes a scaling of every class without an intercept.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class MatrixScaling(PostHocCalibrator):
         Most iterations of the solver, a Newton method with conjugate gradients.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no row in `y`.
+        sorted labels of `y`; give it where a class may have no sample in `y`.
 
     Attributes
     ----------
@@ -64,9 +64,11 @@ class MatrixScaling(PostHocCalibrator):
 
     References
     ----------
-    .. [1] Guo et al., On Calibration of Modern Neural Networks, ICML 2017.
-    .. [2] Kull et al., Beyond Temperature Scaling: Obtaining Well-calibrated Multiclass
-       Probabilities with Dirichlet Calibration, NeurIPS 2019 (ODIR, the penalty).
+    .. [1] C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On Calibration of Modern Neural Networks",
+       ICML 2017.
+    .. [2] M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, "Beyond
+       Temperature Scaling: Obtaining Well-calibrated Multiclass Probabilities with Dirichlet
+       Calibration", NeurIPS 2019 (ODIR, the penalty).
 
     Examples
     --------
@@ -80,7 +82,7 @@ class MatrixScaling(PostHocCalibrator):
     array([0.6, 0.6, 0.6])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
         "off_diagonal_penalty": [Interval(Real, 0, None, closed="left")],
         "intercept_penalty": [Interval(Real, 0, None, closed="left")],
@@ -104,7 +106,7 @@ class MatrixScaling(PostHocCalibrator):
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         self.coef_, self.intercept_, self.n_iter_ = fit_matrix(
-            self._logits(scores).astype(np.float64),
+            self._as_logits(scores).astype(np.float64),
             y,
             sample_weight,
             self.max_iter,
@@ -113,5 +115,5 @@ class MatrixScaling(PostHocCalibrator):
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         return softmax(
-            self._logits(scores).astype(np.float64) @ self.coef_.T + self.intercept_, axis=1
+            self._as_logits(scores).astype(np.float64) @ self.coef_.T + self.intercept_, axis=1
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,29 +17,33 @@ class OneVsRestCalibrator(PostHocCalibrator):
     With two classes only the probability of the second is mapped. With more, the mapped
     probabilities of a row are divided by their sum; a row of zeros becomes uniform.
 
-    A subclass implements ``_fit_class(p, hit, sample_weight)``, which returns what is learned of
-    one class, and ``_map_class(learned, p)``.
+    A subclass implements ``_fit_class(p, positive, sample_weight)``, which returns what is learned
+    of one class, and ``_map_class(learned, p)``.
     """
 
     calibrators_: list[Any]
 
-    def _fit_class(self, p: NDArray, hit: NDArray[np.bool_], sample_weight: NDArray | None) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _fit_class(
+        self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
+    ) -> Any:
+        """Return the map of one class, learned from its probabilities and who belongs to it."""
 
+    @abstractmethod
     def _map_class(self, learned: Any, p: NDArray) -> NDArray:
-        raise NotImplementedError
+        """Return the calibrated probabilities of one class."""
 
     def _columns(self) -> range:
         return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        proba = self._proba(scores.astype(np.float64))
+        proba = self._as_proba(scores.astype(np.float64))
         self.calibrators_ = [
             self._fit_class(proba[:, k], y == k, sample_weight) for k in self._columns()
         ]
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        proba = self._proba(scores.astype(np.float64))
+        proba = self._as_proba(scores.astype(np.float64))
         mapped = np.stack(
             [
                 self._map_class(learned, proba[:, k])

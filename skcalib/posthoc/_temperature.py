@@ -1,9 +1,9 @@
-"""Temperature scaling: one number that makes a model as sure as it should be."""
+"""Temperature scaling: one number that makes a model as confident as it should be."""
 
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,40 +13,39 @@ from ..metrics import expected_calibration_error
 from ..utils._blocks import row_max, row_sum
 from ..utils._private import Interval, StrOptions
 from ._base import PostHocCalibrator
-from ._temperature_search import minimize_log_loss
+from ._temperature_search import DEFAULT_BOUNDS, fit_temperature
 
-# The grid of Mukhoti et al. (2020).
+# That of the paper that searches by ECE.
 _GRID = np.arange(1, 101) / 10
-DEFAULT_BOUNDS = (1e-3, 1e3)
 
 
 class TemperatureScaling(PostHocCalibrator):
-    """Divide the logits of a model by one temperature, fitted on held-out rows.
+    """Divide the logits of a model by one temperature, fitted on held-out samples.
 
-    The probabilities are ``softmax(logits / T)``. T > 1 makes an over-confident model less sure,
-    T < 1 an under-confident one surer; the predicted class never changes.
+    The probabilities are ``softmax(logits / T)`` [1]_. T > 1 makes an overconfident model less
+    confident, T < 1 an underconfident one more confident; the predicted class never changes.
 
     Parameters
     ----------
     criterion : {"nll", "ece"}, default="nll"
-        What the temperature minimizes on the rows given to `fit`. "nll" is the log-loss, which is
-        convex in 1 / T and solved to the precision of the data. "ece" takes the temperature of
-        least expected calibration error (top label, `n_bins` equal-width bins) from `grid`; of
-        several equally good ones the one nearest to 1.
+        What the temperature minimizes on the samples given to `fit`. "nll" is the log-loss, which
+        is convex in 1 / T and solved to the precision of the data. "ece" takes the temperature of
+        least expected calibration error (top label, `n_bins` equal-width bins) from `grid` [2]_;
+        of several equally good ones the one nearest to 1.
     input : {"logits", "proba"}, default="logits"
         What X holds. Probabilities turn into logits by their logarithm; those below 1e-12 count
         as 1e-12.
     bounds : tuple of two floats, default=(1e-3, 1e3)
-        Smallest and largest temperature that "nll" may return. Where every row is predicted right
-        the log-loss falls all the way to T = 0 and the lower bound is returned; where the logits
-        say nothing about the labels, or the opposite of the truth, the upper one.
+        Smallest and largest temperature that "nll" may return. Where every sample is predicted
+        right the log-loss falls all the way to T = 0 and the lower bound is returned; where the
+        logits say the opposite of the truth, the upper one. Either comes with a warning.
     grid : array-like of shape (n_temperatures,), default=None
         Temperatures that "ece" tries; None means 0.1, 0.2, ..., 10.
     n_bins : int, default=15
         Number of bins of the calibration error that "ece" minimizes.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means the sorted labels of `y`; give it where a class may
-        have no row in `y`.
+        have no sample in `y`.
 
     Attributes
     ----------
@@ -58,6 +57,11 @@ class TemperatureScaling(PostHocCalibrator):
         Number of columns of X.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of X, where they are all strings.
+
+    Warns
+    -----
+    SkcalibWarning
+        If "nll" ends at a bound.
 
     See Also
     --------
@@ -71,9 +75,10 @@ class TemperatureScaling(PostHocCalibrator):
 
     References
     ----------
-    .. [1] Guo et al., On Calibration of Modern Neural Networks, ICML 2017.
-    .. [2] Mukhoti et al., Calibrating Deep Neural Networks using Focal Loss, NeurIPS 2020 (the
-       search by ECE).
+    .. [1] C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On Calibration of Modern Neural Networks",
+       ICML 2017.
+    .. [2] J. Mukhoti, V. Kulharia, A. Sanyal, S. Golodetz, P. H. S. Torr, P. K. Dokania,
+       "Calibrating Deep Neural Networks using Focal Loss", NeurIPS 2020.
 
     Examples
     --------
@@ -88,7 +93,7 @@ class TemperatureScaling(PostHocCalibrator):
     array([[0.691, 0.309]])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
         "criterion": [StrOptions({"nll", "ece"})],
         "bounds": [tuple, list],
@@ -116,10 +121,10 @@ class TemperatureScaling(PostHocCalibrator):
         self.classes = classes
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        logits = self._logits(scores)
+        logits = self._as_logits(scores)
         if self.criterion == "nll":
             bounds = _check_bounds(self.bounds)
-            self.temperature_ = minimize_log_loss(logits, y, sample_weight, bounds)
+            self.temperature_ = fit_temperature(logits, y, sample_weight, bounds)
         else:
             grid = _GRID if self.grid is None else _check_grid(self.grid)
             self.temperature_ = _least_calibration_error(
@@ -127,17 +132,18 @@ class TemperatureScaling(PostHocCalibrator):
             )
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        logits = self._logits(scores)
+        logits = self._as_logits(scores)
         return softmax(logits / logits.dtype.type(self.temperature_), axis=1)
 
 
 def _least_calibration_error(
     logits: NDArray, y: NDArray, sample_weight: NDArray | None, grid: NDArray, n_bins: int
 ) -> float:
-    # The top label is the same at every temperature: what changes is how sure it is.
+    # The top label is the same at every temperature: what changes is how confident the model is.
     correct = logits.argmax(axis=1) == y
     below_top = logits - row_max(logits)[:, None]
     least, best = np.inf, 1.0
+    # Nearest to 1 first, and a later one only if it is better.
     for temperature in sorted(grid, key=lambda t: abs(np.log(t))):
         confidence = 1 / row_sum(np.exp(below_top / below_top.dtype.type(temperature)))
         error = expected_calibration_error(
@@ -151,12 +157,12 @@ def _least_calibration_error(
 def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
     numbers = np.asarray(bounds, dtype=np.float64)
     if numbers.shape != (2,) or not 0 < numbers[0] <= numbers[1] < np.inf:
-        raise ValueError(f"bounds must be two numbers with 0 < low <= high < inf; got {bounds!r}.")
+        raise ValueError(f"bounds must be two numbers with 0 < low <= high < inf, got {bounds!r}.")
     return float(numbers[0]), float(numbers[1])
 
 
 def _check_grid(grid: ArrayLike) -> NDArray:
     numbers = np.asarray(grid, dtype=np.float64)
     if numbers.ndim != 1 or not numbers.size or not np.all((numbers > 0) & (numbers < np.inf)):
-        raise ValueError(f"grid must be a list of positive, finite temperatures; got {grid!r}.")
+        raise ValueError(f"grid must be a list of positive, finite temperatures, got {grid!r}.")
     return numbers

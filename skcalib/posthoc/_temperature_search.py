@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ..utils import SkcalibWarning
 from ..utils._blocks import iter_blocks, row_max, row_sum
 
+DEFAULT_BOUNDS = (1e-3, 1e3)
 _SAMPLE_ROWS = 2048
 _MAX_ITERATIONS = 200
 # Newton's error after a step is of the order of the square of that step.
@@ -14,13 +18,32 @@ _RELATIVE_STEP = 1e-6
 _RELATIVE_STEP_OF_SAMPLE = 1e-3
 
 
+def fit_temperature(
+    logits: NDArray, y: NDArray, sample_weight: NDArray | None, bounds: tuple[float, float]
+) -> float:
+    """Return the temperature of least log-loss, with a warning if it is a bound."""
+    temperature = minimize_log_loss(logits, y, sample_weight, bounds)
+    if bounds[0] < bounds[1] and temperature in bounds:
+        which, why = (
+            ("lower", "the samples are too few or too well separated to tell a temperature")
+            if temperature == bounds[0]
+            else ("upper", "the logits say little about the labels, or the opposite")
+        )
+        warnings.warn(
+            f"The temperature is at its {which} bound, {temperature:g}: {why}.",
+            SkcalibWarning,
+            stacklevel=5,
+        )
+    return temperature
+
+
 def minimize_log_loss(
     logits: NDArray, y: NDArray, sample_weight: NDArray | None, bounds: tuple[float, float]
 ) -> float:
     """Return the T in `bounds` that minimizes the mean log-loss of softmax(logits / T).
 
-    The log-loss is convex in 1 / T, where Newton's steps are taken; a strided sample of the rows
-    finds their start, so that the full data are passed over two or three times.
+    The log-loss is convex in 1 / T, where Newton's steps are taken; a strided subset of the
+    samples finds their start, so that the full data are passed over two or three times.
     """
     if _every_label_on_top(logits, y):
         return bounds[0]
@@ -29,10 +52,10 @@ def minimize_log_loss(
     stride = len(logits) // _SAMPLE_ROWS
     if stride >= 3:
         weight = None if sample_weight is None else sample_weight[::stride]
-        start = _root(
+        start = _best_beta(
             logits[::stride], y[::stride], weight, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE
         )
-    beta = _root(logits, y, sample_weight, beta_bounds, start, _RELATIVE_STEP)
+    beta = _best_beta(logits, y, sample_weight, beta_bounds, start, _RELATIVE_STEP)
     return float(np.clip(1 / beta, *bounds))
 
 
@@ -41,18 +64,17 @@ def slope_and_curvature(
 ) -> tuple[float, float]:
     """Return the first two derivatives in `beta` of the total log-loss of softmax(beta z).
 
-    With p = softmax(beta z) they are E_p[z] - z_y and Var_p[z]. The rows are worked on in their
-    own precision and summed in float64.
+    With p = softmax(beta z) they are E_p[z] - z_y and Var_p[z]. The logits are worked on in
+    their own precision and summed in float64.
     """
     slope = curvature = 0.0
     for rows, block in iter_blocks(logits):
         z, label = _below_top(block, y[rows])
-        terms = np.exp(z * z.dtype.type(beta))
-        total = row_sum(terms).astype(np.float64)
-        terms *= z
-        mean = row_sum(terms) / total
-        terms *= z
-        variance = row_sum(terms) / total - mean * mean
+        term = np.exp(z * z.dtype.type(beta))
+        term_z = term * z
+        total = row_sum(term).astype(np.float64)
+        mean = row_sum(term_z) / total
+        variance = row_sum(term_z * z) / total - mean * mean
         weight = np.ones(len(z)) if sample_weight is None else sample_weight[rows]
         slope += float(weight @ (mean - label))
         curvature += float(weight @ variance)
@@ -68,7 +90,7 @@ def _below_top(block: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
 def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     """Return whether the log-loss falls all the way to T = 0.
 
-    It does where no label is below the top of its row and the rows are not all constant. The
+    It does where no label is below the top of its row and not all rows are constant. The
     slope itself does not tell: it underflows to 0 long before.
     """
     varied = False
@@ -80,7 +102,7 @@ def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     return varied
 
 
-def _root(
+def _best_beta(
     logits: NDArray,
     y: NDArray,
     sample_weight: NDArray | None,
@@ -88,7 +110,24 @@ def _root(
     beta: float,
     tolerance: float,
 ) -> float:
-    """Return where the slope changes sign, or the bound beyond which it does."""
+    """Return the beta in `bounds` of least log-loss, where its slope changes sign.
+
+    The slope rises with beta, for the log-loss is convex. The bracket low < high keeps a negative
+    slope (or the lower bound) on its left and a positive one (or the upper bound) on its right::
+
+        slope      - - - - - - - - - 0 + + + + + + + +
+                |         |          |        |      |
+               low       beta --> Newton     high   bound
+
+    From beta, Newton's step leads to one of four places:
+
+    1. inside of the bracket: there the search goes on, and it ends if the step is short;
+    2. out of the bracket, where the slope bends: the same step is taken in log(beta), which
+       cannot leave (0, inf), at most by a factor of e; the search goes on there if it is inside;
+    3. both outside: to the end of the bracket on that side, once, for the optimum may be the
+       bound, or beyond;
+    4. that end has been seen: to the middle of the bracket on a log scale.
+    """
     low, high = bounds
     seen = set()
     for _ in range(_MAX_ITERATIONS):
@@ -100,14 +139,13 @@ def _root(
         step = -slope / curvature if curvature > 0 else np.copysign(np.inf, -slope)
         if abs(step) <= tolerance * beta:
             return float(np.clip(beta + step, low, high))
-        # A step out of the bracket is tried on a log scale, where it cannot leave (0, inf). Then
-        # the end of the bracket is looked at, once, and else the bracket is halved.
         end = high if step > 0 else low
-        middle = np.sqrt(low * high)
-        inside = (
-            candidate
-            for candidate in (beta + step, beta * np.exp(min(step / beta, 1.0)))
-            if low < candidate < high
-        )
-        beta = float(next(inside, end if end not in seen else middle))
+        candidates = (beta + step, beta * np.exp(min(step / beta, 1.0)))
+        inside = [candidate for candidate in candidates if low < candidate < high]
+        if inside:
+            beta = float(inside[0])
+        elif end not in seen:
+            beta = end
+        else:
+            beta = float(np.sqrt(low * high))
     return beta

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from ._linear import fit_diagonal
 class VectorScaling(PostHocCalibrator):
     """Scale and shift the logit of every class, by least log-loss.
 
-    The probabilities are ``softmax(v * logits + b)``. Unlike one temperature, the intercepts
+    The probabilities are ``softmax(v * logits + b)`` [1]_. Unlike one temperature, the intercepts
     correct a model that likes some classes too much; the predicted class may change.
 
     Parameters
@@ -29,7 +29,7 @@ class VectorScaling(PostHocCalibrator):
         Most iterations of the solver, a Newton method with conjugate gradients.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no row in `y`.
+        sorted labels of `y`; give it where a class may have no sample in `y`.
 
     Attributes
     ----------
@@ -58,7 +58,8 @@ class VectorScaling(PostHocCalibrator):
 
     References
     ----------
-    .. [1] Guo et al., On Calibration of Modern Neural Networks, ICML 2017.
+    .. [1] C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On Calibration of Modern Neural Networks",
+       ICML 2017.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class VectorScaling(PostHocCalibrator):
     array([0.7, 0.6, 0.7])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -89,10 +90,10 @@ class VectorScaling(PostHocCalibrator):
         self.classes = classes
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        logits = self._logits(scores).astype(np.float64)
+        logits = self._as_logits(scores).astype(np.float64)
         self.coef_, self.intercept_, self.n_iter_ = fit_diagonal(
             logits, y, sample_weight, self.max_iter
         )
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        return softmax(self._logits(scores) * self.coef_ + self.intercept_, axis=1)
+        return softmax(self._as_logits(scores) * self.coef_ + self.intercept_, axis=1)

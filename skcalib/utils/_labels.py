@@ -150,11 +150,13 @@ def shown(classes: NDArray[Any]) -> str:
     return str(items) if len(items) <= 10 else f"{str(items[:10])[:-1]}, ...]"
 
 
-def check_column_labels(labels: NDArray[Any], n_columns: int, *, what: str) -> None:
+def check_column_labels(
+    labels: NDArray[Any], n_columns: int, *, what: str, name: str = "labels"
+) -> None:
     """Raise unless `labels` are as many distinct classes as there are columns."""
     if len(labels) != n_columns or len(np.unique(labels)) != n_columns:
         raise ValueError(
-            f"labels must hold {n_columns} distinct classes, {what}, got {shown(labels)}."
+            f"{name} must hold {n_columns} distinct classes, {what}, got {shown(labels)}."
         )
 
 

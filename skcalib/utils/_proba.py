@@ -94,6 +94,11 @@ def check_values(proba: NDArray[Any], *, name: str = "y_proba") -> None:
         pass
 
 
+def holds_proba(scores: NDArray[Any]) -> bool:
+    """Tell whether every row of (n, K) could be class probabilities."""
+    return all(_block_is_valid(block) for _, block in iter_blocks(scores))
+
+
 def check_proba_matrix(y_proba: ArrayLike, *, name: str = "y_proba") -> NDArray[Any]:
     """Return class probabilities as an (n, K) array, dtype kept (float16, 32 or 64), no copy."""
     proba = as_proba(y_proba, name=name)

@@ -8,7 +8,8 @@ from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from skcalib import posthoc
-from skcalib.posthoc._base import PostHocCalibrator
+from skcalib.posthoc import PostHocCalibrator
+from skcalib.utils import SkcalibWarning
 
 from ._sample import sample
 
@@ -16,7 +17,7 @@ CALIBRATORS = sorted(
     (
         value
         for value in map(posthoc.__dict__.get, posthoc.__all__)
-        if issubclass(value, PostHocCalibrator)
+        if issubclass(value, PostHocCalibrator) and value is not PostHocCalibrator
     ),
     key=lambda c: c.__name__,
 )
@@ -166,7 +167,11 @@ BAD = {
     "row sum": (lambda x, y: (expit(x), y), {"input": "proba"}, "rows of X must sum to 1"),
     "classes": (lambda x, y: (x, y), {"classes": [0, 1, 2]}, "classes must hold 4 distinct"),
     "twice": (lambda x, y: (x, y), {"classes": [0, 1, 2, 2]}, "classes must hold 4 distinct"),
-    "unknown": (lambda x, y: (x, y), {"classes": [0, 1, 2, 9]}, "`classes` alone; got 3"),
+    "unknown": (
+        lambda x, y: (x, y),
+        {"classes": [0, 1, 2, 9]},
+        r"y must hold labels among \[0, 1, 2, 9\], got 3",
+    ),
 }
 
 
@@ -200,6 +205,90 @@ def test_new_scores_are_checked_as_those_of_fit(calibrator):
         fitted.predict_proba(logits)
     with pytest.raises(ValueError, match="X has 3 features"):
         fitted.predict_proba(np.full((2, 3), 1 / 3))
+
+
+@every
+def test_probabilities_posing_as_logits_are_told(calibrator):
+    logits, y = sample(n=60)
+    proba = softmax(logits, axis=1)
+    with pytest.warns(SkcalibWarning, match=r'X holds probabilities.*\(input="proba"\)'):
+        calibrator().fit(proba, y)
+    with pytest.warns(SkcalibWarning, match="X holds probabilities"):
+        calibrator().fit(np.float32(proba), y)
+
+
+@every
+@pytest.mark.parametrize("change", [lambda p: p + 0.1, lambda p: np.log(p), lambda p: p[:, :3]])
+def test_other_scores_are_not(calibrator, change):
+    logits, y = sample(n=60)
+    scores = change(softmax(logits, axis=1))
+    rows = y < scores.shape[1]
+    calibrator().fit(scores[rows], y[rows])
+
+
+@every
+@pytest.mark.parametrize("scale", [1e308, 1e-300])
+def test_huge_and_tiny_weights_are_their_ratios(calibrator, scale):
+    logits, y = sample(n=300)
+    proba = calibrator().fit(logits, y).predict_proba(logits)
+    weighted = calibrator().fit(logits, y, sample_weight=np.full(300, scale))
+    np.testing.assert_allclose(weighted.predict_proba(logits), proba, rtol=RTOL, atol=1e-7)
+
+
+@every
+@pytest.mark.parametrize("unit", ["datetime64[s]", "timedelta64[s]"])
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_dates_and_durations_are_no_scores(calibrator, unit, as_frame):
+    pandas = pytest.importorskip("pandas")
+    logits, y = sample(n=60)
+    dates = np.round(100 * logits).astype(int).astype(unit)
+    wrong = pandas.DataFrame(dates).add_prefix("c") if as_frame else dates
+    with pytest.raises(TypeError, match="X must hold numbers, got dtype"):
+        calibrator().fit(wrong, y)
+    fitted = calibrator().fit(logits, y)
+    with pytest.raises(TypeError, match="X must hold numbers, got dtype"):
+        fitted.predict_proba(dates)
+
+
+@every
+def test_masked_input_is_refused(calibrator):
+    logits, y = sample(n=60)
+    mask = np.arange(60) == 3
+    masked = np.ma.array(logits, mask=np.tile(mask[:, None], 4))
+    with pytest.raises(ValueError, match="X must not be masked"):
+        calibrator().fit(masked, y)
+    with pytest.raises(ValueError, match="y must not be masked"):
+        calibrator().fit(logits, np.ma.array(y, mask=mask))
+    with pytest.raises(ValueError, match="sample_weight must not be masked"):
+        calibrator().fit(logits, y, sample_weight=np.ma.array(np.ones(60), mask=mask))
+    with pytest.raises(ValueError, match="X must not be masked"):
+        calibrator().fit(logits, y).predict_proba(masked)
+
+
+@every
+def test_tensors_are_read(calibrator):
+    torch = pytest.importorskip("torch")
+    logits, y = sample(n=60)
+    expected = calibrator().fit(logits, y).predict_proba(logits)
+    tensor = torch.tensor(logits, requires_grad=True)
+    fitted = calibrator().fit(tensor, torch.tensor(y))
+    np.testing.assert_array_equal(fitted.predict_proba(tensor), expected)
+    coarse = tensor.bfloat16()
+    np.testing.assert_array_equal(
+        calibrator().fit(coarse, y).predict_proba(coarse),
+        calibrator().fit(coarse.detach().float().numpy(), y).predict_proba(coarse),
+    )
+
+
+@every
+def test_labels_of_mixed_type_are_refused(calibrator):
+    with pytest.raises(ValueError, match="y must hold labels of one type, got int, str"):
+        calibrator().fit([[1.0, 2.0], [2.0, 1.0], [0.5, 3.0]], [0, "a", "a"])
+
+
+def test_the_base_is_abstract():
+    with pytest.raises(TypeError, match="abstract"):
+        PostHocCalibrator()
 
 
 @pytest.mark.parametrize("name", ["MatrixScaling", "DirichletCalibration"])

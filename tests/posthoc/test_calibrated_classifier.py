@@ -102,7 +102,9 @@ def test_weights_reach_the_folds_the_calibrator_and_the_classifier():
 
 def test_weights_that_the_classifier_does_not_take_are_an_error():
     X, y = data()
-    with pytest.raises(ValueError, match="the fit of KNeighborsClassifier has no such parameter"):
+    with pytest.raises(
+        ValueError, match="fit of KNeighborsClassifier has no parameter 'sample_weight'"
+    ):
         PostHocCalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(300))
 
 
@@ -147,7 +149,7 @@ def test_rare_classes_are_told():
     X, y = data()
     y[:] = "ant"
     y[:100], y[100:103] = "bee", "cat"
-    with pytest.raises(ValueError, match=r"cv has folds \(5\): class 'cat' has 3"):
+    with pytest.raises(ValueError, match=r"as cv has folds, 5, got 3 of class 'cat'"):
         PostHocCalibratedClassifier(GaussianNB()).fit(X, y)
     assert len(PostHocCalibratedClassifier(GaussianNB(), cv=3).fit(X, y).classes_) == 3
 
@@ -165,6 +167,25 @@ def test_bad_parameters(params, message):
     arguments = {"estimator": GaussianNB(), **params}
     with pytest.raises(ValueError, match=message):
         PostHocCalibratedClassifier(**arguments).fit(*data())
+
+
+def test_prefit_is_told_what_to_do():
+    X, y = data()
+    model = PostHocCalibratedClassifier(GaussianNB().fit(X, y), cv="prefit")
+    with pytest.raises(ValueError, match=r"cv must be .* got 'prefit'; .* sklearn.frozen.Froz"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="'cv' parameter"):
+        PostHocCalibratedClassifier(GaussianNB(), cv="other").fit(X, y)
+
+
+@pytest.mark.parametrize("labels", [NAMES, np.array([0, 1, 2]), np.array([-1, 3, 7])], ids=str)
+def test_the_fitted_calibrator_prints_briefly(labels):
+    X, y = data()
+    y = labels[np.searchsorted(NAMES, y)]
+    user = TemperatureScaling(classes=["of", "no", "use"])
+    model = PostHocCalibratedClassifier(GaussianNB(), user).fit(X, y)
+    assert str(model.calibrator_) == "TemperatureScaling(input='proba')"
+    np.testing.assert_array_equal(model.calibrator_.classes_, labels)
 
 
 def test_one_class_is_an_error():

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from skcalib.posthoc import TemperatureScaling
 from skcalib.posthoc._temperature_search import slope_and_curvature
+from skcalib.utils import SkcalibWarning
 
 
 def sample(n=3000, k=6, temperature=2.5, seed=0, scale=4.0):
@@ -107,18 +108,23 @@ def test_shift_of_a_row_changes_nothing():
 def test_every_row_right_gives_the_lower_bound():
     logits, _ = sample()
     y = logits.argmax(axis=1)
-    assert TemperatureScaling().fit(logits, y).temperature_ == 1e-3
-    assert TemperatureScaling(bounds=(0.5, 2)).fit(logits, y).temperature_ == 0.5
+    with pytest.warns(SkcalibWarning, match="at its lower bound, 0.001: the samples are too few"):
+        assert TemperatureScaling().fit(logits, y).temperature_ == 1e-3
+    with pytest.warns(SkcalibWarning, match=r"at its lower bound, 0\.5:"):
+        assert TemperatureScaling(bounds=(0.5, 2)).fit(logits, y).temperature_ == 0.5
+    assert TemperatureScaling(bounds=(2, 2)).fit(logits, y).temperature_ == 2
 
 
 def test_every_row_right_by_far_gives_the_lower_bound_too():
     # The slope of the log-loss is 0 to the last digit at every temperature in the bounds.
-    assert TemperatureScaling().fit(1e6 * np.eye(4), np.arange(4)).temperature_ == 1e-3
+    with pytest.warns(SkcalibWarning, match="lower bound"):
+        assert TemperatureScaling().fit(1e6 * np.eye(4), np.arange(4)).temperature_ == 1e-3
 
 
 def test_logits_that_mislead_give_the_upper_bound():
     logits, y = sample()
-    assert TemperatureScaling().fit(-logits, y).temperature_ == 1e3
+    with pytest.warns(SkcalibWarning, match="at its upper bound, 1000: the logits say little"):
+        assert TemperatureScaling().fit(-logits, y).temperature_ == 1e3
 
 
 def test_logits_that_say_nothing_leave_the_temperature_at_one():
@@ -127,8 +133,10 @@ def test_logits_that_say_nothing_leave_the_temperature_at_one():
 
 def test_optimum_beyond_a_bound_gives_the_bound():
     logits, y = sample()
-    assert TemperatureScaling(bounds=(3, 10)).fit(logits, y).temperature_ == 3
-    assert TemperatureScaling(bounds=(0.1, 2)).fit(logits, y).temperature_ == 2
+    with pytest.warns(SkcalibWarning, match="lower bound, 3"):
+        assert TemperatureScaling(bounds=(3, 10)).fit(logits, y).temperature_ == 3
+    with pytest.warns(SkcalibWarning, match="upper bound, 2"):
+        assert TemperatureScaling(bounds=(0.1, 2)).fit(logits, y).temperature_ == 2
 
 
 def test_prediction_is_the_softmax_at_the_temperature():
@@ -160,8 +168,8 @@ def test_probabilities_give_the_temperature_of_their_logits():
     proba = softmax(logits, axis=1)
     fitted = TemperatureScaling(input="proba").fit(proba, y)
     assert fitted.temperature_ == pytest.approx(expected, rel=1e-9)
-    two = proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True)
-    label = (y > 2).astype(int)
+    two = proba[y < 2, :2] / proba[y < 2, :2].sum(axis=1, keepdims=True)
+    label = y[y < 2]
     assert TemperatureScaling(input="proba").fit(two[:, 1], label).temperature_ == pytest.approx(
         TemperatureScaling(input="proba").fit(two, label).temperature_, rel=1e-9
     )
@@ -220,13 +228,13 @@ def test_ece_that_cannot_be_improved_leaves_one():
         ({"criterion": "brier"}, "'criterion' parameter"),
         ({"input": "auto"}, "'input' parameter"),
         ({"n_bins": 0}, "'n_bins' parameter"),
-        ({"classes": ["a", "a", "b"]}, "classes must hold 2 distinct labels"),
-        ({"classes": ["a", "c"]}, "y must hold labels of `classes` alone; got 'b'"),
+        ({"classes": ["a", "a", "b"]}, "classes must hold 2 distinct classes"),
+        ({"classes": ["a", "c"]}, r"y must hold labels among \['a', 'c'\], got 'b'"),
     ],
 )
 def test_bad_parameters_are_named(params, message):
     with pytest.raises(ValueError, match=message):
-        TemperatureScaling(**params).fit([[1.0, 0.0], [0.0, 1.0]], ["a", "b"])
+        TemperatureScaling(**params).fit([[2.0, 0.0], [0.0, 2.0]], ["a", "b"])
 
 
 @pytest.mark.parametrize(
