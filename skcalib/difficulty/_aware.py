@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from inspect import Parameter, signature
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import assert_all_finite, get_tags, indexable
+from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._estimators import show_inner
+from ..utils._labels import check_class_labels
 from ..utils._private import (
     HasMethods,
     Interval,
@@ -93,7 +93,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     118
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "scorer": [HasMethods("fit_difficulty"), Pipeline, None],
         "temperature": [Interval(Real, 0, None, closed="neither")],
@@ -123,8 +123,8 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
-    ) -> DifficultyAwareClassifier:
-        """Score the rows, then fit the classifier with the weights.
+    ) -> Self:
+        """Score the samples, then fit the classifier with the weights.
 
         Parameters
         ----------
@@ -148,37 +148,32 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         ValueError
             If ``estimator.fit`` has no parameter `fit_param`.
         """
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        X, labels = indexable(X, y)
+        X, labels = indexable(X, check_class_labels(y))
         weight = check_weights(sample_weight, len(labels))
-        scorer, estimator = self._clones()
-        hint = "; fit_param names the one for the weights, for instance fit_param='sample_weight'"
-        _check_takes(estimator, self.fit_param, hint)
+        scorer, estimator = clone(self._scorer()), clone(self.estimator)
+        _check_takes(estimator, self.fit_param, argument="fit_param")
         if self.fit_param in fit_params:
             raise ValueError(
                 f"{self.fit_param} must not be passed to fit: it is computed from the difficulty."
             )
         scorer_params, estimator_params = self._routed(scorer, weight, fit_params)
-        kept = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
-        self._score(scorer, X, labels, kept, scorer_params)
+        # Samples of weight 0 are left out of the difficulty: some scorers could not judge them.
+        used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
+        self._score(scorer, X, labels, used, scorer_params)
         self.weights_ = np.zeros(len(labels))
-        self.weights_[kept] = difficulty_weights(
-            self.difficulty_[kept],
+        self.weights_[used] = difficulty_weights(
+            self.difficulty_[used],
             temperature=self.temperature,
             c=self.c,
             scale=self.scale,
-            sample_weight=None if weight is None else weight[kept],
+            sample_weight=None if weight is None else weight[used],
         )
         # Where the estimator has one parameter for both weights, it gets their product.
-        given = estimator_params.get(self.fit_param, 1.0)
-        estimator_params[self.fit_param] = self.weights_ * given
+        other_weight = estimator_params.get(self.fit_param, 1.0)
+        estimator_params[self.fit_param] = self.weights_ * other_weight
         self.estimator_ = estimator.fit(X, labels, **estimator_params)
         show_inner(self, self.estimator_, ("classes_", "n_features_in_", "feature_names_in_"))
         return self
-
-    def _clones(self) -> tuple[Any, Any]:
-        return clone(self._scorer()), clone(self.estimator)
 
     def _scorer(self) -> Any:
         if self.scorer is not None:
@@ -198,21 +193,21 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         final = scorer
         while isinstance(final, Pipeline):
             final = final[-1]
-        _check_takes(final, "sample_weight")
+        _check_takes(final, "sample_weight", argument="sample_weight")
         # In a Pipeline, the weights of the samples go to the step that gets the difficulty.
         step, _, _ = self.fit_param.rpartition("__")
         name = f"{step}__sample_weight" if step else "sample_weight"
-        _check_takes(self.estimator, name)
+        _check_takes(self.estimator, name, argument="sample_weight")
         return {"sample_weight": weight}, {**fit_params, name: weight}
 
     def _score(
-        self, scorer: Any, X: Any, y: Any, kept: NDArray[np.intp], params: dict[str, Any]
+        self, scorer: Any, X: Any, y: NDArray[Any], used: NDArray[np.intp], params: dict[str, Any]
     ) -> None:
         self.difficulty_ = np.full(len(y), np.nan)
-        if len(kept) < len(y):
-            params = _check_method_params(X, params, indices=kept)
-            X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
-        self.scorer_, self.difficulty_[kept] = fit_difficulty(scorer, X, y, **params)
+        if len(used) < len(y):
+            params = _check_method_params(X, params, indices=used)
+            X, y = _safe_indexing(X, used), y[used]
+        self.scorer_, self.difficulty_[used] = fit_difficulty(scorer, X, y, **params)
 
     @available_if(_estimator_has("predict"))
     def predict(self, X: Any) -> NDArray[Any]:
@@ -299,21 +294,23 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             .add(estimator=self.estimator, method_mapping=fit_to_fit)
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        own, scorer = get_tags(self.estimator), get_tags(self._scorer())
-        tags.input_tags = own.input_tags
-        tags.input_tags.sparse = own.input_tags.sparse and scorer.input_tags.sparse
-        tags.input_tags.allow_nan = own.input_tags.allow_nan and scorer.input_tags.allow_nan
-        tags.classifier_tags = own.classifier_tags
+        classifier = get_tags(self.estimator)
+        inputs, scorer_inputs = classifier.input_tags, get_tags(self._scorer()).input_tags
+        inputs.sparse = inputs.sparse and scorer_inputs.sparse
+        inputs.allow_nan = inputs.allow_nan and scorer_inputs.allow_nan
+        tags.input_tags, tags.classifier_tags = inputs, classifier.classifier_tags
         return tags
 
 
-def _check_takes(estimator: Any, parameter: str, hint: str = "") -> None:
+def _check_takes(estimator: Any, parameter: str, *, argument: str) -> None:
     """Raise unless ``estimator.fit`` accepts `parameter`."""
-    parameters = signature(estimator.fit).parameters.values()
-    if any(p.kind is Parameter.VAR_KEYWORD or p.name == parameter for p in parameters):
-        return
-    raise ValueError(
-        f"The fit of {type(estimator).__name__} has no parameter {parameter!r}{hint}."
-    )
+    parameters = signature(estimator.fit).parameters
+    takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
+    if parameter not in parameters and not takes_any:
+        name = type(estimator).__name__
+        raise ValueError(
+            f"{argument} must be accepted by the fit of {name}, which has the parameters "
+            f"{list(parameters)}, got {parameter!r}."
+        )

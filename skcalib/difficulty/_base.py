@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-class DifficultyMixin:
+class DifficultyMixin(ABC):
     """Mixin for estimators that score how hard samples are.
 
     The contract, stated once for every scorer of the package:
 
     - ``difficulty(X, y)`` is the difficulty of the pairs (x, y), ``difficulty(X)`` the
       label-free version. **Larger means harder.**
-    - The value of a row never depends on the other rows of the call.
+    - The value of a sample never depends on the other samples of the call.
     - ``score_samples(X)`` is ``-difficulty(X)``: larger means more normal, as everywhere in
       scikit-learn, so it serves as an out-of-distribution score.
 
-    A subclass defines ``fit`` and `difficulty`.
+    A subclass defines ``fit`` and `difficulty`; without `difficulty` it cannot be instantiated.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class DifficultyMixin:
 
     @abstractmethod
     def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.floating]:
-        """Difficulty of every row; larger means harder.
+        """Difficulty of every sample; larger means harder.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class DifficultyMixin:
         """Fit to the samples and return their difficulty.
 
         For most scorers this is ``fit(X, y).difficulty(X, y)``. A scorer that scores its
-        training rows differently, by cross-fitting for instance, overrides it, as
+        training samples differently, by cross-fitting for instance, overrides it, as
         ``TargetEncoder`` in scikit-learn overrides ``fit_transform``.
 
         Parameters
@@ -79,7 +79,7 @@ class DifficultyMixin:
         return self.fit(X, y, **fit_params).difficulty(X, y)  # type: ignore[attr-defined]
 
     def score_samples(self, X: Any) -> NDArray[np.floating]:
-        """Normality of every row: minus its label-free difficulty.
+        """Normality of every sample: minus its label-free difficulty.
 
         Parameters
         ----------

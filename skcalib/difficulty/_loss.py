@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._estimators import show_inner
-from ..utils._labels import encode
+from ..utils._labels import check_class_labels, encode
 from ..utils._private import HasMethods, _fit_context, _routing_enabled
+from ..utils._validation import check_weights
 from ._base import DifficultyMixin
 
 
@@ -25,10 +25,10 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
     ``difficulty(X, y)`` is minus the logarithm of the probability that the classifier gives to
     the label, ``difficulty(X)`` that of its most probable class. **Larger means harder.**
 
-    A classifier that has memorized its training rows finds all of them easy. With `cv`,
-    :meth:`fit_difficulty` therefore scores each row by a classifier fitted on other folds. As
+    A classifier that has memorized its training samples finds all of them easy. With `cv`,
+    :meth:`fit_difficulty` therefore scores each sample by a classifier fitted on other folds. As
     with :class:`sklearn.preprocessing.TargetEncoder`, it differs in this from `fit` followed by
-    `difficulty`, which is for new rows and uses the classifier fitted on all.
+    `difficulty`, which is for new samples and uses the classifier fitted on all.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         :class:`sklearn.frozen.FrozenEstimator`.
     cv : int, cross-validation generator or iterable, default=None
         Folds of `fit_difficulty`, as in :func:`sklearn.model_selection.cross_val_predict`. None
-        scores the rows in-sample.
+        scores the samples in-sample.
 
     Attributes
     ----------
     estimator_ : classifier
-        The classifier, fitted on all rows.
+        The classifier, fitted on all samples.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     n_features_in_, feature_names_in_ : int and ndarray of str
@@ -64,7 +64,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "cv": ["cv_object"],
     }
@@ -77,8 +77,8 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
-    ) -> LossScorer:
-        """Fit the classifier on all rows.
+    ) -> Self:
+        """Fit the classifier on all samples.
 
         Parameters
         ----------
@@ -94,16 +94,16 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         self : LossScorer
             The fitted scorer.
         """
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        self.estimator_ = clone(self.estimator).fit(X, y, **self._params(sample_weight))
+        labels = check_class_labels(y)
+        check_weights(sample_weight, len(labels))
+        self.estimator_ = clone(self.estimator).fit(X, labels, **self._params(sample_weight))
         show_inner(self, self.estimator_, ("classes_", "n_features_in_", "feature_names_in_"))
         return self
 
     def fit_difficulty(
         self, X: Any, y: ArrayLike | None = None, **fit_params: Any
     ) -> NDArray[np.floating]:
-        """Fit, and score the rows: each by a classifier that has not seen it, given `cv`.
+        """Fit, and score the samples: each by a classifier that has not seen it, given `cv`.
 
         Parameters
         ----------
@@ -119,10 +119,10 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         difficulty : ndarray of shape (n_samples,)
             Out-of-fold log-loss, or in-sample with ``cv=None``; larger means harder.
         """
-        self.fit(X, y, **fit_params)
+        labels = check_class_labels(y)
+        self.fit(X, labels, **fit_params)
         if self.cv is None:
-            return self.difficulty(X, y)
-        labels = np.asarray(y)
+            return self.difficulty(X, labels)
         proba = cross_val_predict(
             self.estimator,
             X,
@@ -179,7 +179,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             return process_routing(self, "fit", sample_weight=sample_weight)["estimator"]["fit"]
         return {} if sample_weight is None else {"sample_weight": sample_weight}
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         tags.target_tags.required = True
@@ -187,6 +187,6 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _log_loss(proba: NDArray, codes: NDArray[np.intp]) -> NDArray[np.floating]:
-    own = np.take_along_axis(proba, codes[:, None], axis=1)[:, 0]
-    # The smallest normal number stands in for 0: such rows stay the hardest, but finite.
-    return -np.log(np.maximum(own, np.finfo(proba.dtype).tiny))
+    of_label = np.take_along_axis(proba, codes[:, None], axis=1)[:, 0]
+    # The smallest normal number stands in for 0: such samples stay the hardest, but finite.
+    return -np.log(np.maximum(of_label, np.finfo(proba.dtype).tiny))

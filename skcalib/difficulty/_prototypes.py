@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..utils._labels import check_class_labels
 from ..utils._private import Interval, StrOptions, _fit_context
-from ..utils._validation import check_weights
+from ..utils._validation import check_same_length, check_weights
 from ._base import DifficultyMixin
 
 
@@ -63,7 +64,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
     array([0., 3.])
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -89,7 +90,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> KMeansPrototypeScorer:
+    ) -> Self:
         """Find the prototypes.
 
         Parameters
@@ -97,7 +98,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,), default=None
-            Labels; only their number counts, where `n_clusters` is None.
+            Labels. Ignored, unless `n_clusters` is None: then the number of classes counts.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
@@ -109,17 +110,13 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If both `n_clusters` and `y` are None.
+            If both `n_clusters` and `y` are None, or if squares of `X` overflow.
         """
         data = validate_data(self, X, dtype=[np.float64, np.float32])
+        _check_squares(data, n_terms=data.size)
         weight = check_weights(sample_weight, len(data))
-        n_clusters = self.n_clusters
-        if n_clusters is None:
-            if y is None:
-                raise ValueError("n_clusters must be given where y is None, got None for both.")
-            n_clusters = len(np.unique(y))
         self._kmeans = KMeans(
-            n_clusters,
+            self._n_prototypes(data, y),
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -127,6 +124,15 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         ).fit(data, sample_weight=weight)
         self.cluster_centers_ = self._kmeans.cluster_centers_
         return self
+
+    def _n_prototypes(self, data: NDArray[np.floating], y: ArrayLike | None) -> int:
+        if self.n_clusters is not None:
+            return self.n_clusters
+        if y is None:
+            raise ValueError("n_clusters must be given where y is None, got None for both.")
+        labels = check_class_labels(y)
+        check_same_length(X=data, y=labels)
+        return len(np.unique(labels))
 
     def difficulty(self, X: ArrayLike, y: Any = None) -> NDArray[np.floating]:
         """Euclidean distance to the nearest prototype; larger means harder.
@@ -145,4 +151,16 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         """
         check_is_fitted(self)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        _check_squares(data, n_terms=data.shape[1])
         return self._kmeans.transform(data).min(axis=1)
+
+
+def _check_squares(data: NDArray[np.floating], *, n_terms: int) -> None:
+    """Raise if a sum of `n_terms` squared differences between values of `data` may overflow."""
+    largest = float(np.abs(data).max())
+    limit = float(np.sqrt(np.finfo(data.dtype).max / n_terms)) / 2
+    if largest > limit:
+        raise ValueError(
+            f"X must hold values up to {limit:.2g}, whose squared distances do not overflow in "
+            f"{data.dtype}, got {largest:.2g}."
+        )

@@ -39,6 +39,8 @@ def difficulty_over_views(
     ------
     ValueError
         If there is no view, or if views differ in their number of samples.
+    TypeError
+        If `views` cannot be iterated over.
 
     Examples
     --------
@@ -53,6 +55,8 @@ def difficulty_over_views(
     >>> difficulty_over_views(scorer, X + noise, y).shape
     (150,)
     """
+    if not isinstance(views, Iterable):
+        raise TypeError(f"views must be an iterable of array-likes, got {type(views).__name__}.")
     total: NDArray[np.float64] | None = None
     n_views = 0
     for view in views:

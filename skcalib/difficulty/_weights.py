@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from numbers import Real
 
@@ -13,13 +14,14 @@ from ..utils._private import Interval, StrOptions, validate_params
 from ..utils._validation import check_numbers, check_weights
 
 _NEGLIGIBLE = 1e-6
+_POSITIVE = Interval(Real, 0, sys.float_info.max, closed="right")
 
 
 @validate_params(
     {
         "difficulty": ["array-like"],
-        "temperature": [Interval(Real, 0, None, closed="neither")],
-        "c": [Interval(Real, 0, None, closed="neither")],
+        "temperature": [_POSITIVE],
+        "c": [_POSITIVE],
         "scale": [StrOptions({"minmax", "std"}), None],
         "sample_weight": ["array-like", None],
     },
@@ -84,14 +86,15 @@ def difficulty_weights(
     values = check_numbers(difficulty, "difficulty", ndim=(1,)).astype(np.float64, copy=False)
     weight = check_weights(sample_weight, len(values))
     weights = np.zeros(len(values))
-    kept = slice(None) if weight is None else weight > 0
-    scaled = _scaled(values[kept], scale, None if weight is None else weight[kept])
-    largest = scaled.max() / temperature
-    # exp(d/T) / (exp(max/T) + c), with exp(max/T) divided out of both.
-    log_weights = (scaled - scaled.max()) / temperature
-    log_weights -= np.logaddexp(0.0, np.log(c) - largest)
-    weights[kept] = np.exp(log_weights)
-    _warn_on_collapse(weights[kept])
+    used = slice(None) if weight is None else weight > 0
+    scaled = _scaled(values[used], scale, None if weight is None else weight[used])
+    # log of exp(d/T) / (exp(max/T) + c), with exp(max/T) divided out of both. What overflows
+    # becomes an infinity of the right sign, and a weight of 0 or 1.
+    with np.errstate(over="ignore"):
+        below_largest = (scaled - scaled.max()) / float(temperature)
+        log_c_over_largest = np.log(float(c)) - scaled.max() / float(temperature)
+    weights[used] = np.exp(below_largest - np.logaddexp(0.0, log_c_over_largest))
+    _warn_on_collapse(weights[used])
     return weights
 
 
@@ -102,10 +105,15 @@ def _scaled(
         return values
     if values.min() == values.max():
         return np.zeros_like(values)
+    # Both scales undo a factor. One that is a power of two costs no digit, and keeps squares and
+    # differences from overflowing.
+    exponent = np.frexp(np.abs(values).max())[1]
+    moderate = np.ldexp(values, -exponent)
     if scale == "minmax":
-        return (values - values.min()) / (values.max() - values.min())
-    centered = values - np.average(values, weights=weight)
-    return centered / np.sqrt(np.average(centered**2, weights=weight))
+        return (moderate - moderate.min()) / (moderate.max() - moderate.min())
+    relative = None if weight is None else weight / weight.max()
+    centered = moderate - np.average(moderate, weights=relative)
+    return centered / np.sqrt(np.average(centered**2, weights=relative))
 
 
 def _warn_on_collapse(weights: NDArray[np.float64]) -> None:

@@ -268,14 +268,15 @@ class PlainScorer(DifficultyMixin, BaseEstimator):
 def test_bad_input(data):
     X, y = data
     clf = DifficultyAwareClassifier(RecordingClassifier(), PlainScorer()).fit(X, y)
-    with pytest.raises(ValueError, match="PlainScorer has no parameter 'sample_weight'"):
+    with pytest.raises(ValueError, match="sample_weight must be accepted by the fit of PlainScorer"):
         clf.fit(X, y, sample_weight=np.ones(len(X)))
     with pytest.raises(ValueError, match="difficulty must be finite"):
         clf.fit(X + 10, y)
     with pytest.raises(ValueError, match="sample_weight must be finite and not negative"):
         clf.fit(X, y, sample_weight=-np.ones(len(X)))
     with pytest.raises(
-        ValueError, match=r"LogisticRegression has no parameter 'difficulty_weight'.*fit_"
+        ValueError,
+        match=r"fit_param must be accepted by the fit of LogisticRegression, .* got 'difficulty_w",
     ):
         DifficultyAwareClassifier(LogisticRegression()).fit(X, y)
     with pytest.raises(ValueError, match="difficulty_weight must not be passed to fit"):

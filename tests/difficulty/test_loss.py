@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.datasets import make_classification
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -80,6 +81,24 @@ def test_metadata_routing(data):
         model = LogisticRegression().set_fit_request(sample_weight=True)
         routed = LossScorer(model, cv=3).fit_difficulty(X, y, sample_weight=weight)
     np.testing.assert_allclose(routed, expected)
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_column_of_labels(data, cv):
+    X, y = data
+    scorer = LossScorer(LogisticRegression(), cv=cv)
+    expected = scorer.fit_difficulty(X, y)
+    with pytest.warns(DataConversionWarning):
+        np.testing.assert_array_equal(scorer.fit_difficulty(X, y[:, None]), expected)
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_weights_must_not_be_negative(data, cv):
+    X, y = data
+    weight = np.where(np.arange(90) == 5, -1.0, 1.0)
+    scorer = LossScorer(LogisticRegression(), cv=cv)
+    with pytest.raises(ValueError, match=r"sample_weight must be finite and not .* in row 5"):
+        scorer.fit_difficulty(X, y, sample_weight=weight)
 
 
 def test_bad_input(data):

@@ -41,3 +41,5 @@ def test_bad_input():
         difficulty_over_views(scorer, [])
     with pytest.raises(ValueError, match="same number of samples, got 150 and 3"):
         difficulty_over_views(scorer, [X, X[:3]])
+    with pytest.raises(TypeError, match=r"views must be an iterable of array-likes, got int\."):
+        difficulty_over_views(scorer, 3)

@@ -76,6 +76,34 @@ def test_sample_weight_is_repetition(scale):
     assert weighted[-1] == 0
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e-320, 1e200, 1.7e308])
+@pytest.mark.parametrize("scale", ["minmax", "std"])
+def test_the_unit_of_the_difficulty_does_not_matter(unit, scale):
+    difficulty = np.array([-1.0, 0.0, 0.5, 1.0])
+    expected = difficulty_weights(difficulty, scale=scale)
+    count = [1e308, 1e308, 1e308, 1e308]
+    for sample_weight in [None, count]:
+        weights = difficulty_weights(unit * difficulty, scale=scale, sample_weight=sample_weight)
+        np.testing.assert_allclose(weights, expected, rtol=1e-3 if unit == 1e-320 else 1e-12)
+
+
+def test_extremes_by_the_letter_of_the_equation():
+    with pytest.warns(SkcalibWarning, match="2 of 3"):
+        weights = difficulty_weights([-1.7e308, 0.0, 1.7e308], scale=None)
+    np.testing.assert_array_equal(weights, [0, 0, 1])
+    with pytest.warns(SkcalibWarning, match="1 of 1"):
+        np.testing.assert_array_equal(difficulty_weights([-1.7e308], scale=None), [0])
+    np.testing.assert_allclose(difficulty_weights([1e-200, 0.0], scale=None), 1 / 1.001)
+
+
+def test_large_integers_are_numbers():
+    with pytest.warns(SkcalibWarning):
+        weights = difficulty_weights([0.0, 1.0], c=10**30, temperature=1)
+    np.testing.assert_allclose(weights, [1e-30, np.e * 1e-30])
+    equal = difficulty_weights([0.0, 1.0], c=1, temperature=10**30)
+    np.testing.assert_allclose(equal, 0.5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -84,6 +112,9 @@ def test_sample_weight_is_repetition(scale):
         ({"difficulty": [[1.0]]}, "difficulty must have 1 dimensions"),
         ({"difficulty": [1.0], "temperature": 0}, "'temperature' parameter"),
         ({"difficulty": [1.0], "c": 0}, "'c' parameter"),
+        ({"difficulty": [1.0], "c": np.inf}, "'c' parameter"),
+        ({"difficulty": [1.0], "c": 10**400}, "'c' parameter"),
+        ({"difficulty": [1.0], "temperature": np.inf}, "'temperature' parameter"),
         ({"difficulty": [1.0], "scale": "log"}, "'scale' parameter"),
         ({"difficulty": [1.0], "sample_weight": [-1.0]}, "sample_weight must be finite and not"),
     ],
