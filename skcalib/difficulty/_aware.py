@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import Parameter, signature
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -11,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._estimators import show_inner
+from ..utils._estimators import check_fit_takes, common_input_tags, fit_router, show_inner
 from ..utils._labels import check_class_labels
 from ..utils._private import (
     HasMethods,
@@ -151,7 +150,8 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         X, labels = indexable(X, check_class_labels(y))
         weight = check_weights(sample_weight, len(labels))
         scorer, estimator = clone(self._scorer()), clone(self.estimator)
-        _check_takes(estimator, self.fit_param, argument="fit_param")
+        hint = "; fit_param names the one for the weights, for instance fit_param='sample_weight'"
+        check_fit_takes(estimator, self.fit_param, hint)
         if self.fit_param in fit_params:
             raise ValueError(
                 f"{self.fit_param} must not be passed to fit: it is computed from the difficulty."
@@ -193,11 +193,11 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         final = scorer
         while isinstance(final, Pipeline):
             final = final[-1]
-        _check_takes(final, "sample_weight", argument="sample_weight")
+        check_fit_takes(final, "sample_weight")
         # In a Pipeline, the weights of the samples go to the step that gets the difficulty.
         step, _, _ = self.fit_param.rpartition("__")
         name = f"{step}__sample_weight" if step else "sample_weight"
-        _check_takes(self.estimator, name, argument="sample_weight")
+        check_fit_takes(self.estimator, name)
         return {"sample_weight": weight}, {**fit_params, name: weight}
 
     def _score(
@@ -286,31 +286,10 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             `sample_weight` and further metadata of `fit` go to the scorer and the estimator,
             as these request.
         """
-        fit_to_fit = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(scorer=self._scorer(), method_mapping=fit_to_fit)
-            .add(estimator=self.estimator, method_mapping=fit_to_fit)
-        )
+        return fit_router(self, scorer=self._scorer(), estimator=self.estimator)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        classifier = get_tags(self.estimator)
-        inputs, scorer_inputs = classifier.input_tags, get_tags(self._scorer()).input_tags
-        inputs.sparse = inputs.sparse and scorer_inputs.sparse
-        inputs.allow_nan = inputs.allow_nan and scorer_inputs.allow_nan
-        tags.input_tags, tags.classifier_tags = inputs, classifier.classifier_tags
+        tags.input_tags = common_input_tags(self.estimator, self._scorer())
+        tags.classifier_tags = get_tags(self.estimator).classifier_tags
         return tags
-
-
-def _check_takes(estimator: Any, parameter: str, *, argument: str) -> None:
-    """Raise unless ``estimator.fit`` accepts `parameter`."""
-    parameters = signature(estimator.fit).parameters
-    takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
-    if parameter not in parameters and not takes_any:
-        name = type(estimator).__name__
-        raise ValueError(
-            f"{argument} must be accepted by the fit of {name}, which has the parameters "
-            f"{list(parameters)}, got {parameter!r}."
-        )

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._estimators import show_inner
+from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
 from ..utils._labels import check_class_labels, encode
-from ..utils._private import HasMethods, _fit_context, _routing_enabled
+from ..utils._private import HasMethods, _fit_context
 from ..utils._validation import check_weights
 from ._base import DifficultyMixin
 
@@ -75,9 +75,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
 
     # The parameters of the estimator are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier on all samples.
 
         Parameters
@@ -95,13 +93,14 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             The fitted scorer.
         """
         labels = check_class_labels(y)
-        check_weights(sample_weight, len(labels))
-        self.estimator_ = clone(self.estimator).fit(X, labels, **self._params(sample_weight))
+        weight = check_weights(sample_weight, len(labels))
+        fit_params = inner_fit_params(self, "estimator", weight, {})
+        self.estimator_ = clone(self.estimator).fit(X, labels, **fit_params)
         show_inner(self, self.estimator_, ("classes_", "n_features_in_", "feature_names_in_"))
         return self
 
-    def fit_difficulty(
-        self, X: Any, y: ArrayLike | None = None, **fit_params: Any
+    def fit_difficulty(  # type: ignore[override]
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.floating]:
         """Fit, and score the samples: each by a classifier that has not seen it, given `cv`.
 
@@ -111,8 +110,8 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             What the classifier takes.
         y : array-like of shape (n_samples,)
             Labels.
-        **fit_params : dict
-            As in `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`; a fold's classifier gets the weights of its training samples.
 
         Returns
         -------
@@ -120,7 +119,8 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             Out-of-fold log-loss, or in-sample with ``cv=None``; larger means harder.
         """
         labels = check_class_labels(y)
-        self.fit(X, labels, **fit_params)
+        self.fit(X, labels, sample_weight)
+        weight = check_weights(sample_weight, len(labels))
         if self.cv is None:
             return self.difficulty(X, labels)
         proba = cross_val_predict(
@@ -129,7 +129,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             labels,
             cv=check_cv(self.cv, labels, classifier=True),
             method="predict_proba",
-            params=self._params(**fit_params),
+            params=inner_fit_params(self, "estimator", weight, {}),
         )
         return _log_loss(proba, encode(labels, self.classes_))
 
@@ -165,23 +165,11 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         routing : MetadataRouter
             `sample_weight` goes to the `fit` of the classifier, where it requests it.
         """
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(
-                estimator=self.estimator,
-                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
-            )
-        )
-
-    def _params(self, sample_weight: ArrayLike | None = None) -> dict[str, Any]:
-        if _routing_enabled():
-            return process_routing(self, "fit", sample_weight=sample_weight)["estimator"]["fit"]
-        return {} if sample_weight is None else {"sample_weight": sample_weight}
+        return fit_router(self, estimator=self.estimator)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.input_tags = common_input_tags(self.estimator)
         tags.target_tags.required = True
         return tags
 
