@@ -100,7 +100,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def fit_difficulty(  # type: ignore[override]
-        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.floating]:
         """Fit, and score the samples: each by a classifier that has not seen it, given `cv`.
 
