@@ -75,7 +75,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
 
     # The parameters of the estimator are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier on all samples.
 
         Parameters
