@@ -26,7 +26,7 @@ from skcalib.difficulty import (
     PredictionDepthScorer,
 )
 from skcalib.posthoc import IsotonicCalibration, PostHocCalibratedClassifier, PostHocCalibrator
-from skcalib.selection import MaxEntropySelector, SubsetClassifier
+from skcalib.selection import MaxEntropySelector, SelectiveClassifier, SubsetClassifier
 
 PACKAGES = sorted(path.parent.name for path in Path(skcalib.__file__).parent.glob("*/__init__.py"))
 
@@ -126,6 +126,9 @@ CASES = {
             "check_sample_weight_equivalence_on_dense_data": "weights go to the network alone, "
             "whose shuffled batches fall differently when rows are repeated",
         },
+    ),
+    "SelectiveClassifier": Case(
+        lambda: [SelectiveClassifier(LogisticRegression(), risk=0.9, delta=0.9, cv=2)]
     ),
     "SubsetClassifier": Case(
         lambda: [

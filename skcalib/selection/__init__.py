@@ -1,6 +1,7 @@
-"""Which samples to train on?"""
+"""Which samples to train on, and which to answer?"""
 
 from ._max_entropy import MaxEntropySelector
+from ._selective_classifier import SelectiveClassifier
 from ._subset_classifier import SubsetClassifier
 
-__all__ = ["MaxEntropySelector", "SubsetClassifier"]
+__all__ = ["MaxEntropySelector", "SelectiveClassifier", "SubsetClassifier"]

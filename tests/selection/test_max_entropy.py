@@ -136,7 +136,7 @@ def test_pickle():
         ({"fraction": 0}, dirichlet(5), "'fraction' parameter .* must be a float in the range"),
         ({"fraction": 1.5}, dirichlet(5), "'fraction' parameter .* must be a float in the range"),
         ({"n_samples": 0}, dirichlet(5), "'n_samples' parameter .* must be an int in the range"),
-        ({"n_samples": 6}, dirichlet(5), "n_samples must be at most the number of rows, 5; got 6"),
+        ({"n_samples": 6}, dirichlet(5), "n_samples must be at most the number of rows, 5, got 6"),
         ({"criterion": "best"}, dirichlet(5), "'criterion' parameter .* must be a str among"),
         ({}, dirichlet(5) * 2, r"y_proba.*\[0, 1\]"),
         ({}, dirichlet(5)[:, :3], "y_proba.*sum to 1"),

@@ -1,0 +1,112 @@
+"""How often the answers of a selective classifier exceed the promised error rate.
+
+    python -m benchmarks.selective_guarantee [--data DIR] [--out FILE]
+
+Calibration samples are drawn with replacement from a population whose error rate above every
+threshold is therefore known: the 10 000 test images behind ``cifar10_resnet20_logits.npz`` where
+`--data` holds it, the same with 1.5 % wrong labels, the same with confidences rounded to two
+digits (ties), and a synthetic population without any data. Three rules choose the threshold: the
+empirical risk (what ``coverage_at_risk`` invites), the exact tests in sequence, and SGR.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from scipy.special import softmax
+
+from skcalib.selection._risk_control import risk_control
+
+N_SPLITS = 1000
+DELTA = 0.1
+
+
+def empirical_threshold(confidence: np.ndarray, correct: np.ndarray, risk: float) -> float:
+    """Return the lowest threshold above which the observed error rate is within `risk`."""
+    values, group = np.unique(-confidence, return_inverse=True)
+    accepted = np.cumsum(np.bincount(group))
+    errors = np.cumsum(np.bincount(group, ~correct))
+    within = np.flatnonzero(errors <= risk * accepted)
+    if not len(within):
+        return np.inf
+    last = within[-1]
+    return -values[last + 1] if last + 1 < len(values) else -np.inf
+
+
+def populations(folder: Path | None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    confidence = rng.random(20_000)
+    found = {"synthetic": (confidence, rng.random(20_000) > 0.3 * (1 - confidence) ** 2)}
+    if folder is None:
+        return found
+    stored = np.load(folder / "cifar10_resnet20_logits.npz")
+    proba = softmax(stored["logits"].astype(np.float64), axis=1)
+    confidence, correct = proba.max(axis=1), proba.argmax(axis=1) == stored["y"]
+    wrong_label = rng.random(len(correct)) < 0.015
+    return found | {
+        "ResNet-20": (confidence, correct),
+        "ResNet-20, ties": (confidence.round(2), correct),
+        "ResNet-20, 1.5 % wrong labels": (confidence, correct & ~wrong_label),
+    }
+
+
+def simulate(
+    confidence: np.ndarray, correct: np.ndarray, risk: float, n_samples: int
+) -> dict[str, dict[str, float]]:
+    """Return how often each rule exceeds `risk`, its mean coverage, and how often it declines."""
+    rng = np.random.default_rng(1)
+    order = np.argsort(confidence)
+    ascending = confidence[order]
+    errors_above = np.append(np.cumsum(~correct[order][::-1])[::-1], 0)
+    outcomes: dict[str, list[tuple[bool, float]]] = {}
+    for _ in range(N_SPLITS):
+        rows = rng.integers(0, len(confidence), n_samples)
+        sample = confidence[rows], correct[rows]
+        thresholds = {
+            method: risk_control(*sample, risk=risk, delta=DELTA, method=method).threshold
+            for method in ("fixed_sequence", "sgr")
+        }
+        thresholds["empirical"] = empirical_threshold(*sample, risk)
+        for rule, threshold in thresholds.items():
+            start = int(np.searchsorted(ascending, threshold, side="right"))
+            n_accepted = len(ascending) - start
+            exceeded = n_accepted > 0 and errors_above[start] / n_accepted > risk
+            outcomes.setdefault(rule, []).append((exceeded, n_accepted / len(ascending)))
+    result = {}
+    for rule, rows_of_rule in outcomes.items():
+        exceeded, coverage = np.array(rows_of_rule, dtype=float).T
+        result[rule] = {
+            "exceeded": exceeded.mean(),
+            "standard_error": float(np.sqrt(exceeded.mean() * (1 - exceeded.mean()) / N_SPLITS)),
+            "coverage": coverage.mean(),
+            "nothing_answered": float(np.mean(coverage == 0)),
+        }
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    records = []
+    print(f"delta = {DELTA}, {N_SPLITS} draws; exceeded +- standard error (coverage)")
+    for name, (confidence, correct) in populations(arguments.data).items():
+        print(f"\n{name}: error rate {1 - correct.mean():.3f}")
+        print(f"{'risk':>6}{'n':>6}{'empirical':>24}{'fixed_sequence':>24}{'sgr':>24}")
+        for risk in (0.02, 0.05, 0.1):
+            for n_samples in (200, 500, 2000, 5000):
+                rules = simulate(confidence, correct, risk, n_samples)
+                records.append({"population": name, "risk": risk, "n": n_samples, **rules})
+                cells = [
+                    f"{r['exceeded']:8.3f} +-{r['standard_error']:5.3f} ({r['coverage']:.3f})"
+                    for r in (rules["empirical"], rules["fixed_sequence"], rules["sgr"])
+                ]
+                print(f"{risk:>6}{n_samples:>6}" + "".join(f"{c:>24}" for c in cells), flush=True)
+    if arguments.out:
+        arguments.out.write_text(json.dumps(records, indent=1))
+
+
+if __name__ == "__main__":
+    main()

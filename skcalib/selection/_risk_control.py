@@ -1,0 +1,137 @@
+"""Thresholds of confidence that keep an error rate, by exact binomial tests.
+
+Accept what is more confident than some value u. Given how many of the n calibration samples that
+is, m say, they are m independent draws from all samples above u, so the number of wrong ones among
+them is binomial, and no approximation is needed.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log, log2
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, betaincinv
+
+
+class RiskControl(NamedTuple):
+    """A threshold and what it does on the calibration samples.
+
+    Samples of larger confidence than `threshold` are accepted: `n_accepted` of them, of which
+    `n_errors` are wrong. `bound` is the exact upper confidence bound of their error rate, 1 where
+    none is accepted.
+    """
+
+    threshold: float
+    n_accepted: int
+    n_errors: int
+    bound: float
+
+
+def risk_control(
+    confidence: NDArray[np.floating],
+    correct: NDArray[np.bool_],
+    *,
+    risk: float,
+    delta: float,
+    method: str,
+) -> RiskControl:
+    """Return the laxest threshold found for which P(error rate > risk) <= delta.
+
+    `method` is "fixed_sequence" or "sgr", see :class:`SelectiveClassifier`.
+    """
+    values, n_accepted, n_errors = _accepted_counts(confidence, correct)
+    if method == "sgr":
+        last, level = _sgr(n_accepted, n_errors, risk, delta)
+    else:
+        last, level = _fixed_sequence(n_accepted, n_errors, risk, delta), delta
+    if last < 0:
+        return RiskControl(np.inf, 0, 0, 1.0)
+    # The boundary is the largest value that is not accepted, so that what lies between the two
+    # on new data is accepted too: this is the event that the test is exact for.
+    threshold = float(values[last + 1]) if last + 1 < len(values) else -np.inf
+    n, k = int(n_accepted[last]), int(n_errors[last])
+    return RiskControl(threshold, n, k, upper_bound(k, n, level))
+
+
+def upper_bound(n_errors: int, n_samples: int, delta: float) -> float:
+    """Return Clopper and Pearson's bound: an error rate above it has probability `delta`."""
+    if n_errors == n_samples:
+        return 1.0
+    return float(betaincinv(n_errors + 1, n_samples - n_errors, 1 - delta))
+
+
+def _accepted_counts(
+    confidence: NDArray[np.floating], correct: NDArray[np.bool_]
+) -> tuple[NDArray[np.floating], NDArray[np.intp], NDArray[np.intp]]:
+    """Return distinct values from high to low, and for each the samples and errors at or above."""
+    values, group = np.unique(-confidence, return_inverse=True)
+    size = np.bincount(group)
+    wrong = np.bincount(group, ~correct).astype(np.intp)
+    return -values, np.cumsum(size), np.cumsum(wrong)
+
+
+def _fixed_sequence(
+    n_accepted: NDArray[np.intp], n_errors: NDArray[np.intp], risk: float, delta: float
+) -> int:
+    """Return the last threshold that passes its test in an unbroken run, -1 where none does.
+
+    The hypotheses "the error rate above this threshold exceeds `risk`" are tested from strict to
+    lax by their exact binomial p-values. A sequence that has not failed yet tests the next one at
+    its whole level, so nothing is lost to their number. One error among the first few samples
+    would end a single sequence, as wrong labels do: so others begin further on, each with a part
+    of `delta`, and whoever arrives there unbroken adds his level to theirs.
+    """
+    level, best = 0.0, -1
+    p_value = bdtr(n_errors, n_accepted, risk)
+    starts, levels = _starts(n_accepted, risk, delta)
+    for start, stop, own_level in zip(starts, [*starts[1:], len(n_accepted)], levels):
+        level += own_level
+        failed = p_value[start:stop] > level
+        n_passed = int(np.argmax(failed)) if failed.any() else stop - start
+        if n_passed:
+            best = start + n_passed - 1
+        if n_passed < stop - start:
+            level = 0.0
+    return best
+
+
+def _starts(
+    n_accepted: NDArray[np.intp], risk: float, delta: float
+) -> tuple[list[int], list[float]]:
+    """Return where the sequences begin, and the level of each; the levels sum to `delta`.
+
+    Half goes to the strictest threshold at which a sample without error could pass, the rest in
+    equal parts to thresholds that accept 4, 16, 64, ... times as many.
+    """
+    counts = []
+    count = ceil(log(delta / 2) / log(1 - risk))
+    while count <= n_accepted[-1]:
+        counts.append(count)
+        count *= 4
+    starts = np.unique(np.searchsorted(n_accepted, counts)).tolist()
+    if len(starts) <= 1:
+        return starts, [delta] * len(starts)
+    rest = delta / 2 / (len(starts) - 1)
+    return starts, [delta / 2] + [rest] * (len(starts) - 1)
+
+
+def _sgr(
+    n_accepted: NDArray[np.intp], n_errors: NDArray[np.intp], risk: float, delta: float
+) -> tuple[int, float]:
+    """Return the laxest threshold whose bound a bisection finds below `risk`, and its level.
+
+    The bisection looks at ceil(log2 n) thresholds; each bound holds at delta divided by their
+    number, so that all of them hold together.
+    """
+    n_steps = max(1, ceil(log2(len(n_accepted)))) if len(n_accepted) > 1 else 1
+    level = delta / n_steps
+    best, low, high = -1, 0, len(n_accepted) - 1
+    for _ in range(n_steps):
+        middle = (low + high + 1) // 2
+        if upper_bound(int(n_errors[middle]), int(n_accepted[middle]), level) <= risk:
+            best, low = middle, middle
+        else:
+            high = max(middle - 1, 0)
+    return best, level

@@ -1,0 +1,159 @@
+"""Answers with a guarantee: what is accepted, what predict returns, what is refused."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from skcalib.difficulty import RMDScorer
+from skcalib.metrics import predictive_entropy
+from skcalib.selection import SelectiveClassifier
+from skcalib.utils import SkcalibWarning
+
+X, Y = make_classification(
+    3000, n_features=8, n_informative=5, n_classes=3, class_sep=1.5, flip_y=0.02, random_state=0
+)
+TRAIN, CALIBRATION, TEST = slice(0, 1000), slice(1000, 2000), slice(2000, 3000)
+MODEL = LogisticRegression().fit(X[TRAIN], Y[TRAIN])
+
+
+def frozen(**options):
+    options = {"risk": 0.1, **options}
+    return SelectiveClassifier(FrozenEstimator(MODEL), **options).fit(
+        X[CALIBRATION], Y[CALIBRATION]
+    )
+
+
+@pytest.mark.parametrize("method", ["fixed_sequence", "sgr"])
+@pytest.mark.parametrize("confidence", ["msp", "entropy", "margin", "max_logit", "energy"])
+def test_accepts_the_most_confident(confidence, method):
+    clf = frozen(confidence=confidence, method=method)
+    accepted = clf.accept(X[CALIBRATION])
+    scores = clf.confidence_samples(X[CALIBRATION])
+    assert 0 < accepted.mean() < 1
+    assert scores[accepted].min() > clf.threshold_ >= scores[~accepted].max()
+    wrong = MODEL.predict(X[CALIBRATION]) != Y[CALIBRATION]
+    assert clf.coverage_ == accepted.mean()
+    assert clf.error_rate_ == wrong[accepted].mean() < clf.risk_bound_ <= 0.1
+
+
+def test_confidence_of_a_name_is_that_of_metrics():
+    clf = frozen(confidence="entropy")
+    np.testing.assert_allclose(
+        clf.confidence_samples(X[TEST]), -predictive_entropy(MODEL.predict_proba(X[TEST]))
+    )
+    clf = frozen(confidence="energy", risk=0.2)
+    np.testing.assert_allclose(
+        clf.confidence_samples(X[TEST]), logsumexp(MODEL.decision_function(X[TEST]), axis=1)
+    )
+
+
+def test_confidence_of_a_scorer_is_how_normal_a_sample_is():
+    scorer = make_pipeline(StandardScaler(), RMDScorer())
+    clf = frozen(confidence=scorer, risk=0.3)
+    expected = clone(scorer).fit(X[CALIBRATION], Y[CALIBRATION]).score_samples(X[TEST])
+    np.testing.assert_allclose(clf.confidence_samples(X[TEST]), expected)
+    assert not hasattr(scorer[-1], "classes_")
+
+
+def test_declined_samples_get_the_reject_label():
+    clf = frozen()
+    accepted, predicted = clf.accept(X[TEST]), clf.predict(X[TEST])
+    np.testing.assert_array_equal(predicted[accepted], MODEL.predict(X[TEST])[accepted])
+    assert set(predicted[~accepted]) == {-1}
+    np.testing.assert_array_equal(clf.predict_proba(X[TEST]), MODEL.predict_proba(X[TEST]))
+    np.testing.assert_array_equal(clf.decision_function(X[TEST]), MODEL.decision_function(X[TEST]))
+    assert clf.score(X[TEST], Y[TEST]) == np.mean(accepted & (predicted == Y[TEST]))
+
+
+@pytest.mark.parametrize("dtype", [str, object])
+def test_text_labels(dtype):
+    names = np.array(["a", "b", "c"], dtype=dtype)
+    clf = SelectiveClassifier(LogisticRegression(), risk=0.1).fit(X[TRAIN], names[Y[TRAIN]])
+    predicted = clf.predict(X[TEST])
+    assert set(predicted) == {"a", "b", "c", "reject"}
+    np.testing.assert_array_equal(predicted == "reject", ~clf.accept(X[TEST]))
+
+
+def test_a_negative_class_is_not_taken_for_declined():
+    clf = SelectiveClassifier(LogisticRegression(), risk=0.1).fit(X[TRAIN], Y[TRAIN] - 1)
+    assert set(clf.predict(X[TEST])) == {-2, -1, 0, 1}
+
+
+def test_out_of_fold_confidence_and_a_classifier_of_all_samples():
+    clf = SelectiveClassifier(LogisticRegression(), risk=0.1).fit(X[TRAIN], Y[TRAIN])
+    np.testing.assert_array_equal(clf.estimator_.coef_, MODEL.coef_)
+    proba = cross_val_predict(
+        LogisticRegression(), X[TRAIN], Y[TRAIN], cv=5, method="predict_proba"
+    )
+    accepted = proba.max(axis=1) > clf.threshold_
+    assert clf.coverage_ == accepted.mean()
+    assert clf.error_rate_ == (proba.argmax(axis=1) != Y[TRAIN])[accepted].mean()
+
+
+def test_fit_params_are_cut_to_the_folds():
+    class Recording(LogisticRegression):
+        def fit(self, X, y, tag=None):
+            assert len(tag) == len(X)
+            np.testing.assert_array_equal(tag, X[:, 0])
+            return super().fit(X, y)
+
+    SelectiveClassifier(Recording(), risk=0.1).fit(X[TRAIN], Y[TRAIN], tag=X[TRAIN, 0])
+
+
+def test_works_in_a_grid_search_and_at_the_end_of_a_pipeline():
+    clf = SelectiveClassifier(LogisticRegression(), risk=0.2)
+    pipe = make_pipeline(StandardScaler(), clf)
+    search = GridSearchCV(pipe, {"selectiveclassifier__estimator__C": [1e-3, 1.0]}, cv=3)
+    search.fit(X[TRAIN], Y[TRAIN])
+    assert search.best_params_ == {"selectiveclassifier__estimator__C": 1.0}
+
+
+def test_decision_values_alone_are_enough():
+    clf = SelectiveClassifier(LinearSVC(), risk=0.2, confidence="max_logit")
+    clf.fit(X[TRAIN], Y[TRAIN])
+    assert not hasattr(clf, "predict_proba")
+    with pytest.raises(ValueError, match=r"confidence must be 'max_logit', .* got 'msp'\."):
+        SelectiveClassifier(LinearSVC()).fit(X[TRAIN], Y[TRAIN])
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), LogisticRegression()])
+def test_logits_must_be_there_for_every_class(model):
+    two = Y[TRAIN] == 0
+    clf = SelectiveClassifier(model, confidence="energy")
+    with pytest.raises(ValueError, match=r"^confidence must be read off predict_proba"):
+        clf.fit(X[TRAIN], two)
+
+
+def test_nothing_is_answered_where_the_limit_cannot_be_kept():
+    with pytest.warns(SkcalibWarning, match="No threshold keeps the error rate below risk=0.001"):
+        clf = frozen(risk=0.001)
+    assert not clf.accept(X[TEST]).any()
+    assert (clf.threshold_, clf.coverage_, clf.risk_bound_) == (np.inf, 0, 1)
+    assert np.isnan(clf.error_rate_)
+
+
+@pytest.mark.parametrize(
+    ("options", "fit_params", "message"),
+    [
+        ({}, {"sample_weight": np.ones(1000)}, "sample_weight must be None, got weights"),
+        ({"reject_label": 2}, {}, "reject_label must not be one of the classes, got 2"),
+        ({"reject_label": "no"}, {}, "reject_label must be of the type of the labels, int64"),
+        ({"risk": 0.0}, {}, "risk"),
+        ({"delta": 1}, {}, "delta"),
+        ({"confidence": "loud"}, {}, "confidence"),
+        ({"cv": [(np.arange(500), np.arange(500, 900))]}, {}, "cv must hold every sample out"),
+    ],
+)
+def test_bad_input(options, fit_params, message):
+    clf = SelectiveClassifier(LogisticRegression(), **options)
+    with pytest.raises(ValueError, match=message):
+        clf.fit(X[TRAIN], Y[TRAIN], **fit_params)
