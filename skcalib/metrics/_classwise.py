@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._binning import bin_index, bin_sums, quantile_edges, round_down, uniform_edges
-from ..utils._blocks import COLUMN_BLOCK
 from ..utils._private import StrOptions, validate_params
 from ..utils._proba import check_values, iter_proba_blocks
 from ..utils._validation import Predictions, check_predictions
@@ -162,9 +161,8 @@ def _quantile_sums(predictions: Predictions, n_bins: int) -> list[NDArray[np.flo
     """Return the bin sums of every class, each with its own bins of equal weight."""
     check_values(predictions.proba)
     sums = []
-    for start in range(0, predictions.proba.shape[1], COLUMN_BLOCK):
-        columns = np.ascontiguousarray(predictions.proba[:, start : start + COLUMN_BLOCK].T)
-        for k, column in enumerate(columns, start):
-            edges = quantile_edges(column, n_bins, predictions.weight)
-            sums.append(bin_sums(column, predictions.codes == k, predictions.weight, edges))
+    for k, column in enumerate(predictions.proba.T):
+        values = np.ascontiguousarray(column)
+        edges = quantile_edges(values, n_bins, predictions.weight)
+        sums.append(bin_sums(values, predictions.codes == k, predictions.weight, edges))
     return sums

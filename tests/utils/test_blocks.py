@@ -6,7 +6,7 @@ import pytest
 from skcalib.utils._blocks import row_entropy, row_margin, row_max, row_sum, row_top_two
 
 
-@pytest.mark.parametrize("k", [2, 3, 24, 25, 48, 49, 300])
+@pytest.mark.parametrize("k", [2, 3, 32, 33, 300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_against_numpy(k, dtype):
     block = np.random.default_rng(0).dirichlet(np.ones(k), 97).astype(dtype)
