@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...utils._labels import check_labels_like
-from ._checks import check_predictions
+from ._checks import check_records
 from ._dynamics import steps_to_agreement
 
 
 def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike) -> NDArray:
-    """Layer from which on every probe agrees with the network.
+    """Layer from which on every probe agrees with the network; larger = harder.
 
     The smallest l such that the probes of layer l and of every later layer predict the final
-    class; 0 if all probes do. **Larger = harder.**
+    class; 0 if all probes do [1]_.
 
     Parameters
     ----------
@@ -31,12 +31,14 @@ def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike)
     Raises
     ------
     ValueError
-        If the shapes do not match or the arrays do not hold labels of one type.
+        If the shapes do not match or the arrays do not hold labels.
+    TypeError
+        If the arrays hold labels of several types.
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Sec. 2.1.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 2.1.
 
     Examples
     --------
@@ -44,10 +46,8 @@ def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike)
     >>> prediction_depth([[1, 1, 1], [1, 0, 1], [1, 1, 0]], [1, 1, 1])
     array([ 0.,  2., nan])
     """
-    probes = check_predictions(np.transpose(probe_predictions), "probe_predictions.T")
+    by_sample = check_records(probe_predictions, "probe_predictions")
     final = check_labels_like(
-        final_predictions, name="final_predictions", n_samples=probes.shape[1], like=probes
+        final_predictions, name="final_predictions", n_samples=len(by_sample), like=by_sample
     )
-    depth = steps_to_agreement(probes == final).astype(np.float64)
-    depth[depth == len(probes)] = np.nan
-    return depth
+    return steps_to_agreement((by_sample == final[:, np.newaxis]).T)

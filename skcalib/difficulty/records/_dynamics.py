@@ -1,4 +1,4 @@
-"""Difficulty from the history of a training: functions of arrays whose first axis is time."""
+"""Functions of the record of a training: arrays whose first axis is time."""
 
 from __future__ import annotations
 
@@ -6,38 +6,45 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...utils._labels import check_labels_like
+from ...utils._proba import check_proba_matrix
 from ...utils._validation import check_numbers
 from ._checks import (
-    check_predictions,
-    check_probabilities,
+    as_scores,
+    check_label_given,
+    check_proba,
+    check_records,
+    is_correct,
     label_columns,
 )
 
 
-def steps_to_agreement(agree: NDArray) -> NDArray:
-    """Return (n,) the first step of the unbroken run of True that ends `agree` (T, n), else T."""
-    broken = ~agree[::-1]
-    return np.where(broken.any(axis=0), len(agree) - broken.argmax(axis=0), 0)
+def steps_to_agreement(agrees: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the step (n,) from which on `agrees` (T, n) is True to the end; NaN if it ends False.
+
+    It is the step after the last False, which comes first if time runs backward.
+    """
+    backward = ~agrees[::-1]
+    steps = np.where(backward.any(axis=0), len(agrees) - backward.argmax(axis=0), 0)
+    return np.where(agrees[-1], steps, np.nan)
 
 
 def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None) -> NDArray:
-    """Step from which on the prediction of a row is the final one.
+    """Step from which on the prediction of a sample is the final one; larger = harder.
 
-    The smallest t such that the prediction at every step >= t equals the final prediction.
-    **Larger = harder** (learned later).
+    The smallest t such that the prediction at every step >= t equals the final prediction [1]_.
 
     Parameters
     ----------
     predictions : array-like of shape (n_steps, n_samples)
-        Predicted labels through the training; row 0 is the untrained network.
+        Predicted labels through the training; the first step is the untrained network.
     final : array-like of shape (n_samples,), default=None
-        Labels predicted by the network that is kept; None means the last row of `predictions`.
+        Labels predicted by the network that is kept; None means those of the last step.
 
     Returns
     -------
     step : ndarray of shape (n_samples,)
         From 0 (the untrained network already said so, and it never changed) to n_steps - 1; NaN
-        where the last row differs from `final`. Divide by the 95th percentile to compare
+        where the last step differs from `final`. Divide by the 95th percentile to compare
         trainings of different length, as the paper does.
 
     Raises
@@ -47,8 +54,8 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Sec. 3.2.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 3.2.
 
     Examples
     --------
@@ -56,24 +63,15 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
     >>> iteration_learned([[0, 1, 1], [0, 0, 1], [0, 1, 0]])
     array([0., 2., 2.])
     """
-    history = check_predictions(predictions, "predictions")
+    history = check_records(predictions, "predictions")
     last = history[-1]
     if final is not None:
         last = check_labels_like(final, name="final", n_samples=len(last), like=history)
-    step = steps_to_agreement(history == last).astype(np.float64)
-    step[step == len(history)] = np.nan
-    return step
-
-
-def _correct(predictions: ArrayLike, y: ArrayLike) -> NDArray:
-    history = check_predictions(predictions, "predictions")
-    return history == check_labels_like(y, name="y", n_samples=history.shape[1], like=history)
+    return steps_to_agreement(history == last)
 
 
 def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
-    """Number of times a row turns from right to wrong while the network trains.
-
-    **Larger = harder.**
+    """Number of times a sample turns from correct to wrong in a training; larger = harder [1]_.
 
     Parameters
     ----------
@@ -85,7 +83,7 @@ def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
     Returns
     -------
     events : ndarray of shape (n_samples,)
-        From 0 (never forgotten) upwards; infinity where the row was never right.
+        From 0 (never forgotten) upward; infinity where the sample was never correct.
 
     Raises
     ------
@@ -94,8 +92,9 @@ def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
 
     References
     ----------
-    Toneva et al., An Empirical Study of Example Forgetting during Deep Neural Network Learning,
-    ICLR 2019, Definition 2.1; rows never learned count as forgotten infinitely often (Sec. 3).
+    .. [1] M. Toneva, A. Sordoni, R. Tachet des Combes, A. Trischler, Y. Bengio, G. Gordon, "An
+       Empirical Study of Example Forgetting during Deep Neural Network Learning", ICLR 2019,
+       Definition 2.1; samples never learned count as forgotten infinitely often (Sec. 3).
 
     Examples
     --------
@@ -103,16 +102,14 @@ def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
     >>> forgetting_events([[1, 0, 0], [0, 0, 1], [1, 0, 0]], [1, 0, 2])
     array([ 1.,  0., inf])
     """
-    correct = _correct(predictions, y)
+    correct = is_correct(predictions, y)
     events = (correct[:-1] & ~correct[1:]).sum(axis=0, dtype=np.float64)
     events[~correct.any(axis=0)] = np.inf
     return events
 
 
 def correctness(predictions: ArrayLike, y: ArrayLike) -> NDArray:
-    """Share of the steps of a training at which a row is right.
-
-    **Larger = easier.**
+    """Fraction of the steps of a training at which a sample is correct; larger = easier [1]_.
 
     Parameters
     ----------
@@ -123,7 +120,7 @@ def correctness(predictions: ArrayLike, y: ArrayLike) -> NDArray:
 
     Returns
     -------
-    share : ndarray of shape (n_samples,)
+    fraction : ndarray of shape (n_samples,)
         In [0, 1].
 
     Raises
@@ -133,7 +130,9 @@ def correctness(predictions: ArrayLike, y: ArrayLike) -> NDArray:
 
     References
     ----------
-    Swayamdipta et al., Dataset Cartography, EMNLP 2020, Sec. 2.
+    .. [1] S. Swayamdipta, R. Schwartz, N. Lourie, Y. Wang, H. Hajishirzi, N. Smith, Y. Choi,
+       "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics", EMNLP 2020,
+       Sec. 2.
 
     Examples
     --------
@@ -141,7 +140,7 @@ def correctness(predictions: ArrayLike, y: ArrayLike) -> NDArray:
     >>> correctness([[1, 0], [1, 1]], [1, 0])
     array([1. , 0.5])
     """
-    return _correct(predictions, y).mean(axis=0)
+    return is_correct(predictions, y).mean(axis=0)
 
 
 def _take_label(scores: NDArray, columns: NDArray) -> NDArray:
@@ -152,10 +151,10 @@ def _take_label(scores: NDArray, columns: NDArray) -> NDArray:
 def confidence_variability(
     y_proba: ArrayLike, y: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> NDArray:
-    """Spread, through the training, of the probability given to the label.
+    """Spread of the probability of the label through a training; larger = more ambiguous.
 
-    **Larger = more ambiguous.** With its companion, the mean of the same probability, it spans
-    the data map of a training set.
+    With its companion, the mean of the same probability, it spans the data map of a training
+    set [1]_.
 
     Parameters
     ----------
@@ -164,8 +163,8 @@ def confidence_variability(
     y : array-like of shape (n_samples,), default=None
         True labels; needed for, and only for, probabilities of every class.
     labels : array-like of shape (n_classes,), default=None
-        Label of every column. None: integers in 0..n_classes-1 are taken as columns, and other
-        labels are sorted.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y` holds other labels, its sorted distinct values.
 
     Returns
     -------
@@ -175,11 +174,14 @@ def confidence_variability(
     Raises
     ------
     ValueError
-        If shapes do not match, a probability leaves [0, 1], or `y` is missing or superfluous.
+        If shapes do not match, a probability leaves [0, 1], those of all classes do not sum to 1,
+        or `y` or `labels` is missing or superfluous.
 
     References
     ----------
-    Swayamdipta et al., Dataset Cartography, EMNLP 2020, Sec. 2, variability.
+    .. [1] S. Swayamdipta, R. Schwartz, N. Lourie, Y. Wang, H. Hajishirzi, N. Smith, Y. Choi,
+       "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics", EMNLP 2020,
+       Sec. 2, variability.
 
     Examples
     --------
@@ -187,27 +189,20 @@ def confidence_variability(
     >>> confidence_variability([[0.2, 0.9], [0.8, 0.9]])
     array([0.3, 0. ])
     """
-    proba = check_probabilities(y_proba, "y_proba", ndim=(2, 3))
-    _check_label_given(proba, y, "y_proba")
+    proba = as_scores(y_proba, "y_proba", ndim=(2, 3))
+    check_label_given(proba, y, labels, name="y_proba")
+    check_proba(proba)
     if y is not None:
-        proba = _take_label(proba, label_columns(y, proba, "y_proba", labels))
+        proba = _take_label(proba, label_columns(y, proba, labels, name="y_proba"))
     return proba.std(axis=0, dtype=np.float64)
-
-
-def _check_label_given(scores: NDArray, y: ArrayLike | None, name: str) -> None:
-    if (scores.ndim == 3) != (y is not None):
-        raise ValueError(
-            f"y must be given if, and only if, {name} has 3 dimensions, got {name} of shape "
-            f"{scores.shape} {'without' if y is None else 'with'} y."
-        )
 
 
 def area_under_margin(
     logits: ArrayLike, y: ArrayLike | None = None, *, labels: ArrayLike | None = None
 ) -> NDArray:
-    """Mean over the training of the label's logit minus the largest other logit.
+    """Mean over a training of the label's logit minus the largest other; larger = easier [1]_.
 
-    **Larger = easier**; negative values point at wrong labels.
+    Negative values point at wrong labels.
 
     Parameters
     ----------
@@ -216,8 +211,8 @@ def area_under_margin(
     y : array-like of shape (n_samples,), default=None
         True labels; needed for, and only for, logits of every class.
     labels : array-like of shape (n_classes,), default=None
-        Label of every column. None: integers in 0..n_classes-1 are taken as columns, and other
-        labels are sorted.
+        Labels of the columns of `logits`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y` holds other labels, its sorted distinct values.
 
     Returns
     -------
@@ -227,12 +222,13 @@ def area_under_margin(
     Raises
     ------
     ValueError
-        If shapes do not match, a number is not finite, or `y` is missing or superfluous.
+        If shapes do not match, a number is not finite, or `y` or `labels` is missing or
+        superfluous.
 
     References
     ----------
-    Pleiss et al., Identifying Mislabeled Data using the Area Under the Margin Ranking, NeurIPS
-    2020, Eq. 1.
+    .. [1] G. Pleiss, T. Zhang, E. Elenberg, K. Weinberger, "Identifying Mislabeled Data using the
+       Area Under the Margin Ranking", NeurIPS 2020, Eq. 1.
 
     Examples
     --------
@@ -240,12 +236,10 @@ def area_under_margin(
     >>> area_under_margin([[[2.0, 1.0], [0.0, 4.0]], [[3.0, 0.0], [0.0, 2.0]]], [0, 0])
     array([ 2., -3.])
     """
-    margins = check_numbers(logits, "logits", ndim=(2, 3))
-    _check_label_given(margins, y, "logits")
+    margins = as_scores(check_numbers(logits, "logits", ndim=(2, 3)), "logits", ndim=(2, 3))
+    check_label_given(margins, y, labels, name="logits")
     if y is not None:
-        columns = label_columns(y, margins, "logits", labels)
-        if margins.shape[-1] < 2:
-            raise ValueError("logits must have at least 2 columns, got 1.")
+        columns = label_columns(y, margins, labels, name="logits")
         others = margins.copy()
         others[:, np.arange(len(columns)), columns] = -np.inf
         margins = _take_label(margins, columns) - others.max(axis=-1)
@@ -253,9 +247,9 @@ def area_under_margin(
 
 
 def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -> NDArray:
-    """Length of the error vector, probabilities minus one-hot label.
+    """Length of the error vector, probabilities minus one-hot label; larger = harder [1]_.
 
-    **Larger = harder.** Meant for the first epochs of a training.
+    Meant for the first epochs of a training.
 
     Parameters
     ----------
@@ -264,8 +258,8 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
     y : array-like of shape (n_samples,)
         True labels.
     labels : array-like of shape (n_classes,), default=None
-        Label of every column. None: integers in 0..n_classes-1 are taken as columns, and other
-        labels are sorted.
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y` holds other labels, its sorted distinct values.
 
     Returns
     -------
@@ -275,11 +269,12 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
     Raises
     ------
     ValueError
-        If shapes do not match or a probability leaves [0, 1].
+        If shapes do not match, a probability leaves [0, 1] or those of a sample do not sum to 1.
 
     References
     ----------
-    Paul, Ganguli, Dziugaite, Deep Learning on a Data Diet, NeurIPS 2021, Definition 2.2.
+    .. [1] M. Paul, S. Ganguli, G. Dziugaite, "Deep Learning on a Data Diet: Finding Important
+       Examples Early in Training", NeurIPS 2021, Definition 2.2.
 
     Examples
     --------
@@ -287,9 +282,13 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
     >>> el2n([[1.0, 0.0], [0.4, 0.6]], [0, 1]).round(3)
     array([0.   , 0.566])
     """
-    proba = check_probabilities(y_proba, "y_proba", ndim=(2, 3))
-    error = proba.astype(np.float64)
-    columns = label_columns(y, proba, "y_proba", labels)
-    error[..., np.arange(len(columns)), columns] -= 1.0
-    score = np.sqrt(np.einsum("...k,...k->...", error, error))
+    proba = as_scores(y_proba, "y_proba", ndim=(2, 3))
+    if proba.ndim == 2:
+        check_proba_matrix(proba)
+    else:
+        check_proba(proba)
+    columns = label_columns(y, proba, labels, name="y_proba")
+    one_hot = np.zeros(proba.shape[-2:])
+    one_hot[np.arange(len(columns)), columns] = 1.0
+    score = np.linalg.norm(proba - one_hot, axis=-1)
     return score if score.ndim == 1 else score.mean(axis=0)

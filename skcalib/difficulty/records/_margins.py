@@ -9,9 +9,9 @@ from ...utils._validation import check_numbers
 
 
 def output_margin(logits: ArrayLike) -> NDArray:
-    """Largest logit minus the second largest.
+    """Largest logit minus the second largest; larger = easier.
 
-    **Larger = easier**: the prediction is further from changing.
+    The larger it is, the further is the prediction from changing [1]_.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def output_margin(logits: ArrayLike) -> NDArray:
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Sec. 3.3.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 3.3.
 
     Examples
     --------
@@ -41,6 +41,6 @@ def output_margin(logits: ArrayLike) -> NDArray:
     """
     scores = check_numbers(logits, "logits", ndim=(2,))
     if scores.shape[1] < 2:
-        raise ValueError("logits must have at least 2 columns, got 1.")
+        raise ValueError(f"logits must have at least 2 columns, got shape {scores.shape}.")
     best = np.partition(scores, -2, axis=1)[:, -2:].astype(np.float64)
     return best[:, 1] - best[:, 0]

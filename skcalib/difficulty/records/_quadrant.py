@@ -5,24 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._checks import check_depth
+
 TYPES = ("easy", "looks_like_other_class", "ambiguous_without_label", "ambiguous")
 UNDEFINED = "undefined"
 
 
-def _check_depth(depth: ArrayLike, name: str) -> NDArray:
-    array = np.asarray(depth)
-    if array.dtype.kind not in "biuf" or array.ndim != 1 or array.size == 0:
-        raise ValueError(
-            f"{name} must hold one number a row, got dtype {array.dtype} and shape {array.shape}."
-        )
-    array = array.astype(np.float64)
-    if np.isinf(array).any() or (array < 0).any():
-        raise ValueError(f"{name} must be non-negative and finite or NaN.")
-    return array
-
-
-def depth_threshold(depth_held_out: NDArray, depth_trained: NDArray) -> float:
-    """Return the middle of the range of all depths; NaN where there is none."""
+def _middle(depth_held_out: NDArray, depth_trained: NDArray) -> float:
+    """Return the middle of the range of all depths; NaN if all of them are NaN."""
     depths = np.concatenate([depth_held_out, depth_trained])
     depths = depths[~np.isnan(depths)]
     return float((depths.min() + depths.max()) / 2) if depths.size else np.nan
@@ -31,7 +21,7 @@ def depth_threshold(depth_held_out: NDArray, depth_trained: NDArray) -> float:
 def difficulty_quadrant(
     depth_held_out: ArrayLike, depth_trained: ArrayLike, *, threshold: float | None = None
 ) -> NDArray:
-    """Form of difficulty of every row, from its two prediction depths.
+    """Form of difficulty of every sample, from its two prediction depths [1]_.
 
     ============== ========= ===============================
     depth held out  trained   form
@@ -42,15 +32,15 @@ def difficulty_quadrant(
     high            high      ``"ambiguous"``
     ============== ========= ===============================
 
-    A mislabeled row, for instance, is quickly taken for its look-alikes while held out, and the
+    A mislabeled sample, for instance, is quickly taken for its look-alikes while held out, and the
     label is only memorized in the last layers once it is trained on.
 
     Parameters
     ----------
     depth_held_out : array-like of shape (n_samples,)
-        Prediction depth in models that did not train on the row, or the mean over such models.
+        Prediction depth in models that did not train on the sample, or the mean over such models.
     depth_trained : array-like of shape (n_samples,)
-        Prediction depth in models that trained on the row.
+        Prediction depth in models that trained on the sample.
     threshold : float, default=None
         Depths above it are high. None means the middle between the smallest and the largest depth
         of the two arrays.
@@ -67,8 +57,9 @@ def difficulty_quadrant(
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Sec. 4. The paper reads the four corners of the plane and gives no threshold.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 4. The paper reads the four corners of the plane and gives
+       no threshold.
 
     Examples
     --------
@@ -77,16 +68,17 @@ def difficulty_quadrant(
     array(['easy', 'looks_like_other_class', 'ambiguous_without_label',
            'ambiguous'], dtype='<U23')
     """
-    held_out = _check_depth(depth_held_out, "depth_held_out")
-    trained = _check_depth(depth_trained, "depth_trained")
+    held_out = check_depth(depth_held_out, "depth_held_out")
+    trained = check_depth(depth_trained, "depth_trained")
     if len(held_out) != len(trained):
         raise ValueError(
             "depth_held_out and depth_trained must have the same length, got "
             f"{len(held_out)} and {len(trained)}."
         )
-    cut = depth_threshold(held_out, trained) if threshold is None else float(threshold)
-    if threshold is not None and not np.isfinite(cut):
+    limit = _middle(held_out, trained) if threshold is None else float(threshold)
+    if threshold is not None and not np.isfinite(limit):
         raise ValueError(f"threshold must be a finite number, got {threshold}.")
-    form = np.array(TYPES)[2 * (held_out > cut) + (trained > cut)]
+    # In the order of TYPES: held out is the first of two binary digits, trained the second.
+    form = np.array(TYPES)[2 * (held_out > limit) + (trained > limit)]
     form[np.isnan(held_out) | np.isnan(trained)] = UNDEFINED
     return form

@@ -1,39 +1,27 @@
-"""Difficulty from the votes of many models; a mask keeps models from judging their own rows."""
+"""Votes of many models; a mask keeps models from judging what they trained on."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr
 
 from ...utils._labels import check_labels_like, class_positions
-from ._checks import check_predictions
-
-
-def _check_mask(mask: ArrayLike | None, votes: NDArray) -> NDArray:
-    """Return the mask as booleans of the shape of the votes; None lets every model vote."""
-    if mask is None:
-        return np.ones(votes.shape, dtype=bool)
-    array = np.asarray(mask)
-    if array.dtype != bool or array.shape != votes.shape:
-        raise ValueError(
-            f"mask must be boolean and of the shape of predictions, {votes.shape}, got dtype "
-            f"{array.dtype} and shape {array.shape}."
-        )
-    return array
+from ._checks import check_mask, check_records, is_correct
 
 
 def _count_votes(predictions: ArrayLike, mask: ArrayLike | None) -> tuple[NDArray, NDArray]:
     """Return the sorted classes voted for (K,) and the number of votes (n_samples, K)."""
-    votes = check_predictions(predictions, "predictions")
-    held_out = _check_mask(mask, votes)
-    classes, codes = np.unique(votes, return_inverse=True)
-    n_rows, n_classes = votes.shape[1], len(classes)
-    cells = (np.arange(n_rows) * n_classes + codes.reshape(votes.shape))[held_out]
-    counts = np.bincount(cells, minlength=n_rows * n_classes)
-    return classes, counts.reshape(n_rows, n_classes)
+    votes = check_records(predictions, "predictions")
+    counted = check_mask(mask, votes)
+    classes, encoded = np.unique(votes, return_inverse=True)
+    n_samples, n_classes = votes.shape[1], len(classes)
+    cells = (np.arange(n_samples) * n_classes + encoded.reshape(votes.shape))[counted]
+    counts = np.bincount(cells, minlength=n_samples * n_classes)
+    return classes, counts.reshape(n_samples, n_classes)
 
 
-def _share(part: NDArray, whole: NDArray) -> NDArray:
+def _fraction(part: NDArray, whole: NDArray) -> NDArray:
     """Return part / whole, NaN where the whole is 0."""
     return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
 
@@ -41,7 +29,7 @@ def _share(part: NDArray, whole: NDArray) -> NDArray:
 def consensus_class(
     predictions: ArrayLike, y: ArrayLike | None = None, *, mask: ArrayLike | None = None
 ) -> NDArray:
-    """Class that most models vote for.
+    """Class that most models vote for [1]_.
 
     Parameters
     ----------
@@ -51,7 +39,7 @@ def consensus_class(
         True labels. A tie that contains the true label goes to it; without `y`, and in every
         other tie, the smallest label wins.
     mask : array-like of bool of shape (n_models, n_samples), default=None
-        True where the model did not train on the row: only those vote. None: all vote.
+        True where the model did not train on the sample: only those vote. None: all vote.
 
     Returns
     -------
@@ -61,12 +49,12 @@ def consensus_class(
     Raises
     ------
     ValueError
-        If the shapes do not match, or a row has no vote.
+        If the shapes do not match, or a sample has no vote.
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Sec. 2.2.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 2.2.
 
     Examples
     --------
@@ -79,24 +67,23 @@ def consensus_class(
     classes, counts = _count_votes(predictions, mask)
     if (counts.sum(axis=1) == 0).any():
         raise ValueError(
-            f"mask leaves {(counts.sum(axis=1) == 0).sum()} row(s) without a vote: every row "
-            "must have been left out of the training of at least one model."
+            "mask must leave every sample at least one model that did not train on it, got "
+            f"{(counts.sum(axis=1) == 0).sum()} samples without a vote."
         )
     winner = counts.argmax(axis=1)
     if y is None:
         return classes[winner]
     truth = check_labels_like(y, name="y", n_samples=len(counts), like=classes)
-    column, rows = class_positions(truth, classes), np.arange(len(truth))
-    tied = (column >= 0) & (counts[rows, column] == counts[rows, winner])
-    return classes[np.where(tied, column, winner)]
+    # -1 for a label that nobody has voted for: it cannot win a tie.
+    column, samples = class_positions(truth, classes), np.arange(len(truth))
+    is_tied = (column >= 0) & (counts[samples, column] == counts[samples, winner])
+    return classes[np.where(is_tied, column, winner)]
 
 
 def consistency_score(
     predictions: ArrayLike, y: ArrayLike, *, mask: ArrayLike | None = None
 ) -> NDArray:
-    """Share of the models that are right about a row.
-
-    **Larger = easier.**
+    """Fraction of the models that are correct about a sample; larger = easier [1]_.
 
     Parameters
     ----------
@@ -105,7 +92,7 @@ def consistency_score(
     y : array-like of shape (n_samples,)
         True labels.
     mask : array-like of bool of shape (n_models, n_samples), default=None
-        True where the model did not train on the row: only those count. None: all count.
+        True where the model did not train on the sample: only those count. None: all count.
 
     Returns
     -------
@@ -119,8 +106,8 @@ def consistency_score(
 
     References
     ----------
-    Jiang et al., Characterizing Structural Regularities of Labeled Data in Overparameterized
-    Models, ICML 2021, Eq. 1.
+    .. [1] Z. Jiang, C. Zhang, K. Talwar, M. Mozer, "Characterizing Structural Regularities of
+       Labeled Data in Overparameterized Models", ICML 2021, Eq. 1.
 
     Examples
     --------
@@ -128,28 +115,25 @@ def consistency_score(
     >>> consistency_score([[0, 1], [0, 0]], [0, 1])
     array([1. , 0.5])
     """
-    votes = check_predictions(predictions, "predictions")
-    truth = check_labels_like(y, name="y", n_samples=votes.shape[1], like=votes)
-    held_out = _check_mask(mask, votes)
-    return _share((held_out & (votes == truth)).sum(axis=0), held_out.sum(axis=0))
+    correct = is_correct(predictions, y)
+    counted = check_mask(mask, correct)
+    return _fraction((counted & correct).sum(axis=0), counted.sum(axis=0))
 
 
 def consensus_consistency(
     predictions: ArrayLike, y: ArrayLike | None = None, *, mask: ArrayLike | None = None
 ) -> NDArray:
-    """Share of the models that vote for the consensus class of a row.
-
-    **Larger = easier.**
+    """Fraction of the models that vote for the consensus class of a sample; larger = easier [1]_.
 
     Parameters
     ----------
     predictions : array-like of shape (n_models, n_samples)
         Labels predicted by every model.
     y : array-like of shape (n_samples,), default=None
-        True labels. They decide ties of :func:`consensus_class`, where every tied class has the
-        same share: the value does not depend on them.
+        True labels. They decide ties of :func:`consensus_class`, where every tied class has as
+        many votes: the value does not depend on them.
     mask : array-like of bool of shape (n_models, n_samples), default=None
-        True where the model did not train on the row: only those vote. None: all vote.
+        True where the model did not train on the sample: only those vote. None: all vote.
 
     Returns
     -------
@@ -163,8 +147,8 @@ def consensus_consistency(
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Sec. 2.2.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 2.2.
 
     Examples
     --------
@@ -175,20 +159,18 @@ def consensus_consistency(
     classes, counts = _count_votes(predictions, mask)
     if y is not None:
         check_labels_like(y, name="y", n_samples=len(counts), like=classes)
-    return _share(counts.max(axis=1), counts.sum(axis=1))
+    return _fraction(counts.max(axis=1), counts.sum(axis=1))
 
 
 def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None) -> NDArray:
-    """Entropy of the votes for a row.
-
-    **Larger = harder.**
+    """Entropy of the votes for a sample; larger = harder.
 
     Parameters
     ----------
     predictions : array-like of shape (n_models, n_samples)
         Labels predicted by every model.
     mask : array-like of bool of shape (n_models, n_samples), default=None
-        True where the model did not train on the row: only those vote. None: all vote.
+        True where the model did not train on the sample: only those vote. None: all vote.
 
     Returns
     -------
@@ -208,6 +190,6 @@ def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None)
     """
     _, counts = _count_votes(predictions, mask)
     total = counts.sum(axis=1)
-    share = counts / np.maximum(total, 1)[:, None]
-    entropy = -np.sum(share * np.log(share, out=np.zeros_like(share), where=share > 0), axis=1)
-    return np.where(total > 0, np.abs(entropy), np.nan)
+    fraction = counts / np.maximum(total, 1)[:, np.newaxis]
+    entropy = entr(fraction).sum(axis=1) + 0.0  # 0 where all agree, not -0.
+    return np.where(total > 0, entropy, np.nan)

@@ -16,9 +16,9 @@ def loop_depth(probes, final):
 
 @given(st.integers(1, 8), st.integers(1, 6), st.integers(0, 2**16))
 @settings(deadline=None, max_examples=60)
-def test_equals_trying_every_layer(n_rows, n_layers, seed):
+def test_equals_trying_every_layer(n_samples, n_layers, seed):
     rng = np.random.default_rng(seed)
-    probes, final = rng.integers(0, 2, (n_rows, n_layers)), rng.integers(0, 2, n_rows)
+    probes, final = rng.integers(0, 2, (n_samples, n_layers)), rng.integers(0, 2, n_samples)
     expected = loop_depth(probes, final)
     np.testing.assert_array_equal(prediction_depth(probes, final), expected)
     names = np.array(["no", "yes"])
@@ -36,7 +36,7 @@ def test_last_probe_disagreeing_has_no_depth():
         (np.zeros((0, 3), dtype=int), [], "none of them empty"),
         ([[0, 1]], [0, 1], r"final_predictions must have shape \(1,\), got length 2"),
         ([[0, 1]], ["a"], "final_predictions must hold labels of the type of the predicted"),
-        ([[0.5, 1]], [0], "must hold class labels"),
+        ([[0.5, 1]], [0], r"probe_predictions\[0\] must hold class labels"),
     ],
 )
 def test_bad_input(probes, final, message):

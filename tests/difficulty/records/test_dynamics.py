@@ -89,7 +89,7 @@ def test_functions_of_scores_equal_loops():
     np.testing.assert_allclose(area_under_margin(logits, y), area)
     np.testing.assert_allclose(el2n(proba, y), error)
     np.testing.assert_allclose(el2n(proba[0], y), el2n(proba[:1], y))
-    # What a recorder keeps of the same training: one number a row and step.
+    # What a recorder keeps of the same training: one number a sample and step.
     own = proba[:, np.arange(7), y]
     np.testing.assert_allclose(confidence_variability(own), spread)
 
@@ -140,13 +140,25 @@ def test_bad_predictions(function, predictions, error, message):
     [
         (lambda: correctness([[0, 1]], [0]), ValueError, r"y must have shape \(2,\)"),
         (lambda: iteration_learned([[0, 1]], final=[0]), ValueError, "final must have shape"),
-        (lambda: confidence_variability([[1.2]]), ValueError, r"y_proba must lie in \[0, 1\]"),
-        (lambda: confidence_variability([[np.nan]]), ValueError, "y_proba must be finite"),
+        (
+            lambda: confidence_variability([[1.2]]),
+            ValueError,
+            r"y_proba\[0\] must lie in \[0, 1\], got 1.2 in row 0",
+        ),
+        (
+            lambda: confidence_variability([[np.nan]]),
+            ValueError,
+            r"y_proba\[0\] must not contain NaN",
+        ),
         (lambda: confidence_variability([0.5]), ValueError, "2 or 3 dimensions"),
         (lambda: confidence_variability([[[0.5, 0.5]]]), ValueError, "y must be given if, and"),
         (lambda: confidence_variability([[0.5]], [0]), ValueError, "y must be given if, and"),
         (lambda: area_under_margin([["a"]]), TypeError, "logits must hold real numbers"),
-        (lambda: area_under_margin([[[1.0]]], [0]), ValueError, "at least 2 columns, got 1"),
+        (
+            lambda: area_under_margin([[[1.0]]], [0]),
+            ValueError,
+            r"logits must have at least 2 columns, got shape \(1, 1, 1\)",
+        ),
         (lambda: el2n([[0.5, 0.5]], [0, 1]), ValueError, r"y must have shape \(1,\)"),
         (
             lambda: el2n([[0.5, 0.5]], [7]),
@@ -164,3 +176,43 @@ def test_bad_predictions(function, predictions, error, message):
 def test_bad_scores(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+ROW_SUM = r"The rows of y_proba(\[\d\])? must sum to 1, got a sum of 1.8 in row 0"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: el2n([[0.9, 0.9]], [0]),
+        lambda: el2n([[[0.5, 0.5]], [[0.9, 0.9]]], [0]),
+        lambda: confidence_variability([[[0.5, 0.5]], [[0.9, 0.9]]], [0]),
+    ],
+)
+def test_probabilities_of_all_classes_sum_to_one(call):
+    with pytest.raises(ValueError, match=ROW_SUM):
+        call()
+
+
+def test_probabilities_of_the_label_alone_need_not_sum_to_anything():
+    np.testing.assert_allclose(confidence_variability([[0.9, 0.9], [0.1, 0.9]]), [0.4, 0.0])
+
+
+@pytest.mark.parametrize("function", [correctness, forgetting_events])
+def test_labels_beyond_64_bits_are_an_error(function):
+    with pytest.raises(ValueError, match="within the range of 64-bit integers"):
+        function([[1e19, 1e20]], [1e20, 1e19])
+    with pytest.raises(ValueError, match="within the range of 64-bit integers"):
+        iteration_learned([[1e19, 1e20]])
+
+
+@pytest.mark.parametrize("predictions", [[["a", 1]], [["a", "b"], [1, 2]]])
+def test_labels_of_two_types_do_not_become_text(predictions):
+    with pytest.raises(TypeError, match="must hold class labels of one type"):
+        correctness(predictions, ["a", "b"])
+
+
+@pytest.mark.parametrize("function", [confidence_variability, area_under_margin])
+def test_labels_without_classes_are_refused(function):
+    with pytest.raises(ValueError, match=r"labels must be None where .* has no classes, got"):
+        function([[0.5]], labels=[0, 1])

@@ -42,13 +42,21 @@ def test_equal_depths_are_easy():
     ("arguments", "options", "message"),
     [
         (([0, 1], [0]), {}, "must have the same length, got 2 and 1"),
-        (([[0]], [0]), {}, "depth_held_out must hold one number a row"),
-        (([0], ["a"]), {}, "depth_trained must hold one number a row"),
-        (([-1], [0]), {}, "depth_held_out must be non-negative"),
-        (([0], [np.inf]), {}, "depth_trained must be non-negative and finite"),
+        (([[0]], [0]), {}, "depth_held_out must have 1 dimensions, none of them empty"),
+        (
+            ([-1], [0]),
+            {},
+            r"depth_held_out must be non-negative and finite, or NaN, got -1.0 in row 0",
+        ),
+        (([0, 0], [0, np.inf]), {}, r"depth_trained must be .*, got inf in row 1"),
         (([0], [0]), {"threshold": np.nan}, "threshold must be a finite number, got nan"),
     ],
 )
 def test_bad_input(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         difficulty_quadrant(*arguments, **options)
+
+
+def test_text_is_no_depth():
+    with pytest.raises(TypeError, match="depth_trained must hold real numbers"):
+        difficulty_quadrant([0], ["a"])

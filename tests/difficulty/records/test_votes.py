@@ -33,16 +33,16 @@ def loop(votes, y, mask):
 
 @given(st.integers(1, 7), st.integers(1, 6), st.integers(0, 2**16), st.booleans())
 @settings(deadline=None, max_examples=80)
-def test_equals_counting_row_by_row(n_models, n_rows, seed, masked):
+def test_equals_counting_row_by_row(n_models, n_samples, seed, masked):
     rng = np.random.default_rng(seed)
     names = np.array(["ant", "bee", "cat", "dog"])
-    codes = rng.integers(0, 3, (n_models, n_rows))
-    truth = rng.integers(0, 4, n_rows)  # The label may be one that nobody votes for.
-    mask = rng.random((n_models, n_rows)) < 0.6 if masked else np.ones(codes.shape, dtype=bool)
+    codes = rng.integers(0, 3, (n_models, n_samples))
+    truth = rng.integers(0, 4, n_samples)  # The label may be one that nobody votes for.
+    mask = rng.random((n_models, n_samples)) < 0.6 if masked else np.ones(codes.shape, dtype=bool)
     mask[0] |= ~mask.any(axis=0)
     given_mask = mask if masked else None
     for predictions, y in ((codes, truth), (names[codes], names[truth])):
-        rows = [loop(predictions[:, i], y[i], mask[:, i]) for i in range(n_rows)]
+        rows = [loop(predictions[:, i], y[i], mask[:, i]) for i in range(n_samples)]
         without, with_y, consistency, consensus, entropy = zip(*rows)
         np.testing.assert_array_equal(consensus_class(predictions, mask=given_mask), without)
         np.testing.assert_array_equal(consensus_class(predictions, y, mask=given_mask), with_y)
@@ -56,7 +56,7 @@ def test_equals_counting_row_by_row(n_models, n_rows, seed, masked):
         )
 
 
-def test_row_without_a_vote():
+def test_sample_without_a_vote():
     predictions, mask = [[0, 1], [1, 1]], np.array([[True, False], [True, False]])
     for score in (
         consistency_score(predictions, [0, 1], mask=mask),
@@ -64,7 +64,9 @@ def test_row_without_a_vote():
         prediction_entropy(predictions, mask=mask),
     ):
         np.testing.assert_array_equal(np.isnan(score), [False, True])
-    with pytest.raises(ValueError, match=r"mask leaves 1 row\(s\) without a vote"):
+    with pytest.raises(
+        ValueError, match=r"mask must leave every sample .*, got 1 samples without a vote"
+    ):
         consensus_class(predictions, mask=mask)
 
 
