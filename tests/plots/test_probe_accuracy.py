@@ -9,7 +9,9 @@ from skcalib.plots import ProbeAccuracyDisplay
 
 def test_from_estimator_and_from_predictions_agree():
     X, y = load_iris(return_X_y=True)
-    net = MLPClassifier((6,), tol=1e9, n_iter_no_change=20, random_state=0)
+    net = MLPClassifier(
+        (6,), tol=1e9, n_iter_no_change=20, learning_rate_init=0.05, random_state=0
+    )
     names = np.array(["ant", "bee", "cat"])
     scorer = PredictionDepthScorer(net, n_neighbors=5).fit(X[::2], names[y[::2]])
     display = ProbeAccuracyDisplay.from_estimator(scorer, X[1::2], names[y[1::2]], name="net")

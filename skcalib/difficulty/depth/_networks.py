@@ -9,6 +9,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from ...utils._arrays import as_features
 from ...utils._labels import as_labels
 
 
@@ -53,6 +54,7 @@ def check_samples(
     owner: Any, model: Any, X: Any, y: Any = None, *, reset: bool
 ) -> tuple[Any, Any]:
     """Validate the input of a network on behalf of `owner`; `y` may be None unless in `fit`."""
+    X = as_features(X)
     options: dict[str, Any] = {"allow_nd": is_torch_module(model) or is_skorch_net(model)}
     if isinstance(model, Pipeline):  # Its first step knows what it can read.
         options = {"skip_check_array": True}

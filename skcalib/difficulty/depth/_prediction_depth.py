@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -12,11 +13,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ...utils import SkcalibWarning
 from ...utils._labels import check_labels_like, class_positions
 from ...utils._private import HasMethods, Interval, StrOptions, _fit_context
 from .._base import DifficultyMixin
 from ..records import prediction_depth
-from ._activations import ActivationReader, Reading
+from ._activations import ActivationReader
 from ._networks import check_samples, unfrozen
 from ._probes import LayerProbes
 from ._training import trained_network
@@ -27,8 +29,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
 
     A probe, by default a k-nearest-neighbor vote of the training samples, is put on the input, on
     layers of the network and on its softmax output. The prediction depth of a sample is the first
-    probe from which on all of them agree with the network. **Larger = harder**; NaN where the last
-    probe disagrees with the network, so that there is no such probe.
+    probe from which on all of them agree with the network [1]_. **Larger = harder**; NaN where
+    the last probe disagrees with the network, so that there is no such probe.
 
     Distances are exact and do not depend on the batch size. The activations of the training
     samples are kept as float32, 4 bytes a feature; those of the samples to score pass through in
@@ -103,7 +105,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Sec. 2.1 and Appendix A.5.
+       Difficulty", NeurIPS 2021, Secs. 2.1 and 4, Appendix A.5.
 
     Examples
     --------
@@ -188,31 +190,20 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         -------
         self : PredictionDepthScorer
             The fitted scorer.
+
+        Warns
+        -----
+        SkcalibWarning
+            If most training samples (of 1000, where there are more) have no depth.
         """
-        random_state = check_random_state(self.random_state)
-        X, labels = check_samples(self, unfrozen(self.estimator), X, y, reset=True)
-        self.classes_, y_encoded = np.unique(labels, return_inverse=True)
-        self._probes = LayerProbes(
-            self.probe,
-            n_neighbors=self.n_neighbors,
-            metric=self.metric,
-            algorithm=self.algorithm,
-            exclude_self=self.exclude_self,
-            n_jobs=self.n_jobs,
-        ).check(len(labels))
-        self.estimator_ = trained_network(self.estimator, X, labels, sample_weight, random_state)
-        self._reader = ActivationReader(
-            unfrozen(self.estimator_),
-            X,
-            self.classes_,
-            layers=self.layers,
-            pooling=self.pooling,
-            batch_size=self.batch_size,
-            n_components=self.n_components,
-            random_state=random_state,
-        )
-        self.layer_names_ = self._reader.names
-        self.probes_ = self._probes.fit(self._reader.read_all(X).layers, y_encoded).probes
+        is_undefined = self._fit_probes(X, y, sample_weight)
+        if is_undefined.mean() > 0.5:
+            warnings.warn(
+                f"The depth is undefined for {is_undefined.sum()} of {len(is_undefined)} training "
+                "samples, where the last probe disagrees with the network: is it trained?",
+                SkcalibWarning,
+                stacklevel=3,
+            )
         return self
 
     def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -254,18 +245,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         return self.difficulty(X)[:, np.newaxis]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
-        """Return the name of the column of `transform`.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Not used.
-
-        Returns
-        -------
-        names : ndarray of shape (1,)
-            ``["prediction_depth"]``.
-        """
+        """Return ``["prediction_depth"]``; `input_features` is not used."""
         check_is_fitted(self)
         return np.array(["prediction_depth"], dtype=object)
 
@@ -306,12 +286,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         AttributeError
             If `probe` is a classifier without ``predict_proba``.
         """
-        return np.concatenate(
-            [
-                self._probes.predict_proba(reading.layers, known)
-                for reading, known in self._readings(X, y)
-            ]
-        )
+        X, y_encoded = self._check(X, y)
+        return self._probes.predict_proba(X, y_encoded)
 
     def probe_score(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
         """Accuracy of every probe: the inference learning curve.
@@ -335,8 +311,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     ) -> NDArray:
         """Predict by a probe in the middle of the network instead of by the network.
 
-        For samples that are ambiguous without their label, [1]_ finds the probes in the middle
-        to be right more often than the network. On others the network is the better judge.
+        For samples that are ambiguous without their label, the paper finds these probes to be
+        correct more often than the network. On others the network is the better judge.
 
         Parameters
         ----------
@@ -351,11 +327,6 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         -------
         labels : ndarray of shape (n_samples,)
             Predicted labels.
-
-        References
-        ----------
-        .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-           Difficulty", NeurIPS 2021, Sec. 4.
         """
         predictions, final = self._answers(X, None)
         if layer is not None and layer not in self.layer_names_:
@@ -371,27 +342,52 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             )
         return np.where(by_probe, predictions[:, number], final)
 
+    def _fit_probes(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> NDArray[np.bool_]:
+        """Fit; return for some of the training samples whether they have no depth."""
+        random_state = check_random_state(self.random_state)
+        X, labels = check_samples(self, unfrozen(self.estimator), X, y, reset=True)
+        self.classes_, y_encoded = np.unique(labels, return_inverse=True)
+        self._probes = LayerProbes(
+            self.probe,
+            n_neighbors=self.n_neighbors,
+            metric=self.metric,
+            algorithm=self.algorithm,
+            exclude_self=self.exclude_self,
+            n_jobs=self.n_jobs,
+        ).check(len(labels))
+        self.estimator_ = trained_network(self.estimator, X, labels, sample_weight, random_state)
+        self._reader = ActivationReader(
+            unfrozen(self.estimator_),
+            X,
+            self.classes_,
+            layers=self.layers,
+            pooling=self.pooling,
+            batch_size=self.batch_size,
+            n_components=self.n_components,
+            random_state=random_state,
+        )
+        self.layer_names_ = self._reader.names
+        last_probe, final = self._probes.fit(self._reader, X, y_encoded)
+        self.probes_ = self._probes.probes
+        return self.classes_[last_probe] != final
+
     def _answers(self, X: Any, y: ArrayLike | None) -> tuple[NDArray, NDArray]:
         """Return the labels predicted by the probes (n, L) and by the network (n,)."""
-        encoded, final = zip(
-            *(
-                (self._probes.predict(reading.layers, known), reading.final)
-                for reading, known in self._readings(X, y)
-            )
-        )
-        return self.classes_[np.concatenate(encoded)], np.concatenate(final)
+        X, y_encoded = self._check(X, y)
+        encoded, final = self._probes.predict(X, y_encoded)
+        return self.classes_[encoded], final
 
-    def _readings(self, X: Any, y: ArrayLike | None) -> Iterator[tuple[Reading, NDArray | None]]:
-        """Yield what the network makes of every block of samples, and their classes if known."""
+    def _check(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray | None]:
+        """Return X as the network reads it, and the classes of the labels if there are any."""
         check_is_fitted(self)
         X, labels = check_samples(self, unfrozen(self.estimator), X, y, reset=False)
-        y_encoded = None
-        if labels is not None:
-            labels = check_labels_like(labels, name="y", n_samples=len(labels), like=self.classes_)
-            # -1 for a label that `fit` has not seen: no training sample has it.
-            y_encoded = class_positions(labels, self.classes_)
-        for block, reading in self._reader.read(X):
-            yield reading, None if y_encoded is None else y_encoded[block]
+        if labels is None:
+            return X, None
+        labels = check_labels_like(labels, name="y", n_samples=len(labels), like=self.classes_)
+        # -1 for a label that `fit` has not seen: no training sample has it.
+        return X, class_positions(labels, self.classes_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

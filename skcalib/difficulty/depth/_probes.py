@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from math import ceil
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from ._activations import ActivationReader, Reading
 from ._neighbors import NeighborVote, drop, resolve_algorithm
+
+# Training samples that `fit` asks whether they have a depth at all.
+MAX_CHECKED = 1000
 
 
 class LayerProbes:
@@ -52,8 +57,16 @@ class LayerProbes:
             )
         return self
 
-    def fit(self, layers: list[NDArray], y_encoded: NDArray) -> Self:
-        """Fit to activations (n, d), one array a layer, the input first; the list is used up."""
+    def fit(self, reader: ActivationReader, X: Any, y_encoded: NDArray) -> tuple[NDArray, NDArray]:
+        """Fit to what `reader` makes of X.
+
+        Returns, for up to MAX_CHECKED of the samples, the classes (m,) by the last probe and the
+        answers (m,) of the network.
+        """
+        self.reader = reader
+        layers, final = reader.read_all(X)
+        checked = slice(None, None, ceil(len(final) / MAX_CHECKED))
+        last_layer = layers[-1][checked].copy()
         if self.probe is None:
             self.probes = []
             while layers:  # Emptied on the way: large activations are not held twice.
@@ -68,19 +81,39 @@ class LayerProbes:
             self.probes = Parallel(n_jobs=self.n_jobs)(
                 delayed(clone(self.probe).fit)(layer, y_encoded) for layer in layers
             )
-        return self
+        return self.probes[-1].predict(last_layer), final[checked]
 
-    def predict(self, layers: list[NDArray], y_encoded: NDArray | None = None) -> NDArray:
-        """Return classes (n, n_layers); `y_encoded` (n,) are those of the labels, where known."""
-        if self.probe is None:
-            return self._vote(layers, y_encoded).argmax(axis=2)
-        return np.stack([p.predict(layer) for p, layer in zip(self.probes, layers)], axis=1)
+    def predict(self, X: Any, y_encoded: NDArray | None = None) -> tuple[NDArray, NDArray]:
+        """Return the classes (n, n_layers) by the probes and the answers (n,) of the network.
 
-    def predict_proba(self, layers: list[NDArray], y_encoded: NDArray | None = None) -> NDArray:
-        """Return class probabilities (n, n_layers, n_classes)."""
-        if self.probe is None:
-            return self._vote(layers, y_encoded)
-        return np.stack([p.predict_proba(layer) for p, layer in zip(self.probes, layers)], axis=1)
+        `y_encoded` (n,) are the classes of the labels, where they are known.
+        """
+        classes, final = [], []
+        for reading, known in self._blocks(X, y_encoded):
+            if self.probe is None:
+                classes.append(self._vote(reading.layers, known).argmax(axis=2))
+            else:
+                pairs = zip(self.probes, reading.layers)
+                classes.append(np.stack([probe.predict(layer) for probe, layer in pairs], axis=1))
+            final.append(reading.final)
+        return np.concatenate(classes), np.concatenate(final)
+
+    def predict_proba(self, X: Any, y_encoded: NDArray | None = None) -> NDArray[np.float64]:
+        """Return class probabilities (n, n_layers, n_classes); `y_encoded` as in `predict`."""
+        proba = []
+        for reading, known in self._blocks(X, y_encoded):
+            if self.probe is None:
+                proba.append(self._vote(reading.layers, known))
+            else:
+                pairs = zip(self.probes, reading.layers)
+                proba.append(np.stack([p.predict_proba(layer) for p, layer in pairs], axis=1))
+        return np.concatenate(proba)
+
+    def _blocks(
+        self, X: Any, y_encoded: NDArray | None
+    ) -> Iterator[tuple[Reading, NDArray | None]]:
+        for block, reading in self.reader.read(X):
+            yield reading, None if y_encoded is None else y_encoded[block]
 
     def _vote(self, layers: list[NDArray], y_encoded: NDArray | None) -> NDArray[np.float64]:
         votes, itself = [], None

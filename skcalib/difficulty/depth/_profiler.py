@@ -7,17 +7,17 @@ from math import ceil
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-import joblib
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 
-from ...utils._private import HasMethods, Interval, _fit_context
+from ...utils._private import HasMethods, Interval, _fit_context, validate_parameters
+from ...utils._tables import as_table, row_index
 from ...utils._validation import check_weights
 from ..records import (
     consensus_class,
@@ -26,16 +26,17 @@ from ..records import (
     difficulty_quadrant,
     prediction_entropy,
 )
+from ._folder import StudyFolder, hash_study
 from ._networks import check_network, check_samples, is_torch_module, last_step
 from ._prediction_depth import PredictionDepthScorer
-from ._repeats import plan_repeats, recall_or_run
+from ._repeats import Plan, Repeat, plan_repeats, run_repeat
 
 
 class DifficultyProfiler(BaseEstimator):
     """Profile of every sample by an ensemble of networks trained on random splits.
 
-    Every repeat trains a network on a random part of the rows. For each row, what the networks
-    that trained on it say is set against what those say that did not.
+    Every repeat trains a network on a random part of the samples. For each sample, what the
+    networks that trained on it say is set against what those say that did not [1]_.
 
     Parameters
     ----------
@@ -45,8 +46,8 @@ class DifficultyProfiler(BaseEstimator):
     n_repeats : int, default=25
         Networks.
     test_size : float or int, default=0.1
-        Share, or number, of rows that a repeat holds out. All rows are held out equally often,
-        give or take one, and at least once: ``n_repeats * test_size`` must not be below 1.
+        Fraction, or number, of samples that a repeat holds out. All samples are held out equally
+        often, give or take one, and at least once: ``n_repeats * test_size`` must not be below 1.
     n_jobs : int, default=None
         Repeats run at the same time, through the joblib backend that is active.
     random_state : int, RandomState instance or None, default=None
@@ -54,24 +55,27 @@ class DifficultyProfiler(BaseEstimator):
     threshold : float, default=None
         Depths above it are high in `difficulty_type`; None as in :func:`difficulty_quadrant`.
     folder : str or path, default=None
-        Where finished repeats are kept. A study that is fitted again, after an interruption or
-        with more repeats, reads them instead of training. Needs an integer `random_state`.
+        Where finished repeats are kept, one file each. A study that is fitted again, after an
+        interruption or with more repeats, reads them instead of training. Needs an integer
+        `random_state`. A file that is damaged is named in a warning, and its repeat runs again.
+    as_frame : bool, default=False
+        Whether `profile_` is a DataFrame, with the index of X where it has one.
     verbose : int, default=0
         Progress, as in :class:`joblib.Parallel`: 10 and more reports every repeat.
 
     Attributes
     ----------
-    profile_ : structured ndarray of shape (n_samples,)
-        One line a sample; ``pandas.DataFrame(profile_)`` makes a table of it. Its columns:
+    profile_ : structured ndarray of shape (n_samples,), or DataFrame
+        One line a sample. Its columns:
 
         - ``depth_trained``, ``depth_held_out``: mean prediction depth in networks that trained on
-          the row and that did not; larger = harder; NaN where none has a depth.
+          the sample and that did not; larger = harder; NaN where none has a depth.
         - ``iteration_learned_trained``, ``iteration_learned_held_out``: mean epoch from which on
           the prediction is the final one; larger = harder; NaN where epochs cannot be observed,
           that is, with L-BFGS or early stopping of an ``MLPClassifier``, or callbacks disabled.
-        - ``consensus_class``: majority vote of the networks that held the row out.
-        - ``consistency``, ``consensus_consistency``: share of those networks that are right, and
-          that vote for the consensus class; larger = easier.
+        - ``consensus_class``: majority vote of the networks that held the sample out.
+        - ``consistency``, ``consensus_consistency``: fraction of those networks that are correct,
+          and that vote for the consensus class; larger = easier.
         - ``prediction_entropy``: entropy of those votes in nats; larger = harder.
         - ``n_held_out``: number of those networks.
         - ``difficulty_type``: "easy", "looks_like_other_class", "ambiguous_without_label",
@@ -83,7 +87,7 @@ class DifficultyProfiler(BaseEstimator):
     iteration_learned_ : ndarray of shape (n_repeats, n_samples)
         Epochs from which on the prediction is the final one.
     held_out_ : ndarray of bool of shape (n_repeats, n_samples)
-        True where the network did not train on the row: the ``mask`` of
+        True where the network did not train on the sample: the ``mask`` of
         :func:`consistency_score` and its like.
     n_features_in_ : int
         Features seen during `fit`.
@@ -92,8 +96,8 @@ class DifficultyProfiler(BaseEstimator):
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Secs. 2.2 and 4.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Secs. 2.2 and 4.
 
     Examples
     --------
@@ -111,7 +115,7 @@ class DifficultyProfiler(BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit"])],
         "n_repeats": [Interval(Integral, 1, None, closed="left")],
         "test_size": [
@@ -122,19 +126,21 @@ class DifficultyProfiler(BaseEstimator):
         "random_state": ["random_state"],
         "threshold": [Interval(Real, None, None, closed="neither"), None],
         "folder": [str, PathLike, None],
+        "as_frame": ["boolean"],
         "verbose": ["verbose"],
     }
 
     def __init__(
         self,
         estimator: Any,
+        *,
         n_repeats: int = 25,
         test_size: float = 0.1,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
-        *,
         threshold: float | None = None,
         folder: str | PathLike | None = None,
+        as_frame: bool = False,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -144,18 +150,17 @@ class DifficultyProfiler(BaseEstimator):
         self.random_state = random_state
         self.threshold = threshold
         self.folder = folder
+        self.as_frame = as_frame
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> DifficultyProfiler:
-        """Train the networks and profile the rows.
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the networks and profile the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Rows.
+            Samples.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -166,6 +171,28 @@ class DifficultyProfiler(BaseEstimator):
         self : DifficultyProfiler
             The fitted profiler.
         """
+        index = row_index(X)
+        scorer = self._scorer()
+        X, labels = check_samples(self, scorer.estimator, X, y, reset=True)
+        if isinstance(X, np.ndarray):
+            # The order of a product's terms, and so its last digit, follows the layout.
+            X = np.ascontiguousarray(X)
+        weight = check_weights(sample_weight, len(labels))
+        n_test = self._n_test(len(labels))
+        plans = plan_repeats(len(labels), n_test, check_random_state(self.random_state))
+        planned = list(islice(plans, self.n_repeats))
+        folder = self._open_folder((scorer, n_test), X, labels, weight)
+        repeats = self._run(folder, planned, scorer, X, labels, weight)
+        self.held_out_ = np.stack([plan.held_out for plan in planned])
+        self.predictions_ = np.stack([repeat.predictions for repeat in repeats])
+        self.depth_ = np.stack([repeat.depth for repeat in repeats])
+        self.iteration_learned_ = np.stack([repeat.iteration_learned for repeat in repeats])
+        columns = self._columns(labels)
+        self.profile_ = as_table(columns, as_frame=self.as_frame, index=index)
+        return self
+
+    def _scorer(self) -> PredictionDepthScorer:
+        """Return the scorer with its network, which must be one that can be trained."""
         scorer = self.estimator
         if not isinstance(scorer, PredictionDepthScorer):
             scorer = PredictionDepthScorer(scorer)
@@ -174,59 +201,56 @@ class DifficultyProfiler(BaseEstimator):
                 "estimator must be a network that can be trained again, got "
                 f"{type(scorer.estimator).__name__}."
             )
+        validate_parameters(scorer)
         if scorer.estimator is not None:
             check_network(last_step(scorer.estimator))
-        X, labels = check_samples(self, scorer.estimator, X, y, reset=True)
-        weight = check_weights(sample_weight, len(labels))
-        n_test = self._n_test(len(labels))
-        folder, key = self._open_folder(scorer, X, labels, weight)
-        plans = list(
-            islice(
-                plan_repeats(len(labels), n_test, check_random_state(self.random_state)),
-                self.n_repeats,
-            )
-        )
-        repeats = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(recall_or_run)(folder, number, key, scorer, X, labels, plan, weight)
-            for number, plan in enumerate(plans)
-        )
-        self.held_out_ = np.stack([plan.held_out for plan in plans])
-        self.predictions_ = np.stack([repeat.predictions for repeat in repeats])
-        self.depth_ = np.stack([repeat.depth for repeat in repeats])
-        self.iteration_learned_ = np.stack([repeat.iteration_learned for repeat in repeats])
-        self.profile_ = self._profile(labels)
-        return self
+        return scorer
 
-    def _n_test(self, n_rows: int) -> int:
+    def _n_test(self, n_samples: int) -> int:
+        """Return how many samples a repeat holds out."""
         if isinstance(self.test_size, Integral):
             n_test = int(self.test_size)
         else:
-            n_test = ceil(self.test_size * n_rows)
-        if n_test >= n_rows:
+            n_test = ceil(self.test_size * n_samples)
+        if n_test >= n_samples:
             raise ValueError(
-                f"test_size={self.test_size} must leave rows to train on, got n_samples={n_rows}."
+                f"test_size must leave samples to train on, got {self.test_size} with "
+                f"n_samples={n_samples}."
             )
-        if n_test * self.n_repeats < n_rows:
+        if n_test * self.n_repeats < n_samples:
             raise ValueError(
-                f"n_repeats must be at least {ceil(n_rows / n_test)} with "
-                f"test_size={self.test_size}, so that every row is held out once, got "
+                f"n_repeats must be at least {ceil(n_samples / n_test)} with "
+                f"test_size={self.test_size}, so that every sample is held out once, got "
                 f"{self.n_repeats}."
             )
         return n_test
 
-    def _open_folder(self, scorer: Any, *data: Any) -> tuple[Path | None, str]:
+    def _open_folder(self, settings: tuple, *data: Any) -> StudyFolder | None:
         if self.folder is None:
-            return None, ""
+            return None
         if not isinstance(self.random_state, Integral):
             raise ValueError(
                 "random_state must be an integer where a folder is given, so that the same splits "
                 f"come again, got {self.random_state!r}."
             )
-        folder = Path(self.folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder, joblib.hash((scorer, self.test_size, int(self.random_state), *data))
+        path = Path(self.folder)
+        path.mkdir(parents=True, exist_ok=True)
+        return StudyFolder(path, hash_study((settings, int(self.random_state)), *data))
 
-    def _profile(self, y: NDArray) -> NDArray:
+    def _run(self, folder: StudyFolder | None, plans: list[Plan], *task: Any) -> list[Repeat]:
+        """Return the repeats: from the folder those that are there, the others run now."""
+        known = {}
+        if folder is not None:
+            stored = ((number, folder.read(number)) for number in range(len(plans)))
+            known = {number: repeat for number, repeat in stored if repeat is not None}
+        missing = [number for number in range(len(plans)) if number not in known]
+        finished = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+            delayed(_run_and_store)(folder, number, plans[number], *task) for number in missing
+        )
+        known.update(zip(missing, finished))
+        return [known[number] for number in range(len(plans))]
+
+    def _columns(self, y: NDArray) -> dict[str, NDArray]:
         held_out, votes = self.held_out_, self.predictions_
         columns = {
             "depth_trained": _mean(self.depth_, ~held_out),
@@ -242,15 +266,19 @@ class DifficultyProfiler(BaseEstimator):
         columns["difficulty_type"] = difficulty_quadrant(
             columns["depth_held_out"], columns["depth_trained"], threshold=self.threshold
         )
-        profile = np.empty(len(y), dtype=[(name, c.dtype) for name, c in columns.items()])
-        for name, column in columns.items():
-            profile[name] = column
-        return profile
+        return columns
 
-    def __sklearn_tags__(self):  # type: ignore[no-untyped-def]
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _run_and_store(folder: StudyFolder | None, number: int, plan: Plan, *task: Any) -> Repeat:
+    repeat = run_repeat(plan, *task)
+    if folder is not None:
+        folder.write(number, repeat)
+    return repeat
 
 
 def _mean(values: NDArray, where: NDArray) -> NDArray:

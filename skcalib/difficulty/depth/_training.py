@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,38 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._networks import check_network, is_skorch_net, is_torch_module, last_step, unfrozen
+
+
+@contextmanager
+def stopped_by_ctrl_c() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end of the block where a Ctrl-C in it has been swallowed.
+
+    MLPClassifier and skorch catch the exception, and `fit` returns a half-trained network as if
+    it were whole. The exception does not tell Ctrl-C from a skorch callback that ends the training
+    by a KeyboardInterrupt of its own, as EarlyStopping does; the signal does.
+    """
+    former = signal.getsignal(signal.SIGINT)
+    # Python hands signals to the main thread alone.
+    if current_thread() is not main_thread() or not callable(former):
+        yield
+        return
+    interrupted = False
+
+    def remember(number: int, frame: Any) -> None:
+        nonlocal interrupted
+        try:
+            former(number, frame)
+        except KeyboardInterrupt:
+            interrupted = True
+            raise
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def default_network(seed: int) -> MLPClassifier:
@@ -36,7 +71,8 @@ def trained_network(
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(model)
         return estimator
-    return clone(estimator).fit(X, y, **_weight_arguments(model, sample_weight))
+    with stopped_by_ctrl_c():
+        return clone(estimator).fit(X, y, **_weight_arguments(model, sample_weight))
 
 
 def _weight_arguments(model: Any, sample_weight: Any) -> dict[str, Any]:
@@ -72,12 +108,13 @@ def train_recorded(
     if isinstance(model, Pipeline) and len(model) > 1:
         X = model[:-1].fit_transform(X, y)
         X_all = model[:-1].transform(X_all)
-    if is_skorch_net(network):
-        return _train_skorch(network, X, y, X_all, weights, seed)
-    if network.solver == "lbfgs" or network.early_stopping:
+    with stopped_by_ctrl_c():
+        if is_skorch_net(network):
+            return _train_skorch(network, X, y, X_all, weights, seed)
+        if network.solver != "lbfgs" and not network.early_stopping:
+            return _train_mlp(network, X, y, X_all, weights, seed)
         network.fit(X, y, **weights)
         return None
-    return _train_mlp(network, X, y, X_all, weights, seed)
 
 
 def _train_mlp(
@@ -125,7 +162,8 @@ def _train_skorch(
 
     former = net.callbacks
     if former != "disable":
-        net.set_params(callbacks=[*(former or []), ("recorder", Recorder())])
+        # First, since a callback that ends the training keeps the later ones from being called.
+        net.set_params(callbacks=[("recorder", Recorder()), *(former or [])])
     # A net without a random_state draws from the global generator, which is left as it was.
     seeding = nullcontext() if hasattr(net, "random_state") else torch.random.fork_rng()
     with seeding:

@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -9,6 +11,10 @@ from sklearn.preprocessing import StandardScaler
 
 from skcalib.difficulty import PredictionDepthScorer, prediction_depth
 from skcalib.difficulty.depth._activations import MLP_ACTIVATIONS
+from skcalib.utils import SkcalibWarning
+
+# Networks of these tests are trained for a few epochs or not at all.
+pytestmark = pytest.mark.filterwarnings("ignore:The depth is undefined")
 
 torch = pytest.importorskip("torch")
 skorch = pytest.importorskip("skorch")
@@ -226,3 +232,34 @@ def test_the_output_can_be_among_the_named_layers(data):
     logits = module.eval()(torch.from_numpy(X)).detach()
     np.testing.assert_allclose(reading.layers[1], logits, rtol=1e-5)
     np.testing.assert_allclose(reading.layers[-1], logits.softmax(1), rtol=1e-5)
+
+
+def test_a_network_that_is_not_trained_is_noticed(data):
+    X, y = data
+    module = small_module()
+    scorer = PredictionDepthScorer(module, n_neighbors=1)
+    with pytest.warns(
+        SkcalibWarning, match=r"undefined for (\d+) of 120 training samples"
+    ) as seen:
+        depth = scorer.fit(X, y).difficulty(X)
+    n_undefined = int(str(seen[0].message).split()[5])
+    assert n_undefined == np.isnan(depth).sum() > 60
+    answers = module.eval()(torch.from_numpy(X)).argmax(1).numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Fitted to its own answers, every sample has a depth.
+        scorer.fit(X, answers)
+
+
+def test_of_many_samples_a_thousand_are_asked():
+    X = np.zeros((2500, 4), dtype=np.float32)
+    y = np.arange(2500) // 1250
+    with pytest.warns(SkcalibWarning, match="undefined for 834 of 834 training samples"):
+        PredictionDepthScorer(constant_module(2), n_neighbors=2500).fit(X, y)
+
+
+def constant_module(answer):
+    module = nn.Linear(4, 3)
+    with torch.no_grad():
+        module.weight.zero_()
+        module.bias.copy_(torch.arange(3) == answer)
+    return nn.Sequential(module)

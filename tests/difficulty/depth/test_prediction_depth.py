@@ -270,7 +270,8 @@ def test_pickle(data, scorer):
     np.testing.assert_array_equal(copy.difficulty(queries), scorer.difficulty(queries))
 
 
-def test_n_neighbors_as_many_as_rows(data, net):
+@pytest.mark.filterwarnings("ignore:The depth is undefined")
+def test_all_training_samples_can_vote(data, net):
     X, y, _, _ = data
     scorer = PredictionDepthScorer(FrozenEstimator(net), n_neighbors=20).fit(X[:20], y[:20])
     share = np.bincount(y[:20], minlength=3) / 20

@@ -10,11 +10,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
-from skcalib.difficulty.depth import _repeats
+
+# Networks of these tests are trained for a few epochs or not at all.
+pytestmark = pytest.mark.filterwarnings("ignore:The depth is undefined")
 
 
 def planted():
-    """Two clusters; some of their rows mislabeled; a group in the middle with random labels."""
+    """Two clusters; some samples mislabeled; a group in the middle with random labels."""
     rng = np.random.default_rng(0)
     y = np.arange(160) % 2
     X = rng.normal(size=(160, 8))
@@ -95,48 +97,6 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.depth_, other.depth_)
 
 
-def test_interruption_and_resumption(blobs, tmp_path, monkeypatch):
-    expected = small().fit(*blobs)
-    run, done = _repeats.run_repeat, []
-
-    def interrupted(*args):
-        if len(done) == 2:
-            raise KeyboardInterrupt
-        done.append(1)
-        return run(*args)
-
-    monkeypatch.setattr(_repeats, "run_repeat", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        small(folder=tmp_path / "study").fit(*blobs)
-    (tmp_path / "study" / "repeat-0002.99.tmp").write_bytes(b"cut off")
-    assert len(list((tmp_path / "study").glob("*.npz"))) == 2
-    done.clear()
-    monkeypatch.setattr(_repeats, "run_repeat", lambda *args: done.append(1) or run(*args))
-    resumed = small(folder=str(tmp_path / "study")).fit(*blobs)
-    assert len(done) == 3
-    assert_same(resumed, expected)
-    longer = small(folder=tmp_path / "study", n_repeats=6).fit(*blobs)
-    assert len(done) == 4
-    assert_same(longer, small(n_repeats=6).fit(*blobs))
-
-
-@pytest.mark.parametrize("change", ["data", "estimator", "random_state", "weights"])
-def test_folder_of_another_study(blobs, tmp_path, change):
-    X, y = blobs
-    profiler = small(folder=tmp_path).fit(X, y)
-    weight = None
-    if change == "data":
-        X = X + 1
-    elif change == "estimator":
-        profiler.set_params(estimator__n_neighbors=4)
-    elif change == "weights":
-        weight = np.ones(len(y))
-    else:
-        profiler.set_params(random_state=1)
-    with pytest.raises(ValueError, match="folder must hold this study alone"):
-        profiler.fit(X, y, weight)
-
-
 def test_jobs_do_not_change_the_profile(blobs):
     import joblib
 
@@ -183,6 +143,38 @@ def test_sample_weight_reaches_the_networks(blobs):
     assert not (profiler.predictions_ == 0).any()
 
 
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_profile_is_an_array_or_a_frame_with_the_index_of_the_samples(blobs, as_frame):
+    X, y = blobs
+    index = pd.Index([f"image {i}" for i in range(len(y))])
+    frame = pd.DataFrame(X, columns=["a", "b"], index=index)
+    expected = small().fit(X, y).profile_
+    profile = small(as_frame=as_frame).fit(frame, y).profile_
+    if as_frame:
+        assert profile.index.equals(index)
+        assert small(as_frame=True).fit(X, y).profile_.index.tolist() == list(range(len(y)))
+    else:
+        assert isinstance(profile, np.ndarray)
+    for name in expected.dtype.names:
+        np.testing.assert_array_equal(np.asarray(profile[name]), expected[name])
+
+
+def test_parameters_after_the_estimator_are_named_and_have_these_defaults():
+    defaults = {
+        "n_repeats": 25,
+        "test_size": 0.1,
+        "n_jobs": None,
+        "random_state": None,
+        "threshold": None,
+        "folder": None,
+        "as_frame": False,
+        "verbose": 0,
+    }
+    assert DifficultyProfiler(None).get_params(deep=False) == {"estimator": None, **defaults}
+    with pytest.raises(TypeError, match="positional argument"):
+        DifficultyProfiler(None, 25)
+
+
 def test_skorch_net(blobs):
     pytest.importorskip("torch")
     from skcalib.nets import MLP, CalibratedNetClassifier
@@ -203,17 +195,17 @@ def test_skorch_net(blobs):
     ("options", "error", "message"),
     [
         ({"n_repeats": 3}, ValueError, "n_repeats must be at least 4 with test_size=0.25"),
-        ({"test_size": 40}, ValueError, "test_size=40 must leave rows to train on"),
-        (
-            {"folder": "nowhere", "random_state": None},
-            ValueError,
-            "random_state must be an integer where a folder is given",
-        ),
+        ({"test_size": 40}, ValueError, "test_size must leave samples to train on, got 40"),
         ({"estimator": FrozenEstimator(MLPClassifier())}, TypeError, "can be trained again"),
         (
             {"estimator": PredictionDepthScorer(FrozenEstimator(MLPClassifier()))},
             TypeError,
             "estimator must be a network that can be trained again, got FrozenEstimator",
+        ),
+        (
+            {"estimator": PredictionDepthScorer(MLPClassifier(), n_neighbors=0)},
+            ValueError,
+            "The 'n_neighbors' parameter of PredictionDepthScorer must be an int",
         ),
         ({"estimator": GaussianNB()}, TypeError, "estimator must be an MLPClassifier"),
     ],

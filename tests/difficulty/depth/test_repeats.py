@@ -6,9 +6,9 @@ import pytest
 from skcalib.difficulty.depth._repeats import plan_repeats
 
 
-@pytest.mark.parametrize(("n_rows", "n_test"), [(10, 1), (10, 3), (7, 4), (20, 20 - 1), (6, 3)])
-def test_every_row_is_held_out_equally_often(n_rows, n_test):
-    plans = list(islice(plan_repeats(n_rows, n_test, np.random.RandomState(0)), 30))
+@pytest.mark.parametrize(("n_samples", "n_test"), [(10, 1), (10, 3), (7, 4), (20, 20 - 1), (6, 3)])
+def test_every_sample_is_held_out_equally_often(n_samples, n_test):
+    plans = list(islice(plan_repeats(n_samples, n_test, np.random.RandomState(0)), 30))
     for number in range(1, 31):
         counts = np.sum([plan.held_out for plan in plans[:number]], axis=0)
         assert counts.max() - counts.min() <= 1
@@ -24,7 +24,7 @@ def test_more_repeats_go_on_where_fewer_stopped():
         assert one.seed == other.seed
 
 
-def test_any_pair_of_rows_is_held_out_together_as_often_as_any_other():
+def test_any_pair_of_samples_is_held_out_together_as_often_as_any_other():
     rng = np.random.RandomState(2)
     pairs = np.zeros((5, 5))
     for _ in range(3000):
