@@ -1,161 +1,154 @@
-"""Forward and backward of every loss against torch's cross-entropy and one softmax.
+"""Training steps with every loss against the same steps with torch's cross-entropy.
 
-Two bounds, timed in turns with the losses: cross-entropy alone, and cross-entropy plus one softmax
-(forward and backward), for the formulas that need one. Then whole training steps, where the loss
-is a small part, and MMCE by number of rows.
+A step is forward, loss, backward and a step of plain SGD, the cheapest optimizer and hence the
+strictest bound, of two models: an MLP 784-512-512-10 on 128 samples, and a linear head 512 -> 1000
+on 512 samples. The losses take turns; the table shows the ratio of the least times and that of the
+medians. On the CPU the times are those of the process, so that other processes disturb them less.
+Then MMCE alone by number of samples, which must grow like n log n.
 
-    python -m benchmarks.losses [--device cuda] [--threads 2]
+    python -m benchmarks.losses [--device cuda] [--threads 1] [--rounds 120] [--out FILE.json]
 """
 
 import argparse
+import json
 import math
+import statistics
+import time
+from pathlib import Path
 
 import torch
-from torch.nn.functional import cross_entropy
+from torch import nn
 
-from benchmarks._timing import least_seconds, print_ratios
 from skcalib import losses
 
-REPEATS = {(512, 1000): 150, (128, 10): 600}
-NEEDS = {
-    "DifficultyAwareLoss": "difficulty_weight",
-    "UncertaintyWeightedLoss": "difficulty_weight",
-}
-NEEDS["CorrectnessRankingLoss"] = "history"
+REFERENCE = "torch CrossEntropyLoss"
+BOUND = 1.08
+# Losses that need more than the probability of the label.
+WIDER_BOUND = 1.2
+WIDER = {
+    "BrierLoss", "BSCELoss", "CorrectnessRankingLoss", "DifficultyAwareLoss", "DualFocalLoss",
+    "EntropyRegularizedLoss", "MMCELoss", "ZeroHingeLoss",
+}  # fmt: skip
 
 
 def family():
-    for name in losses.__all__:
-        if name.endswith("Loss"):
-            yield name, getattr(losses, name)(), NEEDS.get(name)
-    yield "FocalLoss(detach_weight=True)", losses.FocalLoss(detach_weight=True), None
-    yield "DualFocalLoss(detach_weight=True)", losses.DualFocalLoss(detach_weight=True), None
-    yield "DualFocalLoss(rival=second)", losses.DualFocalLoss(rival="second_largest"), None
+    """Name -> loss with its default parameters."""
+    names = [name for name in losses.__all__ if name.endswith("Loss")]
+    return {REFERENCE: nn.CrossEntropyLoss()} | {name: getattr(losses, name)() for name in names}
 
 
-def batch(n, n_classes, device):
-    generator = torch.Generator().manual_seed(0)
-    logits = 3 * torch.randn(n, n_classes, generator=generator)
-    label = torch.randint(n_classes, (n,), generator=generator)
-    row = torch.rand(n, generator=generator)
-    return logits.to(device).requires_grad_(), label.to(device), row.to(device)
+def models():
+    """Name -> (model, features, number of classes)."""
+    mlp = nn.Sequential(
+        nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
+    )
+    return {
+        "MLP": (mlp, torch.randn(128, 784), 10),
+        "head": (nn.Linear(512, 1000), torch.randn(512, 512), 1000),
+    }
 
 
-def synchronized(function, device):
-    if device == "cpu":
-        return function
-
-    def run():
-        function()
-        torch.cuda.synchronize()
-
-    return run
+def extra_inputs(loss, n, device):
+    values = torch.rand(n).to(device)
+    names = ("difficulty_weight", "history")
+    return {name: values for name in names if getattr(loss, f"uses_{name}", False)}
 
 
-def steps(n, n_classes, device):
-    """Name -> a function that runs forward and backward on one batch."""
-    logits, label, row = batch(n, n_classes, device)
-    upstream = torch.rand(n, n_classes, device=device)
+def training_step(model, features, n_classes, loss, device):
+    model, features = model.to(device), features.to(device)
+    target = torch.randint(n_classes, (len(features),)).to(device)
+    extra = extra_inputs(loss, len(features), device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
 
-    def softmax_step():
-        torch.softmax(logits, 1).backward(upstream)
+    def step():
+        optimizer.zero_grad()
+        loss(model(features), target, **extra).backward()
+        optimizer.step()
+        if device != "cpu":
+            torch.cuda.synchronize()
 
-    def loss_step(loss, needs):
-        extra = {} if needs is None else {needs: row}
-
-        def step():
-            logits.grad = None
-            loss(logits, label, **extra).backward()
-
-        return step
-
-    named = {"torch softmax": softmax_step}
-    named["torch CrossEntropyLoss"] = loss_step(torch.nn.CrossEntropyLoss(), None)
-    smoothed = torch.nn.CrossEntropyLoss(label_smoothing=0.05)
-    named["torch CrossEntropyLoss(label_smoothing)"] = loss_step(smoothed, None)
-    named |= {name: loss_step(loss, needs) for name, loss, needs in family()}
-    return {name: synchronized(step, device) for name, step in named.items()}
+    return step
 
 
-def print_family(n, n_classes, device):
-    seconds = least_seconds(steps(n, n_classes, device), repeats=REPEATS[n, n_classes])
-    alone = seconds["torch CrossEntropyLoss"]
-    both = alone + seconds.pop("torch softmax")
-    print(f"\n({n}, {n_classes}) float32; cross-entropy {1e6 * alone:.0f} us, ", end="")
-    print(f"with one softmax {1e6 * both:.0f} us")
-    print(f"  {'':<42}{'us':>8}{'x CE':>8}{'x (CE + softmax)':>18}")
-    for name, value in seconds.items():
-        print(f"  {name:<42}{1e6 * value:8.0f}{value / alone:8.2f}{value / both:18.2f}")
+def seconds_in_turns(steps, rounds, device):
+    """Return all times of every step; each round starts with another one."""
+    clock = time.process_time if device == "cpu" else time.perf_counter
+    names = list(steps)
+    seconds = {name: [] for name in names}
+    for i in range(rounds):
+        for name in names[i % len(names) :] + names[: i % len(names)]:
+            start = clock()
+            steps[name]()
+            seconds[name].append(clock() - start)
+    return seconds
 
 
-def print_training(device):
-    """A step of an MLP 784-512-512-10 on 128 rows with SGD."""
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(128, 784, generator=generator).to(device)
-    _, label, row = batch(128, 10, device)
-    net = torch.nn.Sequential(
-        torch.nn.Linear(784, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(),
-        torch.nn.Linear(512, 10),
-    ).to(device)  # fmt: skip
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-6)
-
-    def training(loss, needs):
-        extra = {} if needs is None else {needs: row}
-
-        def step():
-            optimizer.zero_grad()
-            loss(net(x), label, **extra).backward()
-            optimizer.step()
-
-        return synchronized(step, device)
-
-    bound = "torch CrossEntropyLoss"
-    named = {bound: training(torch.nn.CrossEntropyLoss(), None)}
-    named |= {name: training(loss, needs) for name, loss, needs in family()}
-    seconds = least_seconds(named, repeats=150)
-    print_ratios("training step, MLP 784-512-512-10, 128 rows", bound, seconds)
+def measure(rounds, device):
+    """Return (loss, model) -> milliseconds and ratios to the reference."""
+    results = {}
+    for model_name, (model, features, n_classes) in models().items():
+        steps = {
+            name: training_step(model, features, n_classes, loss, device)
+            for name, loss in family().items()
+        }
+        seconds_in_turns(steps, 3, device)
+        times = seconds_in_turns(steps, rounds, device)
+        least, median = min(times[REFERENCE]), statistics.median(times[REFERENCE])
+        for name, values in times.items():
+            results.setdefault(name, {})[model_name] = {
+                "least_ms": 1e3 * min(values),
+                "least_ratio": min(values) / least,
+                "median_ratio": statistics.median(values) / median,
+            }
+    return results
 
 
-def double_sum_mmce(logits, label):
-    """MMCE as the papers' code computes it: all pairs of rows."""
-    confidence, top = torch.softmax(logits, 1).max(1)
-    gap = (top == label).float() - confidence
-    kernel = torch.exp(-(confidence[:, None] - confidence[None, :]).abs() / 0.4)
-    error = (gap[:, None] * gap[None, :] * kernel).sum().sqrt() / len(label)
-    return cross_entropy(logits, label) + 2 * error
+def print_table(results):
+    print(f"\n{'':<26}{'bound':>6}{'MLP, 128 x 10':>27}{'head, 512 x 1000':>27}")
+    print(f"{'':<32}{2 * '       ms   least  median'}")
+    for name, result in results.items():
+        bound = WIDER_BOUND if name in WIDER else BOUND
+        line = f"{name:<26}{'' if name == REFERENCE else bound:>6}"
+        for part in result.values():
+            line += "{least_ms:>11.2f}{least_ratio:>8.3f}{median_ratio:>8.3f}".format(**part)
+        missed = any(part["least_ratio"] > bound for part in result.values())
+        print(line + ("  above the bound" if missed else ""))
 
 
-def print_mmce(device):
-    for n in (512, 4096, 65_536):
-        logits, label, _ = batch(n, 10, device)
+def mmce_growth(device):
+    """Return n -> nanoseconds of MMCE, forward and backward, divided by n log n."""
+    growth = {}
+    for n in (512, 4096, 32_768, 262_144):
+        logits = torch.randn(n, 10).to(device).requires_grad_()
+        target = torch.randint(10, (n,)).to(device)
 
-        def step(loss, logits=logits, label=label):
-            logits.grad = None
-            loss(logits, label).backward()
+        def step(logits=logits, target=target):
+            losses.mmce_loss(logits, target).backward()
 
-        bound = "torch CrossEntropyLoss"
-        named = {bound: lambda step=step: step(torch.nn.CrossEntropyLoss())}
-        named["MMCELoss"] = lambda step=step: step(losses.MMCELoss())
-        if n <= 4096:
-            named["all pairs"] = lambda step=step: step(double_sum_mmce)
-            a, b = losses.mmce_loss(logits, label).item(), double_sum_mmce(logits, label).item()
-            if not math.isclose(a, b, rel_tol=1e-4):
-                raise RuntimeError(f"MMCE differs: {a} and {b}")
-        named = {name: synchronized(function, device) for name, function in named.items()}
-        print_ratios(f"MMCE, {n} rows, 10 classes", bound, least_seconds(named, repeats=15))
+        least = min(seconds_in_turns({"MMCE": step}, 10, device)["MMCE"])
+        growth[n] = 1e9 * least / (n * math.log2(n))
+    return growth
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=120)
+    parser.add_argument("--out", type=Path, help="write the results as JSON")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    print(f"torch {torch.__version__}, {options.device}, {options.threads} thread(s)")
-    for shape in REPEATS:
-        print_family(*shape, options.device)
-    print_training(options.device)
-    print_mmce(options.device)
+    torch.manual_seed(0)
+    where = f"torch {torch.__version__}, {options.device}, {options.threads} thread(s)"
+    print(f"{where}, {options.rounds} rounds; plain SGD; times by those with {REFERENCE}")
+    results = measure(options.rounds, options.device)
+    print_table(results)
+    growth = mmce_growth(options.device)
+    print("\nMMCE, ns / (n log2 n):", *(f"n = {n}: {value:.1f}" for n, value in growth.items()))
+    if options.out is not None:
+        options.out.write_text(
+            json.dumps({"where": where, "steps": results, "mmce_growth": growth}, indent=1)
+        )
 
 
 if __name__ == "__main__":

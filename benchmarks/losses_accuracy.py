@@ -1,7 +1,7 @@
 """Largest relative error of every loss and its gradient against mpmath, in machine epsilons.
 
 The reference of the tests (the formulas to the letter, up to 900 digits; its differences with a
-step of 1e-20) on the batches of the tests. Values: hard and soft targets, validation and training.
+step of 1e-20) on the batches of the tests. Values: hard and soft targets.
 Gradients: hard targets, the largest error of a row relative to its largest entry. Below the
 smallest normal number the error counts in units of that number; where a term is subtracted it is
 relative to the cross-entropy.
@@ -12,9 +12,7 @@ relative to the cross-entropy.
 import torch
 
 from tests.losses.reference import (
-    BATCHWISE,
     CASES,
-    HARD_ONLY,
     gradient_errors,
     logit_sets,
     relative_errors,
@@ -36,8 +34,7 @@ def worst_value(name, dtype, sets):
     for data in sets:
         logits, target = logit_sets(dtype)[data]
         errors += relative_errors(name, logits, target)
-        errors += relative_errors(name, logits, target, training=True)
-        if name not in HARD_ONLY:
+        if CASES[name].soft:
             errors += relative_errors(name, logits, soft_target(logits))
     return max(errors)
 
@@ -45,7 +42,7 @@ def worst_value(name, dtype, sets):
 def worst_gradient(name, dtype, sets):
     # No derivative at ties; an hour of mpmath for the losses that take all rows together.
     sets = set(sets) - {"ties", "+-50", "+-1000"}
-    if name in BATCHWISE:
+    if not CASES[name].row_wise:
         sets &= {"N(0, 9)", "K = 2"}
     errors = (max(gradient_errors(name, *logit_sets(dtype)[data])) for data in sets)
     return max(errors, default=float("nan"))

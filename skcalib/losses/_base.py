@@ -1,74 +1,89 @@
 """What every loss shares: the checks of its inputs, the weighted mean and the module.
 
-How a training loop, such as a net of :mod:`skcalib.nets`, feeds a loss
------------------------------------------------------------------------
-``loss(logits, target, *, difficulty_weight=None, sample_weight=None)`` is all that most losses
-need. Two attributes of a loss say what else it must have, each named ``uses_`` and the keyword
-that brings it; a criterion without them needs nothing else.
-
-``uses_difficulty_weight``
-    If True, `difficulty_weight` must come with every batch, one value a row, larger = harder; if
-    False, a `difficulty_weight` is an error, because it would be dropped without a word.
-``uses_history``
-    If True, the loss also takes ``history``, one value a row: the share of the epochs so far in
-    which the row was classified correctly. :class:`CorrectnessHistory` keeps it, and the training
-    loop does three things::
-
-        history = CorrectnessHistory(n_train)  # once a fit
-        loss(logits, target, history=history.share(index))  # index: rows of the batch
-        history.record(index, logits, target)  # after the step
-
-    Rows that are not trained on (validation) have no history: give zeros, all equal, and nothing
-    is ranked.
+A loss that needs more than logits and target says so by an attribute named ``uses_`` and the
+keyword that brings it: ``uses_difficulty_weight``, ``uses_history``. The user guide shows the
+training loop that feeds them.
 """
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 REDUCTIONS = ("none", "sum", "mean")
-# Read here: older versions of torch.compile cannot trace the attribute.
-_LARGEST = sys.float_info.max
+# The largest value of a parameter without an upper limit: its products stay finite in float32.
+LARGEST = 1e30
+# How far the sum of a soft target may be from 1, as in the metrics, and a probability below 0.
+SUM_TOLERANCE = 1e-3
+NEGATIVE_TOLERANCE = 1e-5
 
 
-def check_range(name: str, value: object, low: float, high: float | None = None) -> None:
-    """Raise one sentence if the parameter `name` is not a finite number in [low, high].
+def check_range(name: str, value: object, low: float, high: float = LARGEST) -> float:
+    """Return the parameter `name` as a float if it is a number in [low, high]."""
+    number = math.nan
+    if isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:  # an integer beyond float64
+            number = math.inf if value > 0 else -math.inf  # type: ignore[operator]
+    if not low <= number <= high:
+        raise ValueError(f"{name} must be a number in [{low:g}, {high:g}], got {value!r}.")
+    return number
 
-    `high` may be infinity, which then is allowed too.
-    """
-    top = _LARGEST if high is None else high
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= top:
-        interval = f"[{low}, inf)" if high is None else f"[{low}, {high}]"
-        raise ValueError(f"{name} must be a number in {interval}, got {value!r}.")
+
+def check_flag(name: str, value: object) -> None:
+    """Raise one sentence if the parameter `name` is not a bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be a bool, got {value!r}.")
 
 
 def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
     """Raise one sentence if the parameter `name` is not one of `options`."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         words = ", ".join(repr(option) for option in options)
         raise ValueError(f"{name} must be one of {words}, got {value!r}.")
 
 
-def check_inputs(logits: Tensor, target: Tensor, *, soft: bool = True) -> tuple[Tensor, Tensor]:
-    """Check the shapes and types of a batch, and lift half precision to float32.
+def _extremes(values: Tensor) -> tuple[float, float] | None:
+    """Return the least and the largest value (NaN if one is), None where none can be seen.
 
-    Only shapes and types are looked at, never values: a branch on a value would stop the device
-    and break ``torch.compile``.
+    An accelerator would have to stop for it, and a tensor that torch compiles or maps has none.
+    """
+    hidden = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    if hidden or values.device.type != "cpu":
+        return None
+    try:
+        low, high = torch.aminmax(values.detach())
+        return low.item(), high.item()
+    except RuntimeError:  # within torch.func.vmap
+        return None
+
+
+def check_tensor(name: str, value: object) -> Tensor:
+    """Return `value` if it is a tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}.")
+    return value
+
+
+def check_inputs(logits: Tensor, target: Tensor, *, soft: bool = True) -> tuple[Tensor, Tensor]:
+    """Check a batch, and lift half precision to float32.
+
+    Shapes and types are checked always, the values of the target on the CPU.
 
     Returns
     -------
     logits : Tensor of shape (n, K), float32 or float64
     target : int64 Tensor of shape (n,) or Tensor of shape (n, K) with the type of `logits`
     """
-    for name, value in (("logits", logits), ("target", target)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}.")
+    check_tensor("logits", logits)
+    check_tensor("target", target)
     if logits.ndim != 2 or 0 in logits.shape or not logits.is_floating_point():
         raise ValueError(
             "logits must be a floating-point tensor of shape (n, K) with at least one row and one "
@@ -77,39 +92,92 @@ def check_inputs(logits: Tensor, target: Tensor, *, soft: bool = True) -> tuple[
     if logits.dtype in (torch.float16, torch.bfloat16):
         logits = logits.float()
     if target.is_floating_point():
-        if not soft:
-            raise ValueError(
-                "target must hold class indices: this loss is not defined for soft targets, "
-                f"got {target.dtype} of shape {tuple(target.shape)}."
-            )
-        if target.shape != logits.shape:
-            raise ValueError(
-                f"target must have the shape {tuple(logits.shape)} of logits if it is a floating-"
-                f"point tensor of class probabilities, got shape {tuple(target.shape)}."
-            )
-        return logits, target.to(logits.dtype)
+        return logits, _check_soft_target(target, logits, soft)
     if target.dtype == torch.bool or target.is_complex() or target.shape != logits.shape[:1]:
         raise ValueError(
             f"target must be an integer tensor of shape ({logits.shape[0]},) of class indices or "
             f"a floating-point tensor of shape {tuple(logits.shape)} of class probabilities, got "
             f"{target.dtype} of shape {tuple(target.shape)}."
         )
+    found = _extremes(target)
+    if found is not None and not 0 <= found[0] <= found[1] < logits.shape[1]:
+        raise ValueError(
+            f"target must hold class indices in [0, {logits.shape[1] - 1}], one for each column "
+            f"of logits, got values from {found[0]} to {found[1]}."
+        )
     return logits, target.long()
+
+
+def _check_soft_target(target: Tensor, logits: Tensor, soft: bool) -> Tensor:
+    if not soft:
+        raise ValueError(
+            "target must hold class indices: this loss is not defined for soft targets, "
+            f"got {target.dtype} of shape {tuple(target.shape)}."
+        )
+    if target.shape != logits.shape:
+        raise ValueError(
+            f"target must have the shape {tuple(logits.shape)} of logits if it is a floating-"
+            f"point tensor of class probabilities, got shape {tuple(target.shape)}."
+        )
+    found = _extremes(target)
+    if found is not None and not found[0] >= -NEGATIVE_TOLERANCE:
+        raise ValueError(f"target must hold class probabilities, got {found[0]:g}.")
+    tolerance = max(SUM_TOLERANCE, 2 * torch.finfo(target.dtype).eps)
+    target = target.to(logits.dtype)
+    found = _extremes(target.sum(1) - 1)
+    if found is not None and not -tolerance <= found[0] <= found[1] <= tolerance:
+        raise ValueError(
+            "target must hold class probabilities, rows that sum to 1, got sums from "
+            f"{1 + found[0]:g} to {1 + found[1]:g}."
+        )
+    return target
 
 
 def check_per_sample(name: str, value: object, values: Tensor) -> Tensor:
     """Check that `value` has one number for each of `values`; return it in their type."""
-    if not isinstance(value, Tensor) or value.is_complex() or value.shape != values.shape[:1]:
-        what = (
-            f"{value.dtype} of shape {tuple(value.shape)}"
-            if isinstance(value, Tensor)
-            else type(value).__name__
-        )
+    tensor = check_tensor(name, value)
+    if tensor.is_complex() or tensor.shape != values.shape[:1]:
         raise ValueError(
             f"{name} must be a real tensor of shape ({values.shape[0]},), one value a sample, "
-            f"got {what}."
+            f"got {tensor.dtype} of shape {tuple(tensor.shape)}."
         )
-    return value.to(values.dtype)
+    return tensor.to(values.dtype)
+
+
+def check_non_negative(name: str, value: Tensor) -> None:
+    """Raise one sentence if a weight is negative, infinite or NaN."""
+    found = _extremes(value)
+    if found is not None and not 0 <= found[0] <= found[1] < math.inf:
+        raise ValueError(
+            f"{name} must be finite and not negative, got values from {found[0]:g} to "
+            f"{found[1]:g}."
+        )
+
+
+def check_unit_interval(name: str, value: object, values: Tensor, advice: str = "") -> Tensor:
+    """Check that `value` has one number in [0, 1] for each of `values`."""
+    fraction = check_per_sample(name, value, values)
+    found = _extremes(fraction)
+    if found is not None and not 0 <= found[0] <= found[1] <= 1:
+        raise ValueError(
+            f"{name} must be in [0, 1]{advice}, got values from {found[0]:g} to {found[1]:g}."
+        )
+    return fraction
+
+
+def check_difficulty_weight(value: object, values: Tensor) -> Tensor:
+    """Check that `value` has one weight in [0, 1] for each of `values`."""
+    advice = ", as skcalib.difficulty.difficulty_weights makes it of a difficulty"
+    return check_unit_interval("difficulty_weight", value, values, advice)
+
+
+def check_sample_weight(value: object, values: Tensor) -> Tensor | None:
+    """Check that `value` is None or has one weight >= 0 for each of `values`."""
+    if value is None:
+        return None
+    weight = check_per_sample("sample_weight", value, values)
+    check_non_negative("sample_weight", weight)
+    return weight
 
 
 def reduce_loss(values: Tensor, sample_weight: Tensor | None, reduction: str) -> Tensor:
@@ -118,15 +186,16 @@ def reduce_loss(values: Tensor, sample_weight: Tensor | None, reduction: str) ->
     "mean" is ``sum(w * l) / sum(w)``, and 0 where every weight of the batch is 0.
     """
     check_option("reduction", reduction, REDUCTIONS)
-    if sample_weight is None:
-        if reduction == "mean":
-            return values.mean()
-        return values.sum() if reduction == "sum" else values
-    weight = check_per_sample("sample_weight", sample_weight, values)
-    values = weight * values
-    if reduction == "mean":
-        return values.sum() / weight.sum().clamp_min(torch.finfo(values.dtype).tiny)
-    return values.sum() if reduction == "sum" else values
+    weight = check_sample_weight(sample_weight, values)
+    if weight is None and reduction == "mean":
+        return values.mean()
+    weighted = values if weight is None else weight * values
+    if reduction == "none":
+        return weighted
+    if reduction == "sum":
+        return weighted.sum()
+    total = weight.sum().clamp_min(torch.finfo(values.dtype).tiny)  # type: ignore[union-attr]
+    return weighted.sum() / total
 
 
 class CalibrationLoss(torch.nn.Module):

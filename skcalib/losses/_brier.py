@@ -4,26 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs
-from ._closed_form import arg_max, evaluate
-from ._softmax import cross_entropy_terms, label_softmax
-
-
-def _formula(logits: Tensor, target: Tensor) -> Tensor:
-    return cross_entropy_terms(logits, target)[1].square().sum(1)
-
-
-def _solution(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-    nll, residual, miss = label_softmax(logits, label)
-    # The gradient is 2 p_k (r_k - sum_j p_j r_j). r is measured from the top class: where its p is
-    # nearly 1, nothing would be left of the difference.
-    top = residual.gather(1, arg_max(logits))
-    ahead = residual - top
-    proba = residual.scatter_(1, label, nll.neg_().exp_())
-    mean = (proba * ahead).sum(1, keepdim=True)
-    gradient = ahead.sub_(mean).mul_(proba)
-    # The score is the mean of r under p, less that under t.
-    return top.add_(miss).add_(mean), gradient.add_(gradient)
+from ._base import CalibrationLoss, check_inputs, reduce_loss
+from ._softmax import cross_entropy_terms
 
 
 def brier_loss(
@@ -64,7 +46,8 @@ def brier_loss(
     tensor(0.1400)
     """
     logits, target = check_inputs(logits, target)
-    return evaluate(_formula, _solution, logits, target, (), sample_weight, reduction)
+    _, residual = cross_entropy_terms(logits, target)
+    return reduce_loss(residual.square().sum(1), sample_weight, reduction)
 
 
 class BrierLoss(CalibrationLoss):

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._closed_form import evaluate, power_and_root
-from ._softmax import cross_entropy_terms, label_softmax, miss_probability, power
+from ._base import CalibrationLoss, check_flag, check_inputs, check_range, reduce_loss
+from ._softmax import cross_entropy_terms, power, vector_norm
 
 
-def _check_parameters(order: float, exponent: float) -> None:
-    check_range("order", order, 1, math.inf)
-    check_range("exponent", exponent, 0)
+def _check_parameters(
+    order: float, exponent: float, detach_weight: bool = False
+) -> tuple[float, float]:
+    check_flag("detach_weight", detach_weight)
+    return check_range("order", order, 1, math.inf), check_range("exponent", exponent, 0)
 
 
-def _norm_power(
-    nll: Tensor, residual: Tensor, hard: bool, order: float, exponent: float
-) -> Tensor:
-    """Compute ``||p - t||_order ^ exponent`` from the cross-entropy and the residual."""
-    if hard and order == math.inf:
-        norm = miss_probability(nll)
-    elif order == 1:
-        norm = 2 * miss_probability(nll) if hard else residual.abs().sum(1)
-    elif order == 2:
+def _norm_power(residual: Tensor, order: float, exponent: float) -> Tensor:
+    """Compute ``||p - t||_order ^ exponent`` from the residual p - t."""
+    if order == 2:  # without the square root, whose slope at 0 is infinite
         return power(residual.square().sum(1), exponent / 2)
-    elif order == math.inf:
-        norm = residual.abs().amax(1)
-    else:
-        # Scaled, because the powers of small residuals would underflow.
-        scale = residual.detach().abs().amax(1, keepdim=True)
-        scale = scale.clamp_min(torch.finfo(scale.dtype).tiny)
-        norm = torch.linalg.vector_norm(residual / scale, order, dim=1) * scale.squeeze(1)
-    return power(norm, exponent)
+    return power(vector_norm(residual, order), exponent)
 
 
 def generalized_brier_weight(
@@ -70,52 +57,10 @@ def generalized_brier_weight(
     >>> generalized_brier_weight(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), exponent=2)
     tensor([0.0284])
     """
-    _check_parameters(order, exponent)
+    order, exponent = _check_parameters(order, exponent)
     logits, target = check_inputs(logits, target)
-    nll, residual = cross_entropy_terms(logits, target)
-    return _norm_power(nll, residual, not target.is_floating_point(), order, exponent)
-
-
-def _formula(
-    logits: Tensor, target: Tensor, order: float, exponent: float, detach_weight: bool
-) -> Tensor:
-    nll, residual = cross_entropy_terms(logits, target)
-    terms = (nll.detach(), residual.detach()) if detach_weight else (nll, residual)
-    return _norm_power(*terms, not target.is_floating_point(), order, exponent) * nll
-
-
-def _solution(
-    logits: Tensor, label: Tensor, order: float, exponent: float, detach_weight: bool
-) -> tuple[Tensor, Tensor]:
-    nll, residual, miss = label_softmax(logits, label)
-    if detach_weight:
-        weight = _norm_power(nll.squeeze(1), residual, True, order, exponent).unsqueeze(1)
-        return weight * nll, residual.mul_(weight)
-    score = residual.square().sum(1, keepdim=True)
-    weight, root = power_and_root(score, exponent / 2)
-    # The Brier score has the gradient 2 p_k (r_k - sum_j p_j r_j), the mean being score - miss.
-    slope = root.mul_(nll).mul_(exponent)
-    offset = weight - slope * (score - miss)
-    gradient = torch.addcmul(offset, residual, slope).mul_(residual)
-    return weight * nll, gradient.scatter_add_(1, label, slope.mul_(score).neg_())
-
-
-def _weighted(
-    logits: Tensor,
-    target: Tensor,
-    order: float,
-    exponent: float,
-    detach_weight: bool,
-    sample_weight: Tensor | None,
-    reduction: str,
-) -> Tensor:
-    _check_parameters(order, exponent)
-    logits, target = check_inputs(logits, target)
-    if order != 2 and not detach_weight:
-        values = _formula(logits, target, order, exponent, False)
-        return reduce_loss(values, sample_weight, reduction)
-    parameters = (order, exponent, detach_weight)
-    return evaluate(_formula, _solution, logits, target, parameters, sample_weight, reduction)
+    _, residual = cross_entropy_terms(logits, target)
+    return _norm_power(residual, order, exponent)
 
 
 def bsce_loss(
@@ -124,12 +69,11 @@ def bsce_loss(
     *,
     order: float = 2,
     exponent: float = 4,
+    detach_weight: bool = False,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """Compute the Brier-score-weighted cross-entropy, ``-||p - t||_order^exponent log p_y``.
-
-    The weight takes part in the gradient; :func:`bsce_gra_loss` holds it constant.
 
     Parameters
     ----------
@@ -142,6 +86,8 @@ def bsce_loss(
         Order of the norm. With class indices, ``inf`` is the focal loss with ``gamma=exponent``.
     exponent : float in [0, inf), default=4
         Exponent of the norm; 0 is the cross-entropy.
+    detach_weight : bool, default=False
+        If True, the weight is a constant for the gradient: BSCE-GRA, :func:`bsce_gra_loss`.
     sample_weight : Tensor of shape (n,), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
@@ -163,7 +109,11 @@ def bsce_loss(
     >>> bsce_loss(torch.tensor([[0.0, 1.0]]), torch.tensor([0]), exponent=2)
     tensor(1.4037)
     """
-    return _weighted(logits, target, order, exponent, False, sample_weight, reduction)
+    order, exponent = _check_parameters(order, exponent, detach_weight)
+    logits, target = check_inputs(logits, target)
+    nll, residual = cross_entropy_terms(logits, target)
+    weight = _norm_power(residual.detach() if detach_weight else residual, order, exponent)
+    return reduce_loss(weight * nll, sample_weight, reduction)
 
 
 def bsce_gra_loss(
@@ -213,11 +163,19 @@ def bsce_gra_loss(
     >>> logits.grad
     tensor([[-0.7814,  0.7814]])
     """
-    return _weighted(logits, target, order, exponent, True, sample_weight, reduction)
+    return bsce_loss(
+        logits,
+        target,
+        order=order,
+        exponent=exponent,
+        detach_weight=True,
+        sample_weight=sample_weight,
+        reduction=reduction,
+    )
 
 
 class BSCELoss(CalibrationLoss):
-    """Brier-score-weighted cross-entropy, the weight taking part in the gradient.
+    """Cross-entropy weighted by the generalized Brier score of the prediction.
 
     Parameters
     ----------
@@ -225,13 +183,15 @@ class BSCELoss(CalibrationLoss):
         Order of the norm of p - t.
     exponent : float in [0, inf), default=4
         Exponent of the norm.
+    detach_weight : bool, default=False
+        If True, the weight is a constant for the gradient (BSCE-GRA).
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     See Also
     --------
     bsce_loss : the function, with its source and its extension to soft targets.
-    BSCEGRALoss : the form the paper recommends.
+    BSCEGRALoss : with ``detach_weight=True``, the form that the paper recommends.
 
     Examples
     --------
@@ -244,14 +204,26 @@ class BSCELoss(CalibrationLoss):
     _function = staticmethod(bsce_loss)
     order: float
     exponent: float
+    detach_weight: bool
 
-    def __init__(self, *, order: float = 2, exponent: float = 4, reduction: str = "mean") -> None:
-        _check_parameters(order, exponent)
-        super().__init__(order=order, exponent=exponent, reduction=reduction)
+    def __init__(
+        self,
+        *,
+        order: float = 2,
+        exponent: float = 4,
+        detach_weight: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        _check_parameters(order, exponent, detach_weight)
+        super().__init__(
+            order=order, exponent=exponent, detach_weight=detach_weight, reduction=reduction
+        )
 
 
-class BSCEGRALoss(CalibrationLoss):
-    """Cross-entropy whose gradient is weighted by the generalized Brier score.
+class BSCEGRALoss(BSCELoss):
+    """Cross-entropy whose gradient is weighted by the generalized Brier score (BSCE-GRA).
+
+    :class:`BSCELoss` with ``detach_weight=True``.
 
     Not proper: its population optimum is less confident than the posterior (the user guide
     computes an example).
@@ -278,10 +250,5 @@ class BSCEGRALoss(CalibrationLoss):
     tensor(1.4037)
     """
 
-    _function = staticmethod(bsce_gra_loss)
-    order: float
-    exponent: float
-
     def __init__(self, *, order: float = 2, exponent: float = 4, reduction: str = "mean") -> None:
-        _check_parameters(order, exponent)
-        super().__init__(order=order, exponent=exponent, reduction=reduction)
+        super().__init__(order=order, exponent=exponent, detach_weight=True, reduction=reduction)

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range
-from ._closed_form import evaluate
-from ._softmax import cross_entropy_terms, label_softmax
-
-
-def _formula(logits: Tensor, target: Tensor, smoothing: float = 0.0) -> Tensor:
-    return cross_entropy_terms(logits, target, smoothing)[0]
-
-
-def _solution(logits: Tensor, label: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-    return label_softmax(logits, label, smoothing)[:2]
+from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
+from ._softmax import expectation, target_logit, target_nll
 
 
 def cross_entropy_loss(
@@ -51,7 +42,8 @@ def cross_entropy_loss(
     tensor([1.2693e-01, 4.2484e-18])
     """
     logits, target = check_inputs(logits, target)
-    return evaluate(_formula, _solution, logits, target, (), sample_weight, reduction)
+    values = expectation(target_nll(logits, target), target)
+    return reduce_loss(values, sample_weight, reduction)
 
 
 class CrossEntropyLoss(CalibrationLoss):
@@ -121,9 +113,13 @@ def label_smoothing_loss(
     >>> label_smoothing_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), alpha=0.1)
     tensor(0.2269)
     """
-    check_range("alpha", alpha, 0, 1)
+    alpha = check_range("alpha", alpha, 0, 1)
     logits, target = check_inputs(logits, target)
-    return evaluate(_formula, _solution, logits, target, (alpha,), sample_weight, reduction)
+    values = expectation(target_nll(logits, target), target)
+    # With -log p_k = -log p_y + z_y - z_k, the smoothed labels add alpha times the mean of the
+    # differences; a soft target has its mean logit in the place of z_y.
+    difference = target_logit(logits, target) - logits.mean(1)
+    return reduce_loss(values + alpha * difference, sample_weight, reduction)
 
 
 class LabelSmoothingLoss(CalibrationLoss):

@@ -5,87 +5,61 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_option, check_range
-from ._closed_form import arg_max, evaluate, move_probability, power_and_root, probability_from
+from ._base import (
+    CalibrationLoss,
+    check_flag,
+    check_inputs,
+    check_option,
+    check_range,
+    reduce_loss,
+)
 from ._softmax import (
     expectation,
-    label_softmax,
+    largest_probabilities,
     miss_probability,
     power,
-    probability_at,
+    target_logit,
     target_nll,
 )
 
 _RIVALS = ("below_label", "second_largest")
 
 
-def _check_parameters(gamma: float, rival: str) -> None:
-    check_range("gamma", gamma, 0)
+def _check_parameters(gamma: float, rival: str, detach_weight: bool = False) -> float:
     check_option("rival", rival, _RIVALS)
+    check_flag("detach_weight", detach_weight)
+    return check_range("gamma", gamma, 0)
 
 
-def _rival_of_label(logits: Tensor, target: Tensor, nll: Tensor, rival: str) -> Tensor:
-    if rival == "second_largest":
-        second = logits.topk(2).indices[:, 1:]
-        return probability_at(logits, second, target, nll).squeeze(1)
-    # The largest logit below that of the label has the smallest 1 / (z - z_y), if any is negative;
-    # masking the others takes three times as long.
-    lead = logits.detach() - logits.detach().gather(1, target.unsqueeze(1))
-    index = lead.reciprocal().argmin(1, keepdim=True)
-    proba = probability_at(logits, index, target, nll)
-    return torch.where(lead.gather(1, index) < 0, proba, 0.0).squeeze(1)
+def _below_label(logits: Tensor, target: Tensor, nll: Tensor) -> Tensor:
+    """Compute the largest probability strictly below that of the label, shape (n,)."""
+    gap = target_logit(logits, target).unsqueeze(1) - logits
+    # The least positive gap; none is infinite, and then p_j is 0.
+    nearest = torch.nn.functional.threshold(gap, 0.0, torch.inf).min(1).values
+    return (-nearest - nll).exp()  # log p_j = log p_y - (z_y - z_j)
 
 
-def _rival_of_every_class(logits: Tensor, nll: Tensor, rival: str) -> Tensor:
-    if rival == "second_largest":
-        return (-nll.topk(2, largest=False).values[:, 1:]).exp()
+def _below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
+    """Compute for each class the largest probability strictly below its own, shape (n, K)."""
     logits = logits.detach().contiguous()
     order = logits.argsort(1)
     n_below = torch.searchsorted(logits.gather(1, order), logits)
-    proba = (-nll).exp().gather(1, order.gather(1, (n_below - 1).clamp_min(0)))
-    return torch.where(n_below > 0, proba, 0.0)
+    rival = order.gather(1, (n_below - 1).clamp_min(0))
+    return torch.where(n_below > 0, (-nll).exp().gather(1, rival), 0.0)
 
 
 def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: str) -> Tensor:
-    base = miss_probability(nll)
-    if logits.shape[1] > 1 and target.is_floating_point():
-        base = base + _rival_of_every_class(logits, nll, rival)
-    elif logits.shape[1] > 1:
-        base = base + _rival_of_label(logits, target, nll, rival)
-    return power(base, gamma)
-
-
-def _formula(
-    logits: Tensor, target: Tensor, gamma: float, detach_weight: bool, rival: str
-) -> Tensor:
-    nll = target_nll(logits, target)
-    terms = (logits.detach(), target, nll.detach()) if detach_weight else (logits, target, nll)
-    return expectation(_weight(*terms, gamma, rival) * nll, target)
-
-
-def _rival(logits: Tensor, label: Tensor, residual: Tensor, rival: str) -> tuple[Tensor, Tensor]:
-    """Return the rival and its probability, as :func:`_rival_of_label`, each of shape (n, 1)."""
+    miss = miss_probability(nll)
+    if logits.shape[1] == 1:
+        return power(miss, gamma)
     if rival == "second_largest":
-        index = arg_max(logits.scatter(1, arg_max(logits), -torch.inf))
-        return index, probability_from(residual, index, label)
-    closeness = (logits - logits.gather(1, label)).reciprocal_().neg_()
-    index = arg_max(closeness)
-    exists = closeness.gather(1, index).sign_().relu_()
-    return index, residual.gather(1, index).mul_(exists)
-
-
-def _solution(
-    logits: Tensor, label: Tensor, gamma: float, detach_weight: bool, rival: str
-) -> tuple[Tensor, Tensor]:
-    nll, residual, miss = label_softmax(logits, label)
-    index, p_rival = _rival(logits, label, residual, rival)
-    weight, root = power_and_root(miss.add_(p_rival), gamma)
-    values = weight * nll
-    if detach_weight:
-        return values, residual.mul_(weight)
-    of_base = root.mul_(nll.mul(gamma))
-    slope = weight.addcmul_(of_base, nll.neg_().exp_())
-    return values, move_probability(residual, index, label, of_base.mul_(p_rival), slope)
+        proba = largest_probabilities(logits, target, nll, 2)[:, 1]
+        proba = proba.unsqueeze(1) if target.is_floating_point() else proba
+    elif target.is_floating_point():
+        proba = _below_every_class(logits, nll)
+    else:
+        proba = _below_label(logits, target, nll)
+    return power(miss + proba, gamma)
 
 
 def dual_focal_weight(
@@ -117,7 +91,7 @@ def dual_focal_weight(
     >>> dual_focal_weight(logits, torch.tensor([0]), gamma=1.0)
     tensor([0.9000])
     """
-    _check_parameters(gamma, rival)
+    gamma = _check_parameters(gamma, rival)
     logits, target = check_inputs(logits, target)
     return _weight(logits, target, target_nll(logits, target), gamma, rival)
 
@@ -174,10 +148,12 @@ def dual_focal_loss(
     >>> dual_focal_loss(logits, target, gamma=1.0, rival="second_largest")
     tensor(0.9163)
     """
-    _check_parameters(gamma, rival)
+    gamma = _check_parameters(gamma, rival, detach_weight)
     logits, target = check_inputs(logits, target)
-    parameters = (gamma, detach_weight, rival)
-    return evaluate(_formula, _solution, logits, target, parameters, sample_weight, reduction)
+    nll = target_nll(logits, target)
+    terms = (logits.detach(), target, nll.detach()) if detach_weight else (logits, target, nll)
+    values = expectation(_weight(*terms, gamma, rival) * nll, target)
+    return reduce_loss(values, sample_weight, reduction)
 
 
 class DualFocalLoss(CalibrationLoss):
@@ -222,7 +198,7 @@ class DualFocalLoss(CalibrationLoss):
         rival: str = "below_label",
         reduction: str = "mean",
     ) -> None:
-        _check_parameters(gamma, rival)
+        _check_parameters(gamma, rival, detach_weight)
         super().__init__(
             gamma=gamma, detach_weight=detach_weight, rival=rival, reduction=reduction
         )

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range
-from ._closed_form import evaluate
-from ._softmax import cross_entropy_terms, label_softmax
+from ._base import CalibrationLoss, check_difficulty_weight, check_inputs, check_range, reduce_loss
+from ._softmax import cross_entropy_terms
 
 
-def _formula(logits: Tensor, target: Tensor, strength: Tensor | float) -> Tensor:
+def _cross_entropy_and_entropy(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     nll, residual = cross_entropy_terms(logits, target)
-    # H = logsumexp(z) - sum_k p_k z_k = cross-entropy - sum_k (p_k - t_k) z_k
+    # H = logsumexp(z) - sum_k p_k z_k, and -log p_t = logsumexp(z) - sum_k t_k z_k.
     entropy = nll - (residual * logits).sum(1)
-    return nll - strength * entropy
-
-
-def _solution(logits: Tensor, label: Tensor, strength: Tensor | float) -> tuple[Tensor, Tensor]:
-    nll, residual, _ = label_softmax(logits, label)
-    share = strength.unsqueeze(1) if isinstance(strength, Tensor) else nll.new_full((), strength)
-    lead = logits - logits.gather(1, label)
-    mean = (residual * lead).sum(1, keepdim=True)
-    values = torch.lerp(nll, mean, share)
-    # With H = nll - mean, log p_k + H is lead_k - mean; at the label lead is 0.
-    residual.addcmul_(residual, lead.sub_(mean).mul_(share))
-    return values, residual.scatter_add_(1, label, mean.mul_(share).neg_())
+    return nll, entropy
 
 
 def entropy_regularized_loss(
@@ -70,9 +57,10 @@ def entropy_regularized_loss(
     >>> entropy_regularized_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), alpha=0.5)
     tensor(-0.0557)
     """
-    check_range("alpha", alpha, 0)
+    alpha = check_range("alpha", alpha, 0)
     logits, target = check_inputs(logits, target)
-    return evaluate(_formula, _solution, logits, target, (alpha,), sample_weight, reduction)
+    nll, entropy = _cross_entropy_and_entropy(logits, target)
+    return reduce_loss(nll - alpha * entropy, sample_weight, reduction)
 
 
 class EntropyRegularizedLoss(CalibrationLoss):
@@ -153,10 +141,11 @@ def difficulty_aware_loss(
     ... )
     tensor([0.1269, 0.0173])
     """
-    check_range("alpha", alpha, 0)
+    alpha = check_range("alpha", alpha, 0)
     logits, target = check_inputs(logits, target)
-    strength = alpha * check_per_sample("difficulty_weight", difficulty_weight, logits).detach()
-    return evaluate(_formula, _solution, logits, target, (strength,), sample_weight, reduction)
+    strength = alpha * check_difficulty_weight(difficulty_weight, logits).detach()
+    nll, entropy = _cross_entropy_and_entropy(logits, target)
+    return reduce_loss(nll - strength * entropy, sample_weight, reduction)
 
 
 class DifficultyAwareLoss(CalibrationLoss):

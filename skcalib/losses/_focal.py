@@ -1,31 +1,11 @@
-"""Focal loss and its sample-dependent form."""
+"""Focal loss: confident samples count less."""
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range
-from ._closed_form import evaluate, power_and_root
-from ._softmax import expectation, label_softmax, miss_probability, power, target_nll
-
-
-def _formula(logits: Tensor, target: Tensor, gamma: float, detach_weight: bool) -> Tensor:
-    nll = target_nll(logits, target)
-    weight = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
-    return expectation(weight * nll, target)
-
-
-def _solution(
-    logits: Tensor, label: Tensor, gamma: float, detach_weight: bool
-) -> tuple[Tensor, Tensor]:
-    nll, residual, miss = label_softmax(logits, label)
-    weight, root = power_and_root(miss, gamma)
-    values = weight * nll
-    if detach_weight:
-        return values, residual.mul_(weight)
-    slope = torch.addcmul(miss, nll.neg().exp_(), nll, value=gamma).mul_(root)
-    return values, residual.mul_(slope)
+from ._base import CalibrationLoss, check_flag, check_inputs, check_range, reduce_loss
+from ._softmax import expectation, miss_probability, power, target_nll
 
 
 def focal_weight(logits: Tensor, target: Tensor, *, gamma: float = 2.0) -> Tensor:
@@ -52,7 +32,7 @@ def focal_weight(logits: Tensor, target: Tensor, *, gamma: float = 2.0) -> Tenso
     >>> focal_weight(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), gamma=1.0)
     tensor([0.1192])
     """
-    check_range("gamma", gamma, 0)
+    gamma = check_range("gamma", gamma, 0)
     logits, target = check_inputs(logits, target)
     return power(miss_probability(target_nll(logits, target)), gamma)
 
@@ -104,11 +84,12 @@ def focal_loss(
     >>> focal_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), gamma=1.0)
     tensor(0.0151)
     """
-    check_range("gamma", gamma, 0)
+    gamma = check_range("gamma", gamma, 0)
+    check_flag("detach_weight", detach_weight)
     logits, target = check_inputs(logits, target)
-    return evaluate(
-        _formula, _solution, logits, target, (gamma, detach_weight), sample_weight, reduction
-    )
+    nll = target_nll(logits, target)
+    weight = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
+    return reduce_loss(expectation(weight * nll, target), sample_weight, reduction)
 
 
 class FocalLoss(CalibrationLoss):
@@ -145,4 +126,5 @@ class FocalLoss(CalibrationLoss):
         self, *, gamma: float = 2.0, detach_weight: bool = False, reduction: str = "mean"
     ) -> None:
         check_range("gamma", gamma, 0)
+        check_flag("detach_weight", detach_weight)
         super().__init__(gamma=gamma, detach_weight=detach_weight, reduction=reduction)

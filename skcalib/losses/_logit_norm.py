@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
-from ._closed_form import evaluate
-from ._softmax import cross_entropy_terms, label_softmax
+from ._softmax import expectation, target_nll, vector_norm
 
 
-def _check_parameters(alpha: float, p: float) -> None:
-    check_range("alpha", alpha, 0)
-    check_range("p", p, 1, math.inf)
-
-
-def _formula(logits: Tensor, target: Tensor, alpha: float, p: float) -> Tensor:
-    nll, _ = cross_entropy_terms(logits, target)
-    norm = logits.abs().sum(1) if p == 1 else torch.linalg.vector_norm(logits, p, dim=1)
-    return nll + alpha * norm
-
-
-def _solution(logits: Tensor, label: Tensor, alpha: float, p: float) -> tuple[Tensor, Tensor]:
-    nll, residual, _ = label_softmax(logits, label)
-    values = nll.add_(logits.abs().sum(1, keepdim=True), alpha=alpha)
-    return values, residual.add_(logits.sign(), alpha=alpha)
+def _check_parameters(alpha: float, p: float) -> tuple[float, float]:
+    return check_range("alpha", alpha, 0), check_range("p", p, 1, math.inf)
 
 
 def logit_norm_loss(
@@ -78,11 +63,10 @@ def logit_norm_loss(
     >>> logit_norm_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), alpha=0.1)
     tensor(0.3269)
     """
-    _check_parameters(alpha, p)
+    alpha, p = _check_parameters(alpha, p)
     logits, target = check_inputs(logits, target)
-    if p != 1:
-        return reduce_loss(_formula(logits, target, alpha, p), sample_weight, reduction)
-    return evaluate(_formula, _solution, logits, target, (alpha, p), sample_weight, reduction)
+    values = expectation(target_nll(logits, target), target)
+    return reduce_loss(values + alpha * vector_norm(logits, p), sample_weight, reduction)
 
 
 class LogitNormLoss(CalibrationLoss):

@@ -5,111 +5,61 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_per_sample, check_range, reduce_loss
-from ._closed_form import arg_max, evaluate, move_probability, probability_from
-from ._softmax import cross_entropy_terms, label_softmax, miss_probability, probability_at
+from ._base import (
+    CalibrationLoss,
+    check_flag,
+    check_inputs,
+    check_range,
+    check_sample_weight,
+    reduce_loss,
+)
+from ._softmax import largest_probabilities, miss_probability, target_logit, target_nll
 
 
-def _check_parameters(weight: float, bandwidth: float) -> None:
-    check_range("weight", weight, 0)
+def _check_parameters(weight: float, weighted: bool, bandwidth: float) -> tuple[float, float]:
+    check_flag("weighted", weighted)
     # exp(1 / bandwidth) must stay far from the largest float32.
-    check_range("bandwidth", bandwidth, 0.02)
+    return check_range("weight", weight, 0), check_range("bandwidth", bandwidth, 0.02)
 
 
+# MMCE on a line
+# --------------
+# The square of the error is a sum over pairs of samples,
+#
+#     Q = sum_ij a_i a_j exp(-|r_i - r_j|),    r = confidence / bandwidth,
+#
+# n^2 numbers. But r lies on a line. Sort it from the largest, r_1 >= r_2 >= ..., and keep one
+# running sum of what the samples so far say at r_i:
+#
+#     s_i = sum_(j <= i) a_j exp(-(r_j - r_i)),    s_(i+1) = exp(-d_i) s_i + a_(i+1),
+#
+# with the gaps d_i = r_i - r_(i+1). From Q to the same sum over the first i samples, one more
+# sample adds a_i^2 + 2 a_i (s_i - a_i) = s_i^2 - (s_i - a_i)^2, and s_i - a_i is
+# exp(-d_(i-1)) s_(i-1). Added up, and sorted by s_i:
+#
+#     Q = sum_(i < n) (1 - exp(-2 d_i)) s_i^2 + s_n^2.
+#
+# No term is negative, so nothing cancels, and equal confidences (d = 0) count once, all together.
+# The running sum itself is a cumulative sum: s_i = exp(r_i) * cumsum(a exp(-r))_i.
 def _laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> Tensor:
-    """Compute ``sqrt(sum_ij a_i a_j exp(-|r_i - r_j| / bandwidth))`` in n log n and linear memory.
-
-    On a line the kernel is that of a Markov process: with r sorted from the largest, the quadratic
-    form is ``sum_i (1 - exp(-2 (r_i - r_(i+1)) / b)) s_i^2`` with the running sums
-    ``s_i = sum_(j <= i) a_j exp(-(r_j - r_i) / b)``. All terms are >= 0, so nothing cancels.
-    """
-    order = confidence.detach().argsort(descending=True)
-    r, a = confidence[order] / bandwidth, coefficient[order]
-    running = r.exp() * (a * (-r).exp()).cumsum(0)
-    fresh = torch.cat([-torch.expm1(2 * (r[1:] - r[:-1])), torch.ones_like(r[:1])])
-    squared = (fresh * running.square()).sum()
+    """Compute ``sqrt(Q)`` in n log n time and linear memory."""
+    r, order = (confidence / bandwidth).sort(descending=True)
+    a = coefficient.gather(0, order)
+    running_squared = (r.exp() * (a * (-r).exp()).cumsum(0)).square()
+    fresh = -torch.expm1(2 * (r[1:] - r[:-1]))
+    squared = running_squared[-1] + (fresh * running_squared[:-1]).sum()
     # The square root of 0 has no slope; 0 is taken.
     positive = squared > 0
     return torch.where(positive, torch.where(positive, squared, 1.0).sqrt(), 0.0)
 
 
-def _laplace_solution(
-    coefficient: Tensor, confidence: Tensor, bandwidth: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return :func:`_laplace_norm` and its slopes in the coefficients and the confidences."""
-    order = confidence.argsort(descending=True)
-    r, a = confidence.gather(0, order).div_(bandwidth), coefficient.gather(0, order)
-    grow, shrink = r.exp(), r.neg().exp_()
-    # Sums over the rows above and below in confidence, the row itself included in both.
-    above = (a * shrink).cumsum_(0).mul_(grow)
-    below = grow.mul_(a).flip(0).cumsum_(0).flip(0).mul_(shrink)
-    step, head = r[1:] - r[:-1], above[:-1]
-    fresh = step.add_(step).expm1_().neg_()
-    norm = above[-1].square().add_(torch.dot(fresh.mul_(head), head)).sqrt_()
-    # The slope at 0 is taken as 0, also where the squares have underflown.
-    scale = norm.reciprocal().nan_to_num_(nan=torch.nan, posinf=0.0)
-    in_a = torch.empty_like(a).scatter_(0, order, (above + below).sub_(a).mul_(scale))
-    in_r = above.sub_(below).mul_(a).mul_(scale.div_(bandwidth))
-    return norm, in_a, torch.empty_like(a).scatter_(0, order, in_r)
-
-
-def _mmce(
-    confidence: Tensor,
-    correct: Tensor,
-    nll: Tensor,
-    sample_weight: Tensor | None,
-    weighted: bool,
-    bandwidth: float,
-) -> Tensor:
-    gap = torch.where(correct, miss_probability(nll), -confidence)
-    share = torch.ones_like(gap) if sample_weight is None else sample_weight
-    return _laplace_norm(gap * _shares(share, correct, weighted), confidence, bandwidth)
-
-
-def _shares(weight: Tensor, correct: Tensor, weighted: bool) -> Tensor:
-    """Return the weights over their sum, with `weighted` over that of the (in)correct rows."""
+def _fractions(weight: Tensor, correct: Tensor, weighted: bool) -> Tensor:
+    """Return the weights over their sum, with `weighted` over that of the (in)correct samples."""
     if weighted:
         total = torch.where(correct, (weight * correct).sum(), (weight * ~correct).sum())
     else:
         total = weight.sum()
     return weight / total.clamp_min(torch.finfo(weight.dtype).tiny)
-
-
-def _formula(
-    logits: Tensor,
-    target: Tensor,
-    sample_weight: Tensor | None,
-    weight: float,
-    weighted: bool,
-    bandwidth: float,
-) -> Tensor:
-    values, _ = cross_entropy_terms(logits, target)
-    if not weight:
-        return values
-    top = logits.argmax(1, keepdim=True)
-    confidence = probability_at(logits, top, target, values).squeeze(1)
-    correct = (logits.gather(1, target.unsqueeze(1)) == logits.gather(1, top)).squeeze(1)
-    return values + weight * _mmce(confidence, correct, values, sample_weight, weighted, bandwidth)
-
-
-def _solution(
-    logits: Tensor, label: Tensor, _: None, weight: float, weighted: bool, bandwidth: float
-) -> tuple[Tensor, Tensor]:
-    """Solve for rows that count alike."""
-    nll, residual, miss = label_softmax(logits, label)
-    top = arg_max(logits)
-    confidence = probability_from(residual, top, label)
-    correct = logits.gather(1, label) == logits.gather(1, top)
-    share = _shares(torch.ones_like(nll), correct, True) if weighted else 1 / len(nll)
-    coefficient = torch.where(correct, miss, -confidence).mul_(share)
-    norm, in_a, in_r = _laplace_solution(coefficient[:, 0], confidence[:, 0], bandwidth)
-    # The norm is part of the loss of every row, hence n times in their sum.
-    in_gap = in_a.unsqueeze(1).mul_(share * (weight * len(nll)))
-    in_r = in_r.mul_(weight * len(nll)).unsqueeze(1)
-    # The gap of a correct row is 1 - p_y, of another one minus its confidence.
-    rate = torch.where(correct, in_r, in_r - in_gap).mul_(confidence)
-    slope = nll.neg().exp_().mul_(in_gap).mul_(correct).add_(1)
-    return nll.add_(norm, alpha=weight), move_probability(residual, top, label, rate, slope)
 
 
 def mmce_loss(
@@ -172,14 +122,17 @@ def mmce_loss(
     >>> mmce_loss(logits, torch.tensor([0, 1]), weight=1.0)
     tensor(2.0012)
     """
-    _check_parameters(weight, bandwidth)
+    weight, bandwidth = _check_parameters(weight, weighted, bandwidth)
     logits, target = check_inputs(logits, target, soft=False)
-    if sample_weight is not None:
-        sample_weight = check_per_sample("sample_weight", sample_weight, logits)
-    parameters = (sample_weight, weight, weighted, bandwidth)
-    if sample_weight is not None or reduction == "none":
-        return reduce_loss(_formula(logits, target, *parameters), sample_weight, reduction)
-    return evaluate(_formula, _solution, logits, target, parameters, sample_weight, reduction)
+    nll = target_nll(logits, target)
+    counted = check_sample_weight(sample_weight, nll)
+    counted = torch.ones_like(nll) if counted is None else counted
+    correct = target_logit(logits, target) == logits.amax(1)
+    confidence = largest_probabilities(logits, target, nll).squeeze(1)
+    gap = torch.where(correct, miss_probability(nll), -confidence)
+    coefficient = gap * _fractions(counted, correct, weighted)
+    mmce = _laplace_norm(coefficient, confidence, bandwidth)
+    return reduce_loss(nll + weight * mmce, sample_weight, reduction)
 
 
 class MMCELoss(CalibrationLoss):
@@ -224,7 +177,7 @@ class MMCELoss(CalibrationLoss):
         bandwidth: float = 0.4,
         reduction: str = "mean",
     ) -> None:
-        _check_parameters(weight, bandwidth)
+        _check_parameters(weight, weighted, bandwidth)
         super().__init__(
             weight=weight, weighted=weighted, bandwidth=bandwidth, reduction=reduction
         )

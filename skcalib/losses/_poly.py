@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range
-from ._closed_form import evaluate
-from ._softmax import expectation, label_softmax, miss_probability, target_nll
-
-
-def _formula(logits: Tensor, target: Tensor, epsilon: float) -> Tensor:
-    nll = target_nll(logits, target)
-    return expectation(nll + epsilon * miss_probability(nll), target)
-
-
-def _solution(logits: Tensor, label: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
-    nll, residual, miss = label_softmax(logits, label)
-    # 1 + epsilon p_y
-    slope = miss.mul(-epsilon).add_(1 + epsilon)
-    return nll.add_(miss, alpha=epsilon), residual.mul_(slope)
+from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
+from ._softmax import expectation, miss_probability, target_nll
 
 
 def poly_loss(
@@ -62,9 +49,11 @@ def poly_loss(
     >>> poly_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
     tensor(0.2461)
     """
-    check_range("epsilon", epsilon, -1)
+    epsilon = check_range("epsilon", epsilon, -1)
     logits, target = check_inputs(logits, target)
-    return evaluate(_formula, _solution, logits, target, (epsilon,), sample_weight, reduction)
+    nll = target_nll(logits, target)
+    values = expectation(nll + epsilon * miss_probability(nll), target)
+    return reduce_loss(values, sample_weight, reduction)
 
 
 class PolyLoss(CalibrationLoss):

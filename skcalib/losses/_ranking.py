@@ -11,62 +11,46 @@ from ._base import (
     CalibrationLoss,
     check_inputs,
     check_option,
-    check_per_sample,
     check_range,
+    check_sample_weight,
+    check_unit_interval,
     reduce_loss,
 )
-from ._closed_form import arg_max, evaluate, move_probability, probability_from
-from ._softmax import cross_entropy_terms, label_softmax, probability_at
+from ._softmax import class_nll, expectation, largest_probabilities, target_nll
 
 _CONFIDENCES = ("msp", "margin", "entropy")
 
 
-def _check_parameters(weight: float, confidence: str) -> None:
-    check_range("weight", weight, 0)
+def _check_parameters(weight: float, confidence: str) -> float:
     check_option("confidence", confidence, _CONFIDENCES)
+    return check_range("weight", weight, 0)
 
 
-def _confidence(
-    logits: Tensor, target: Tensor, nll: Tensor, residual: Tensor, kind: str
-) -> Tensor:
-    """Compute the confidence of each row, larger = more confident, without another softmax."""
+def _confidence(logits: Tensor, target: Tensor, nll: Tensor, kind: str) -> Tensor:
+    """Compute the confidence of each sample, larger = more confident."""
     n_classes = logits.shape[1]
     if kind == "entropy":
-        # -H = sum_k (p_k - t_k) z_k - cross-entropy
-        return ((residual * logits).sum(1) - nll) / math.log(max(n_classes, 2))
+        every_nll = class_nll(logits)
+        return -((-every_nll).exp() * every_nll).sum(1) / math.log(max(n_classes, 2))
     if kind == "msp" or n_classes == 1:
-        top = logits.argmax(1, keepdim=True)
-        return probability_at(logits, top, target, nll).squeeze(1)
-    first, second = probability_at(logits, logits.topk(2).indices, target, nll).unbind(1)
+        return largest_probabilities(logits, target, nll).squeeze(1)
+    first, second = largest_probabilities(logits, target, nll, 2).unbind(1)
     return first - second
 
 
-def _formula(
-    logits: Tensor, target: Tensor, past: Tensor, weight: float, confidence: str
-) -> Tensor:
-    values, residual = cross_entropy_terms(logits, target)
-    if not weight:
-        return values
-    certain = _confidence(logits, target, values, residual, confidence)
-    difference = past - past.roll(-1)
-    wanted = difference.sign() * (certain - certain.roll(-1))
-    return values + weight * (difference.abs() - wanted).relu()
+def _next_sample(values: Tensor, sample_weight: Tensor | None) -> Tensor:
+    """Return the values of the next sample of the batch, the first after the last.
 
-
-def _solution(
-    logits: Tensor, label: Tensor, past: Tensor, weight: float, confidence: str
-) -> tuple[Tensor, Tensor]:
-    """Solve for the largest probability as confidence and rows that count alike."""
-    nll, residual, _ = label_softmax(logits, label)
-    top = arg_max(logits)
-    certain = probability_from(residual, top, label)
-    past = past.unsqueeze(1)
-    difference = past - past.roll(-1, 0)
-    sign = difference.sign()
-    penalty = difference.abs_().sub_(sign * (certain - certain.roll(-1, 0))).relu_()
-    pull = sign.mul_(penalty.sign()).mul_(weight)
-    rate = (pull.roll(1, 0) - pull).mul_(certain)
-    return nll.add_(penalty, alpha=weight), move_probability(residual, top, label, rate, 1.0)
+    Samples of weight 0 are passed over, as if they were not in the batch.
+    """
+    if sample_weight is None:
+        return values.roll(-1)
+    n = len(values)
+    position = torch.arange(2 * n, device=values.device)  # the batch twice: its end wraps around
+    counts = sample_weight.repeat(2) > 0
+    # From the end, the least position so far that counts is the next one.
+    least = torch.where(counts, position, 2 * n).flip(0).cummin(0).values.flip(0)
+    return values[least[1 : n + 1] % n]
 
 
 class CorrectnessHistory:
@@ -177,14 +161,16 @@ def correctness_ranking_loss(
     >>> correctness_ranking_loss(logits, target, history=history, reduction="none")
     tensor([1.5077, 2.0739])
     """
-    _check_parameters(weight, confidence)
+    weight = _check_parameters(weight, confidence)
     logits, target = check_inputs(logits, target)
-    past = check_per_sample("history", history, logits).detach()
-    parameters = (past, weight, confidence)
-    if confidence != "msp" or sample_weight is not None or reduction == "none":
-        values = _formula(logits, target, *parameters)
-        return reduce_loss(values, sample_weight, reduction)
-    return evaluate(_formula, _solution, logits, target, parameters, sample_weight, reduction)
+    past = check_unit_interval("history", history, logits).detach()
+    nll = target_nll(logits, target)
+    counted = check_sample_weight(sample_weight, past)
+    confident = _confidence(logits, target, nll, confidence)
+    difference = past - _next_sample(past, counted)
+    wanted = difference.sign() * (confident - _next_sample(confident, counted))
+    penalty = (difference.abs() - wanted).relu()
+    return reduce_loss(expectation(nll, target) + weight * penalty, sample_weight, reduction)
 
 
 class CorrectnessRankingLoss(CalibrationLoss):

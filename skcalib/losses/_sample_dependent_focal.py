@@ -8,70 +8,37 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range
-from ._closed_form import evaluate
-from ._softmax import expectation, label_softmax, miss_probability, power, target_nll
+from ._base import CalibrationLoss, check_flag, check_inputs, check_range, reduce_loss
+from ._softmax import expectation, miss_probability, power, target_nll
 
 
-def _check_parameters(gammas: Sequence[float], thresholds: Sequence[float]) -> None:
+def _check_parameters(
+    gammas: Sequence[float], thresholds: Sequence[float], detach_weight: bool = False
+) -> tuple[list[float], list[float]]:
+    check_flag("detach_weight", detach_weight)
+    for name, values in (("gammas", gammas), ("thresholds", thresholds)):
+        if not isinstance(values, Sequence) or isinstance(values, str):
+            raise ValueError(f"{name} must be a sequence of numbers, got {values!r}.")
     if len(gammas) != len(thresholds) + 1:
         raise ValueError(
             "gammas must have one entry more than thresholds, "
             f"got {len(gammas)} gammas and {len(thresholds)} thresholds."
         )
-    for gamma in gammas:
-        check_range("gammas (each)", gamma, 0)
-    for threshold in thresholds:
-        check_range("thresholds (each)", threshold, 0, 1)
-    if list(thresholds) != sorted(set(thresholds)):
+    exponents = [check_range("gammas (each)", gamma, 0) for gamma in gammas]
+    limits = [check_range("thresholds (each)", threshold, 0, 1) for threshold in thresholds]
+    if limits != sorted(set(limits)):
         raise ValueError(f"thresholds must be strictly increasing, got {thresholds!r}.")
+    return exponents, limits
 
 
-def _limits(thresholds: Sequence[float]) -> list[float]:
-    """Return the thresholds as cross-entropies, which resolve probabilities near 0."""
-    return [-math.log(threshold) if threshold else math.inf for threshold in thresholds]
-
-
-def _weight(nll: Tensor, gammas: Sequence[float], thresholds: Sequence[float]) -> Tensor:
+def _weight(nll: Tensor, gammas: list[float], thresholds: list[float]) -> Tensor:
     miss = miss_probability(nll)
     weight = power(miss, gammas[-1])
-    for gamma, limit in zip(reversed(gammas[:-1]), reversed(_limits(thresholds)), strict=True):
+    for gamma, threshold in zip(gammas[-2::-1], reversed(thresholds), strict=True):
+        # Compared as cross-entropies, which resolve probabilities near 0.
+        limit = -math.log(threshold) if threshold else math.inf
         weight = torch.where(nll > limit, power(miss, gamma), weight)
     return weight
-
-
-def _formula(
-    logits: Tensor,
-    target: Tensor,
-    gammas: Sequence[float],
-    thresholds: Sequence[float],
-    detach_weight: bool,
-) -> Tensor:
-    nll = target_nll(logits, target)
-    weight = _weight(nll.detach() if detach_weight else nll, gammas, thresholds)
-    return expectation(weight * nll, target)
-
-
-def _solution(
-    logits: Tensor,
-    label: Tensor,
-    gammas: Sequence[float],
-    thresholds: Sequence[float],
-    detach_weight: bool,
-) -> tuple[Tensor, Tensor]:
-    nll, residual, miss = label_softmax(logits, label)
-    less = torch.full_like(nll, gammas[-1] - 1)  # gamma - 1
-    for gamma, limit in zip(reversed(gammas[:-1]), reversed(_limits(thresholds)), strict=True):
-        less.masked_fill_(nll > limit, gamma - 1)
-    if min(gammas) < 1:
-        miss.clamp_min_(torch.finfo(miss.dtype).tiny)
-    root = miss.pow(less)
-    weight = root * miss
-    values = weight * nll
-    if detach_weight:
-        return values, residual.mul_(weight)
-    slope = torch.addcmul(miss, nll.neg().exp_(), torch.addcmul(nll, nll, less)).mul_(root)
-    return values, residual.mul_(slope)
 
 
 def sample_dependent_focal_weight(
@@ -107,9 +74,9 @@ def sample_dependent_focal_weight(
     >>> sample_dependent_focal_weight(logits, torch.tensor([0, 0]))
     tensor([0.5905, 0.0010])
     """
-    _check_parameters(gammas, thresholds)
+    exponents, limits = _check_parameters(gammas, thresholds)
     logits, target = check_inputs(logits, target)
-    return _weight(target_nll(logits, target), gammas, thresholds)
+    return _weight(target_nll(logits, target), exponents, limits)
 
 
 def sample_dependent_focal_loss(
@@ -161,10 +128,11 @@ def sample_dependent_focal_loss(
     >>> sample_dependent_focal_loss(logits, torch.tensor([0, 0]), reduction="none")
     tensor([1.3597e+00, 1.0536e-04])
     """
-    _check_parameters(gammas, thresholds)
+    exponents, limits = _check_parameters(gammas, thresholds, detach_weight)
     logits, target = check_inputs(logits, target)
-    parameters = (gammas, thresholds, detach_weight)
-    return evaluate(_formula, _solution, logits, target, parameters, sample_weight, reduction)
+    nll = target_nll(logits, target)
+    weight = _weight(nll.detach() if detach_weight else nll, exponents, limits)
+    return reduce_loss(expectation(weight * nll, target), sample_weight, reduction)
 
 
 class SampleDependentFocalLoss(CalibrationLoss):
@@ -208,7 +176,7 @@ class SampleDependentFocalLoss(CalibrationLoss):
         detach_weight: bool = False,
         reduction: str = "mean",
     ) -> None:
-        _check_parameters(gammas, thresholds)
+        _check_parameters(gammas, thresholds, detach_weight)
         super().__init__(
             gammas=gammas,
             thresholds=thresholds,

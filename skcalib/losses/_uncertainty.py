@@ -6,9 +6,15 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_per_sample
-from ._closed_form import evaluate
-from ._softmax import expectation, label_softmax, target_nll
+from ._base import (
+    CalibrationLoss,
+    check_difficulty_weight,
+    check_inputs,
+    check_non_negative,
+    check_per_sample,
+    reduce_loss,
+)
+from ._softmax import expectation, target_nll
 
 Uncertainty = Callable[[Tensor, Tensor], Tensor]
 
@@ -21,23 +27,14 @@ def _check_parameters(uncertainty: Uncertainty | None) -> None:
         )
 
 
-def _check_weight(name: str, weight: Tensor | None, logits: Tensor, target: Tensor) -> Tensor:
-    """Return constant weights of shape (n,) or, for soft targets, (n, K) or (n, 1)."""
-    if not target.is_floating_point():
-        return check_per_sample(name, weight, logits).detach()
-    if isinstance(weight, Tensor) and weight.shape == logits.shape:
-        return weight.to(logits.dtype).detach()
-    return check_per_sample(name, weight, logits).detach().unsqueeze(1)
-
-
-def _formula(logits: Tensor, target: Tensor, weight: Tensor) -> Tensor:
-    return expectation(weight * target_nll(logits, target), target)
-
-
-def _solution(logits: Tensor, label: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    nll, residual, _ = label_softmax(logits, label)
-    weight = weight.unsqueeze(1)
-    return weight * nll, residual.mul_(weight)
+def _measured(uncertainty: Uncertainty, logits: Tensor, target: Tensor) -> Tensor:
+    """Return the weights, shape (n,) or, for soft targets, also (n, K)."""
+    name = "the value of uncertainty"
+    weight = uncertainty(logits.detach(), target)
+    if not (target.is_floating_point() and getattr(weight, "shape", None) == logits.shape):
+        weight = check_per_sample(name, weight, logits)
+    check_non_negative(name, weight)
+    return weight.to(logits.dtype)
 
 
 def uncertainty_weighted_loss(
@@ -98,11 +95,13 @@ def uncertainty_weighted_loss(
         )
     logits, target = check_inputs(logits, target)
     if uncertainty is None:
-        weight = _check_weight("difficulty_weight", difficulty_weight, logits, target)
+        weight = check_difficulty_weight(difficulty_weight, logits).detach()
     else:
-        measured = uncertainty(logits.detach(), target)
-        weight = _check_weight("the value of uncertainty", measured, logits, target)
-    return evaluate(_formula, _solution, logits, target, (weight,), sample_weight, reduction)
+        weight = _measured(uncertainty, logits, target).detach()
+    if target.is_floating_point() and weight.ndim == 1:
+        weight = weight.unsqueeze(1)
+    values = expectation(weight * target_nll(logits, target), target)
+    return reduce_loss(values, sample_weight, reduction)
 
 
 class UncertaintyWeightedLoss(CalibrationLoss):

@@ -1,7 +1,6 @@
-"""Every private name of scikit-learn, torch and skorch in use.
+"""Every private name of scikit-learn and skorch in use.
 
-A release that moves one of them breaks this file alone. torch is imported where it is needed, so
-that the numpy part of the package does not load it.
+A release that moves one of them breaks this file alone. No private name of torch is in use.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ __all__ = [
     "_fit_context",
     "_routing_enabled",
     "_safe_indexing",
-    "is_traced",
     "predict_nonlinearity",
     "set_training",
     "validate_parameters",
@@ -82,15 +80,6 @@ def validate_parameters(estimator: BaseEstimator) -> None:
     Called on the base class, since skorch's nets have a method of that name with other checks.
     """
     BaseEstimator._validate_params(estimator)
-
-
-def is_traced() -> bool:
-    """Tell whether torch is recording the computation rather than running it."""
-    import torch
-
-    return bool(
-        torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack()
-    )
 
 
 def set_training(net: Any, training: bool) -> None:

@@ -3,6 +3,9 @@
 As many, because 1 - p must keep its digits at p = 1 - exp(-2000).
 """
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial, wraps
 
 import mpmath
@@ -161,95 +164,135 @@ def correctness_ranking(zs, ts, history, confidence="msp"):
     return out
 
 
-FLSD_GRA = losses.UncertaintyWeightedLoss(uncertainty=losses.sample_dependent_focal_weight)
-DFL_GRA = losses.UncertaintyWeightedLoss(uncertainty=losses.dual_focal_weight)
-BSCE_GRA = losses.UncertaintyWeightedLoss(uncertainty=losses.generalized_brier_weight)
-INF = float("inf")
+@dataclass(frozen=True)
+class Case:
+    """A loss, its reference, and which laws hold for it."""
 
-# name -> (loss, reference, what it needs besides logits and target)
+    loss: torch.nn.Module
+    reference: Callable
+    needs: str | None = None  # what it needs besides logits and target
+    soft: bool = True  # takes class probabilities
+    row_wise: bool = True  # the loss of a row depends on that row alone
+    repetition: bool = True  # an integer weight does what repeating the row does
+    shift: bool = True  # a constant added to a row of logits changes nothing
+    mask: bool = True  # a class with a large negative logit counts as no class
+    detached: bool = False  # the gradient is a weight times p - t
+    subtracted: bool = False  # a term is subtracted: errors are relative to the cross-entropy
+    saturates: bool = False  # the gradient vanishes where a wrong prediction is certain
+    compiled: bool = True  # False: compiled as another case already is; each takes a second
+
+
+INF = float("inf")
+uncertainty_weighted = losses.UncertaintyWeightedLoss
+crl = partial(Case, needs="history", row_wise=False, repetition=False)
+logit_norm_case = partial(Case, shift=False, mask=False)
+# One entry here is all that the laws of test_family.py need of a new loss.
 CASES = {
-    "cross-entropy": (losses.CrossEntropyLoss(), cross_entropy, None),
-    "label smoothing": (
-        losses.LabelSmoothingLoss(alpha=0.1),
-        partial(label_smoothing, alpha=0.1),
-        None,
+    "cross-entropy": Case(losses.CrossEntropyLoss(), cross_entropy),
+    "label smoothing": Case(
+        losses.LabelSmoothingLoss(alpha=0.1), partial(label_smoothing, alpha=0.1), mask=False
     ),
-    "focal 0.5": (losses.FocalLoss(gamma=0.5), partial(focal, gamma=0.5), None),
-    "focal 2": (losses.FocalLoss(gamma=2.0), partial(focal, gamma=2), None),
-    "focal 3, detached": (
+    "focal 0.5": Case(losses.FocalLoss(gamma=0.5), partial(focal, gamma=0.5), compiled=False),
+    "focal 2": Case(losses.FocalLoss(gamma=2.0), partial(focal, gamma=2)),
+    "focal 3, detached": Case(
         losses.FocalLoss(gamma=3.0, detach_weight=True),
         partial(focal, gamma=3),
-        None,
+        detached=True,
+        compiled=False,
     ),
-    "FLSD-53": (losses.SampleDependentFocalLoss(), sample_dependent_focal, None),
-    "FLSD-GRA": (FLSD_GRA, sample_dependent_focal, None),
-    "dual focal": (losses.DualFocalLoss(), partial(dual_focal, gamma=5), None),
-    "dual focal, second": (
+    "FLSD-53": Case(losses.SampleDependentFocalLoss(), sample_dependent_focal),
+    "FLSD-GRA": Case(
+        uncertainty_weighted(uncertainty=losses.sample_dependent_focal_weight),
+        sample_dependent_focal,
+        detached=True,
+        compiled=False,
+    ),
+    "dual focal": Case(losses.DualFocalLoss(), partial(dual_focal, gamma=5)),
+    "dual focal, second": Case(
         losses.DualFocalLoss(gamma=2.0, rival="second_largest"),
         partial(dual_focal, gamma=2, rival="second_largest"),
-        None,
+        compiled=False,
     ),
-    "DFL-GRA": (DFL_GRA, partial(dual_focal, gamma=5), None),
-    "Brier": (losses.BrierLoss(), brier, None),
-    "BSCE(2, 4)": (losses.BSCELoss(), partial(bsce, order=2, exponent=4), None),
-    "BSCE(2, 1)": (losses.BSCELoss(exponent=1), partial(bsce, order=2, exponent=1), None),
-    "BSCE(1, 2)": (losses.BSCELoss(order=1, exponent=2), partial(bsce, order=1, exponent=2), None),
-    "BSCE(3, 0.5)": (
+    "DFL-GRA": Case(
+        uncertainty_weighted(uncertainty=losses.dual_focal_weight),
+        partial(dual_focal, gamma=5),
+        detached=True,
+        compiled=False,
+    ),
+    "Brier": Case(losses.BrierLoss(), brier, saturates=True),
+    "BSCE(2, 4)": Case(losses.BSCELoss(), partial(bsce, order=2, exponent=4)),
+    "BSCE(2, 1)": Case(
+        losses.BSCELoss(exponent=1), partial(bsce, order=2, exponent=1), compiled=False
+    ),
+    "BSCE(1, 2)": Case(
+        losses.BSCELoss(order=1, exponent=2), partial(bsce, order=1, exponent=2), compiled=False
+    ),
+    "BSCE(3, 0.5)": Case(
         losses.BSCELoss(order=3, exponent=0.5),
         partial(bsce, order=3, exponent=0.5),
-        None,
+        compiled=False,
     ),
-    "BSCE(inf, 3)": (
+    "BSCE(inf, 3)": Case(
         losses.BSCELoss(order=INF, exponent=3),
         partial(bsce, order=INF, exponent=3),
-        None,
+        compiled=False,
     ),
-    "BSCE-GRA(2, 4)": (losses.BSCEGRALoss(), partial(bsce, order=2, exponent=4), None),
-    "BSCE-GRA, general": (BSCE_GRA, partial(bsce, order=2, exponent=4), None),
-    "difficulty-weighted": (
-        losses.UncertaintyWeightedLoss(),
-        difficulty_weighted,
-        "difficulty_weight",
+    "BSCE-GRA(2, 4)": Case(
+        losses.BSCEGRALoss(), partial(bsce, order=2, exponent=4), detached=True
     ),
-    "entropy": (losses.EntropyRegularizedLoss(), partial(entropy_regularized, alpha=0.1), None),
-    "difficulty-aware": (
+    "BSCE-GRA, general": Case(
+        uncertainty_weighted(uncertainty=losses.generalized_brier_weight),
+        partial(bsce, order=2, exponent=4),
+        detached=True,
+    ),
+    "difficulty-weighted": Case(
+        uncertainty_weighted(), difficulty_weighted, "difficulty_weight", compiled=False
+    ),
+    "entropy": Case(
+        losses.EntropyRegularizedLoss(), partial(entropy_regularized, alpha=0.1), subtracted=True
+    ),
+    "difficulty-aware": Case(
         losses.DifficultyAwareLoss(),
         partial(difficulty_aware, alpha=0.3),
         "difficulty_weight",
+        subtracted=True,
     ),
-    "logit norm 1": (losses.LogitNormLoss(), partial(logit_norm, alpha=0.01, p=1), None),
-    "logit norm 2": (losses.LogitNormLoss(p=2), partial(logit_norm, alpha=0.01, p=2), None),
-    "Poly-1": (losses.PolyLoss(), partial(poly, epsilon=1), None),
-    "Poly-1, -1": (losses.PolyLoss(epsilon=-1.0), partial(poly, epsilon=-1), None),
-    "MMCE": (losses.MMCELoss(), partial(mmce, weight=2), None),
-    "MMCE, weighted": (
+    "logit norm 1": logit_norm_case(losses.LogitNormLoss(), partial(logit_norm, alpha=0.01, p=1)),
+    "logit norm 2": logit_norm_case(
+        losses.LogitNormLoss(p=2), partial(logit_norm, alpha=0.01, p=2), compiled=False
+    ),
+    "Poly-1": Case(losses.PolyLoss(), partial(poly, epsilon=1)),
+    "Poly-1, -1": Case(
+        losses.PolyLoss(epsilon=-1.0), partial(poly, epsilon=-1), subtracted=True, compiled=False
+    ),
+    "MMCE": Case(
+        losses.MMCELoss(), partial(mmce, weight=2), soft=False, row_wise=False, compiled=False
+    ),
+    "MMCE, weighted": Case(
         losses.MMCELoss(weighted=True, weight=4.0),
         partial(mmce, weight=4, weighted=True),
-        None,
+        soft=False,
+        row_wise=False,
     ),
-    "CRL": (losses.CorrectnessRankingLoss(), correctness_ranking, "history"),
-    "CRL, margin": (
+    "CRL": crl(losses.CorrectnessRankingLoss(), correctness_ranking),
+    "CRL, margin": crl(
         losses.CorrectnessRankingLoss(confidence="margin"),
         partial(correctness_ranking, confidence="margin"),
-        "history",
+        compiled=False,
     ),
-    "CRL, entropy": (
+    "CRL, entropy": crl(
         losses.CorrectnessRankingLoss(confidence="entropy"),
         partial(correctness_ranking, confidence="entropy"),
-        "history",
+        mask=False,  # -H / log K
+        compiled=False,
     ),
-    "0-hinge": (losses.ZeroHingeLoss(), zero_hinge, None),
+    "0-hinge": Case(losses.ZeroHingeLoss(), zero_hinge, soft=False),
 }
-SUBTRACTED = {"entropy", "difficulty-aware", "Poly-1, -1"}
-BATCHWISE = {name for name in CASES if name.startswith(("MMCE", "CRL"))}
-HARD_ONLY = {"MMCE", "MMCE, weighted", "0-hinge"}
-DETACHED = {
-    "focal 3, detached",
-    "FLSD-GRA",
-    "DFL-GRA",
-    "BSCE-GRA(2, 4)",
-    "BSCE-GRA, general",
-}
+
+
+def parameters(loss):
+    """The parameters of a loss, by the names of its constructor."""
+    return {key: getattr(loss, key) for key in inspect.signature(type(loss)).parameters}
 
 
 def extra_inputs(needs, n, dtype=torch.float64):
@@ -258,26 +301,35 @@ def extra_inputs(needs, n, dtype=torch.float64):
     return {} if needs is None else {needs: values.repeat(n // 7 + 1)[:n]}
 
 
+def exactly(values):
+    return [[mpmath.mpf(x) for x in row] for row in values.double().tolist()]
+
+
+def targets(logits, target):
+    """Class probabilities, as rows of numbers, of hard and of soft targets."""
+    if target.is_floating_point():
+        return exactly(target)
+    return [[int(k == y) for k in range(logits.shape[1])] for y in target.tolist()]
+
+
+def spread(logits):
+    return float((logits.amax(1) - logits.amin(1)).max())
+
+
 def expected(name, logits, target):
     """Values of each row, as mpf: the reference on the exact values of the tensors."""
-    _, reference, needs = CASES[name]
-    spread = float((logits.amax(1) - logits.amin(1)).max())
-    with mp.workdps(30 + int(spread / 2.3)):
-        zs = [[mpmath.mpf(x) for x in row] for row in logits.double().tolist()]
-        if target.is_floating_point():
-            ts = [[mpmath.mpf(x) for x in row] for row in target.double().tolist()]
-        else:
-            n_classes = logits.shape[1]
-            ts = [[int(k == y) for k in range(n_classes)] for y in target.tolist()]
-        extra = extra_inputs(needs, len(zs))
-        return reference(zs, ts, *(value.tolist() for value in extra.values()))
+    case = CASES[name]
+    with mp.workdps(30 + int(spread(logits) / 2.3)):
+        extra = extra_inputs(case.needs, len(logits)).values()
+        zs, ts = exactly(logits), targets(logits, target)
+        return case.reference(zs, ts, *(value.tolist() for value in extra))
 
 
 def reduced(name, logits, target, reduction, **inputs):
-    loss, _, needs = CASES[name]
-    parameters = {key: getattr(loss, key) for key in loss._names} | {"reduction": reduction}
-    extra = extra_inputs(needs, len(logits), logits.dtype)
-    return type(loss)(**parameters)(logits, target, **extra, **inputs)
+    loss = CASES[name].loss
+    again = type(loss)(**parameters(loss) | {"reduction": reduction})
+    extra = extra_inputs(CASES[name].needs, len(logits), logits.dtype)
+    return again(logits, target, **extra, **inputs)
 
 
 def unreduced(name, logits, target):
@@ -286,29 +338,24 @@ def unreduced(name, logits, target):
 
 def expected_gradient(name, logits, target):
     """Gradient of the sum of the rows, as rows of mpf: differences with a step of 1e-20."""
-    _, reference, needs = CASES[name]
-    extra = extra_inputs(needs, len(logits)).values()
-    extra = [value.tolist() for value in extra]
-    spread = float((logits.amax(1) - logits.amin(1)).max())
-    with mp.workdps(100 + int(2 * spread)):
-        zs = [[mpmath.mpf(x) for x in row] for row in logits.double().tolist()]
-        ts = [[int(k == y) for k in range(logits.shape[1])] for y in target.tolist()]
+    case = CASES[name]
+    extra = [value.tolist() for value in extra_inputs(case.needs, len(logits)).values()]
+    with mp.workdps(100 + int(2 * spread(logits))):
+        zs, ts = exactly(logits), targets(logits, target)
 
         def total(i, k, step):
             moved = [list(row) for row in zs]
             moved[i][k] += step
-            if name in BATCHWISE:
-                return mpmath.fsum(reference(moved, ts, *extra))
-            return reference([moved[i]], [ts[i]], *([value[i]] for value in extra))[0]
+            if not case.row_wise:
+                return mpmath.fsum(case.reference(moved, ts, *extra))
+            return case.reference([moved[i]], [ts[i]], *([value[i]] for value in extra))[0]
 
-        if name in DETACHED:
-            values = zip(reference(zs, ts, *extra), cross_entropy(zs, ts), zs, ts, strict=True)
+        if case.detached:
+            values = zip(case.reference(zs, ts, *extra), cross_entropy(zs, ts), strict=True)
+            weights = [value / ce if ce else 0 for value, ce in values]
             return [
-                [
-                    (value / ce if ce else 0) * (p - t)
-                    for p, t in zip(softmax(z), ts_row, strict=True)
-                ]
-                for value, ce, z, ts_row in values
+                [weight * (p - t) for p, t in zip(softmax(z), row, strict=True)]
+                for weight, z, row in zip(weights, zs, ts, strict=True)
             ]
         h = mpmath.mpf("1e-20")
         return [
@@ -318,12 +365,16 @@ def expected_gradient(name, logits, target):
 
 
 def gradient_errors(name, logits, target):
-    """Error of the gradient of each row, relative to its largest entry, as `relative_errors`."""
+    """Error of the gradient of each row, relative to its largest entry, as `relative_errors`.
+
+    A gradient that vanishes where that of the cross-entropy does not is judged by the latter.
+    """
     z = logits.clone().requires_grad_()
     reduced(name, z, target, "sum").backward()
     exact = expected_gradient(name, logits, target)
     scale = exact
-    if name in SUBTRACTED or name.startswith("CRL"):
+    case = CASES[name]
+    if case.subtracted or case.saturates or case.needs == "history":
         scale = expected_gradient("cross-entropy", logits, target)
     tiny = torch.finfo(logits.dtype).tiny
     return [
@@ -335,19 +386,15 @@ def gradient_errors(name, logits, target):
     ]
 
 
-def relative_errors(name, logits, target, *, training=False):
+def relative_errors(name, logits, target):
     """Relative error of each row; below the smallest normal number, error in units of that number.
 
-    Where a term is subtracted, the error is relative to the cross-entropy, the larger term. With
-    `training` the values are those of a training step, from the solution and not the formula.
+    Where a term is subtracted, the error is relative to the cross-entropy, the larger term.
     """
-    values = unreduced(name, logits.clone().requires_grad_(training), target)
-    values = values.detach().double().tolist()
+    values = unreduced(name, logits, target).double().tolist()
     tiny = torch.finfo(logits.dtype).tiny
     exact = expected(name, logits, target)
-    scale = exact
-    if name in SUBTRACTED:
-        scale = expected("cross-entropy", logits, target)
+    scale = expected("cross-entropy", logits, target) if CASES[name].subtracted else exact
     return [
         float(abs(value - truth) / max(abs(size), tiny))
         for value, truth, size in zip(values, exact, scale, strict=True)

@@ -7,6 +7,7 @@ import torch
 from scipy.optimize import root
 
 from skcalib import losses
+from tests.losses.reference import parameters
 
 ETA = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
 GUIDE = (Path(__file__).parents[2] / "docs/user_guide/losses.rst").read_text()
@@ -73,7 +74,7 @@ def test_condition_of_detached_weights(loss):
     # p_k sum_y eta_y w_y = eta_k w_k, with w read off as loss / cross-entropy.
     p = stationary_point(loss)
     logits = p.log()
-    each = type(loss)(**{k: getattr(loss, k) for k in loss._names} | {"reduction": "none"})
+    each = type(loss)(**parameters(loss) | {"reduction": "none"})
     weight = each(logits.expand(3, 3), torch.arange(3)) / -p.log()
     torch.testing.assert_close(p * (ETA * weight).sum(), ETA * weight, atol=1e-6, rtol=0)
     assert (p - ETA).abs().max() > 0.05

@@ -8,9 +8,12 @@ import torch
 from skcalib.losses._softmax import (
     class_nll,
     cross_entropy_terms,
+    largest_probabilities,
     miss_probability,
     power,
-    probability_at,
+    target_logit,
+    target_nll,
+    vector_norm,
 )
 
 
@@ -36,31 +39,27 @@ def test_gradient_keeps_its_digits_too():
     torch.testing.assert_close(logits.grad, expected, rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_terms_and_their_derivatives_are_those_of_softmax(smoothing):
+def test_terms_and_their_derivatives_are_those_of_softmax():
     logits = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
     label = torch.tensor([0, 1, 2, 3, 0, 1])
-    target = torch.nn.functional.one_hot(label, 4) * (1 - smoothing) + smoothing / 4
     weight, mix = torch.randn(6).double(), torch.randn(6, 4).double()
 
     def ours(z):
-        nll, residual = cross_entropy_terms(z, label, smoothing)
+        nll, residual = cross_entropy_terms(z, label)
         return (weight * nll).sum() + (mix * residual**2).sum()
 
     def plain(z):
         log_proba = torch.log_softmax(z, 1)
-        nll, residual = -(target * log_proba).sum(1), log_proba.exp() - target
+        one_hot = torch.nn.functional.one_hot(label, 4)
+        nll, residual = -(one_hot * log_proba).sum(1), log_proba.exp() - one_hot
         return (weight * nll).sum() + (mix * residual**2).sum()
 
-    for a, b in [(ours, plain)]:
-        torch.testing.assert_close(a(logits), b(logits))
-        torch.testing.assert_close(
-            torch.autograd.grad(a(logits), logits), torch.autograd.grad(b(logits), logits)
-        )
-        torch.testing.assert_close(
-            torch.autograd.functional.hessian(a, logits.detach()),
-            torch.autograd.functional.hessian(b, logits.detach()),
-        )
+    hessian = torch.autograd.functional.hessian
+    torch.testing.assert_close(ours(logits), plain(logits))
+    torch.testing.assert_close(
+        torch.autograd.grad(ours(logits), logits), torch.autograd.grad(plain(logits), logits)
+    )
+    torch.testing.assert_close(hessian(ours, logits.detach()), hessian(plain, logits.detach()))
 
 
 def test_the_graph_can_be_walked_twice():
@@ -78,15 +77,20 @@ def test_nan_is_not_hidden():
     assert cross_entropy_terms(logits, torch.tensor([1]))[0].isnan()
 
 
-def test_probability_at():
+@pytest.mark.parametrize("n_largest", [1, 2])
+def test_largest_probabilities(n_largest):
     logits = torch.randn(5, 4, dtype=torch.float64)
-    target, index = torch.tensor([0, 1, 2, 3, 0]), torch.tensor([[1, 0]]).repeat(5, 1)
-    soft = torch.softmax(torch.randn(5, 4).double(), 1)
-    for t in (target, soft):
-        nll, _ = cross_entropy_terms(logits, t)
-        torch.testing.assert_close(
-            probability_at(logits, index, t, nll), torch.softmax(logits, 1)[:, [1, 0]]
-        )
+    expected = torch.softmax(logits, 1).sort(descending=True).values[:, :n_largest]
+    label = torch.tensor([0, 1, 2, 3, 0])
+    for target in (label, torch.softmax(torch.randn(5, 4).double(), 1)):
+        nll = target_nll(logits, target)
+        torch.testing.assert_close(largest_probabilities(logits, target, nll, n_largest), expected)
+
+
+def test_target_logit():
+    logits = torch.tensor([[1.0, 4.0], [2.0, 6.0]])
+    assert target_logit(logits, torch.tensor([1, 0])).tolist() == [4, 2]
+    assert target_logit(logits, torch.tensor([[0.5, 0.5], [0.25, 0.75]])).tolist() == [2.5, 5]
 
 
 def test_miss_probability():
@@ -104,3 +108,14 @@ def test_power_has_a_finite_slope_at_zero(exponent):
     torch.testing.assert_close(value[1:], base.detach()[1:] ** exponent)
     torch.testing.assert_close(base.grad[2:], exponent * base.detach()[2:] ** (exponent - 1))
     assert value[0].item() == pytest.approx(0**exponent, abs=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 1.5, 2, 3, 60, 1e30, math.inf])
+def test_vector_norm_neither_over_nor_underflows(order):
+    values = torch.tensor([[3e30, -1e30], [2e-30, 2e-30], [0.0, 0.0]])
+    expected = [
+        3e30 if order > 50 else (3**order + 1) ** (1 / order) * 1e30,
+        2e-30 * 2 ** (1 / order),
+        0,
+    ]
+    assert vector_norm(values, order).tolist() == pytest.approx(expected, rel=1e-6)

@@ -64,7 +64,7 @@ def test_the_weight_is_never_differentiated():
 
 
 def test_difficulty_weight_is_not_a_sample_weight():
-    loss, u = UncertaintyWeightedLoss(), torch.arange(8.0)
+    loss, u = UncertaintyWeightedLoss(), torch.arange(8.0) / 8
     weighted = loss(LOGITS, LABEL, difficulty_weight=u)
     rows = CrossEntropyLoss(reduction="none")(LOGITS, LABEL)
     torch.testing.assert_close(weighted, (u * rows).mean())
@@ -86,11 +86,12 @@ def test_exactly_one_source_of_weights():
     [
         (torch.ones(3), r"the value of uncertainty must be a real tensor of shape \(8,\)"),
         (torch.ones(8, 4), r"got torch.float32 of shape \(8, 4\)"),
-        (1.0, "got float"),
+        (1.0, "the value of uncertainty must be a torch.Tensor, got float"),
+        (-torch.ones(8), "must be finite and not negative, got values from -1 to -1"),
     ],
 )
 def test_bad_values_of_uncertainty(value, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         uncertainty_weighted_loss(LOGITS, LABEL, uncertainty=lambda z, t: value)
 
 
