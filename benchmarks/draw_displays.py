@@ -130,7 +130,7 @@ SETTINGS = {
     "3_inches": lambda draw: (
         draw(name="model", ax=plt.subplots(figsize=(3, 3), layout="constrained")[1]).figure_
     ),
-    "x3_inches_five": lambda draw: (
+    "3_inches_five": lambda draw: (
         several(draw, plt.subplots(figsize=(3, 3), layout="constrained")[1]).figure_
     ),
 }

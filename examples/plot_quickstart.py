@@ -82,12 +82,14 @@ print(
     f"{flipped[hardest].mean():.0%} of the {len(hardest)} hardest rows are flipped"
 )
 display = HardestSamplesDisplay.from_estimator(
-    scorer, X_train, y_train, images=X_train.reshape(-1, 8, 8), n_columns=10
+    scorer,
+    X_train,
+    y_train,
+    samples=X_train.reshape(-1, 8, 8),
+    n_columns=10,
+    name="The hardest and the easiest training samples: given label, number, difficulty",
 )
-display.figure_.suptitle(
-    "Given label and difficulty of the hardest and the easiest training rows", y=1.06
-)
-display.figure_.savefig(OUTPUT / "hardest_digits.png", dpi=150, bbox_inches="tight")
+display.figure_.savefig(OUTPUT / "hardest_digits.png", dpi=150)
 
 # %%
 # Choose alpha, T and gamma

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from itertools import compress
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +13,10 @@ from numpy.typing import NDArray
 from ..utils import import_optional
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
 
 # Okabe and Ito's colors, told apart by the color-blind, without black and yellow, which vanish on
 # a dark or a light ground. There is one marker more, so that pairs repeat after 42 curves.
@@ -20,7 +24,8 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # Above, artists are drawn as pixels within vector graphics, which would be megabytes otherwise.
 MANY_POINTS = 5000
-REFERENCE_STYLE = ":"
+# Axes are narrow where a label of fewer letters fits below them, about 3.8 inches.
+NARROW = 50
 # Corners of the axes by preference, with the direction in which each lies.
 CORNERS = {
     "upper left": (0, 1),
@@ -30,32 +35,50 @@ CORNERS = {
 }
 
 
-def plain_text(text: Any, *, width: int = 0, n_lines: int = 2) -> str:
-    """Return `text` such that matplotlib shows it letter by letter.
+def plain_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: str = "") -> str:
+    """Return `text` and `tail` such that matplotlib shows them letter by letter.
 
     A dollar sign starts no formula. A leading underscore does not hide an entry of the legend.
-    With `width`, longer text is wrapped, and ends in "..." after `n_lines` lines.
+    With `width`, a text is wrapped, and one of more than `n_lines` such lines ends in "...".
     """
     shown = str(text)
-    if width:
-        shown = textwrap.fill(shown, max(width, 8), max_lines=n_lines, placeholder="...")
+    if width is not None:
+        width = max(width, 8)
+        room = max(width * n_lines - len(tail), 8)
+        if len(shown) > room:
+            shown = shown[: room - 3] + "..."
+        shown = "\n".join(textwrap.wrap(shown + tail, width, break_on_hyphens=False))
+    else:
+        shown += tail
     shown = shown.replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
 
 
+class Curve(NamedTuple):
+    """A line that a display has drawn: its name and, if any, what was measured and the value."""
+
+    name: str
+    what: str
+    value: str
+
+
+# Of every line on axes that a display has drawn, for those that follow on the same axes.
+_CURVES: WeakKeyDictionary[Artist, Curve] = WeakKeyDictionary()
+
+
 class BaseDisplay:
-    """Base of the displays. A subclass defines `_measure`, and `plot` calls `_open_axes` first."""
+    """Base of the displays. `plot` of a subclass calls `_open_axes` first, `_draw_legend` last."""
 
     name: str | None = None
     ax_: Axes
     figure_: Figure | SubFigure
 
-    def _measure(self) -> str:
-        """Return the number in the legend with the name of what it is, "" for none."""
-        return ""
+    def _measure(self) -> tuple[str, str]:
+        """Return what the number in the legend is, and the number; empty for none."""
+        return "", ""
 
     def __repr__(self) -> str:
-        parts = [repr(self.name) if self.name else "", self._measure()]
+        parts = [repr(self.name) if self.name else "", ": ".join(filter(None, self._measure()))]
         return f"{type(self).__name__}({', '.join(filter(None, parts))})"
 
     def _open_axes(self, ax: Axes | None, name: str | None, **figure_options: Any) -> str:
@@ -74,66 +97,123 @@ class BaseDisplay:
         return name or self.name or ""
 
     def _characters(self, *, vertical: bool = False) -> int:
-        """Return how many letters of an axis label go along the axes."""
-        pixels = self.ax_.bbox.height if vertical else self.ax_.bbox.width
-        points = 72 * pixels / self.figure_.dpi
+        """Return how many letters of an axis label go along the axes, before any layout."""
+        box, figure = self.ax_.get_position(original=True), self.figure_.bbox
+        pixels = box.height * figure.height if vertical else box.width * figure.width
         font_size = self.ax_.xaxis.label.get_fontproperties().get_size_in_points()
-        return int(points / (0.55 * font_size))
+        return int(72 * pixels / self.figure_.dpi / (0.55 * font_size))
 
-    def _style(self, name: str, kwargs: dict[str, Any], n_points: int) -> dict[str, Any]:
-        """Return the style of the next curve on the axes: `kwargs` over that of the house."""
+    def _draw_curve(
+        self, x: Any, y: Any, name: str, kwargs: dict[str, Any], **defaults: Any
+    ) -> Line2D:
+        """Draw a line in the next color, with the next marker; `kwargs` have the last word."""
         cbook = import_optional("matplotlib.cbook", extra="plots")
         lines = import_optional("matplotlib.lines", extra="plots")
-        number = sum(line.get_linestyle() != REFERENCE_STYLE for line in self.ax_.lines)
+        given = cbook.normalize_kwargs(kwargs, lines.Line2D)
+        curve = Curve(name, *self._measure())
+        if given.get("label") is not None:
+            curve = Curve(str(given["label"]), "", "")
+        number = sum(line in _CURVES for line in self.ax_.lines)
         style = {
             "color": COLORS[number % len(COLORS)],
             "marker": MARKERS[number % len(MARKERS)],
-            "rasterized": n_points > MANY_POINTS,
+            "label": self._label(curve) or None,
+            "rasterized": len(x) > MANY_POINTS,
         }
-        if name or self._measure():
-            style["label"] = self._label(name)
-        return {**style, **cbook.normalize_kwargs(kwargs, lines.Line2D)}
+        line: Line2D = self.ax_.plot(x, y, **{**style, **defaults, **given})[0]
+        _CURVES[line] = curve
+        return line
 
-    def _label(self, name: str) -> str:
-        measure = self._measure()
-        if not (name and measure):
-            return plain_text(name, width=36) or measure
-        if len(name) + len(measure) <= 32:
-            return plain_text(f"{name} ({measure})")
-        return f"{plain_text(name, width=32)}\n{measure}"
+    def _label(self, curve: Curve) -> str:
+        """Return name and measure: in one line or, where that is too long, in several."""
+        name, measure = curve.name, ": ".join(filter(None, curve[1:]))
+        line = f"{name} ({measure})" if name and measure else name or measure
+        width = self._label_width()
+        if len(line) <= width:
+            return plain_text(line)
+        lines = [(name, 2), (measure, 4)]
+        return "\n".join(plain_text(text, width=width, n_lines=n) for text, n in lines if text)
+
+    def _label_width(self) -> int:
+        """Return how many letters a line of the legend may have: two thirds of the axes."""
+        return min(self._characters() * 2 // 3, 32)
 
     def _draw_reference(self, x: Any, y: Any, label: str | None = None, color: Any = None) -> None:
         """Draw a dotted line, by default in the color of text; with a label, only once."""
         if label is None or label not in self.ax_.get_legend_handles_labels()[1]:
             color = color or import_optional("matplotlib", extra="plots").rcParams["text.color"]
-            self.ax_.plot(x, y, color=color, linestyle=REFERENCE_STYLE, label=label)
+            self.ax_.plot(x, y, color=color, linestyle=":", label=label)
 
     def _draw_legend(self) -> None:
         """Put the legend where no curve is.
 
         Up to three entries go into the emptiest corner. More go beside the axes, or above narrow
-        ones, if the figure has a layout that makes room for them.
+        ones, where there is room for them.
         """
-        n_entries = len(self.ax_.get_legend_handles_labels()[1])
-        if not n_entries:
+        handles, labels, title = self._legend_entries()
+        if not labels:
             return
-        narrow = self._characters() < 36
-        place: dict[str, Any] = {"loc": self._emptiest_corner()}
-        if n_entries > 3 and self.figure_.get_layout_engine() is not None:
-            place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
+        narrow = self._characters() < NARROW
+        options: dict[str, Any] = {
+            "handles": handles, "labels": labels, "title": title, "alignment": "left",
+            "fontsize": "x-small" if narrow or len(labels) > 3 else "small",
+        }  # fmt: skip
+        options["title_fontsize"] = options["fontsize"]
+        n_lines = "\n".join([*labels, title or ""]).count("\n") + 1
+        # Above narrow axes, of 0.13 inches a line.
+        fits_above = 0.13 * n_lines * self.figure_.dpi < 0.4 * self.figure_.bbox.height
+        if len(labels) > 3 and (fits_above if narrow else self._has_room_beside()):
+            options |= {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
             if narrow:
-                place |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.02)}
-        self.ax_.legend(fontsize="x-small" if narrow else "small", **place)
+                options |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.02)}
+            self.ax_.set_anchor("SW" if narrow else "W")
+            self.ax_.legend(**options)
+        else:
+            legend = self.ax_.legend(**options, **{"loc": self._emptiest_corner()})
+            # A layout would shrink the axes for a legend that is wider than they are.
+            legend.set_in_layout(False)
+
+    def _legend_entries(self) -> tuple[list[Any], list[str], str | None]:
+        """Return handles, labels and title: what several curves have in common is the title.
+
+        Narrow axes have no entry for reference lines.
+        """
+        handles, labels = self.ax_.get_legend_handles_labels()
+        if self._characters() < NARROW:
+            curves = [handle in _CURVES for handle in handles]
+            handles, labels = list(compress(handles, curves)), list(compress(labels, curves))
+        found = [_CURVES[handle] for handle in handles if handle in _CURVES]
+        measures = {curve.what for curve in found}
+        if len(found) < 2 or len(measures) > 1 or "" in measures:
+            return handles, labels, None
+        width = self._label_width()
+        for i, handle in enumerate(handles):
+            if handle in _CURVES:
+                name, what, value = _CURVES[handle]
+                tail = f": {value}" if name else value
+                labels[i] = plain_text(name, width=width, tail=tail)
+        return handles, labels, plain_text(what, width=width, tail=":")
+
+    def _has_room_beside(self) -> bool:
+        """Tell whether a layout makes room, or axes alone in their figure leave 2 inches."""
+        if self.figure_.get_layout_engine() is not None:
+            return True
+        if self.figure_.axes != [self.ax_]:
+            return False
+        self.ax_.set_anchor("W")
+        self.ax_.apply_aspect()
+        return bool(self.figure_.bbox.x1 - self.ax_.bbox.x1 > 2 * self.figure_.dpi)
 
     def _emptiest_corner(self) -> str:
         self.ax_.get_xlim(), self.ax_.get_ylim()  # bring the limits up to date
         to_axes = self.ax_.transData + self.ax_.transAxes.inverted()
         hidden = dict.fromkeys(CORNERS, 0.0)
         for line in self.ax_.lines:
-            if line.get_linestyle() != REFERENCE_STYLE:
-                points = to_axes.transform(_along(np.asarray(line.get_xydata(), dtype=np.float64)))
+            if line in _CURVES:
+                vertices = np.asarray(line.get_xydata(), dtype=np.float64)
+                points = _along(to_axes.transform(vertices))
                 for corner, (right, top) in CORNERS.items():
-                    inside = (np.abs(points - (right, top)) < (0.6, 0.35)).all(axis=1)
+                    inside = (np.abs(points - (right, top)) < (0.65, 0.35)).all(axis=1)
                     hidden[corner] += inside.mean()
         return min(hidden, key=hidden.__getitem__)
 

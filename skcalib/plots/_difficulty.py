@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import error_rate_by_difficulty, score_difficulty
-from ._base import BaseDisplay
+from ._base import BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,14 +168,12 @@ class DifficultyDisplay(BaseDisplay):
         """
         label = self._open_axes(ax, name)
         n_groups = len(self.error_rate)
-        percentile = 100 * (np.arange(n_groups) + 0.5) / n_groups
-        style = self._style(label, kwargs, n_groups)
-        self.line_ = self.ax_.plot(percentile, self.error_rate, **style)[0]
         if self.overall is not None:
             self._draw_reference([0, 100], [self.overall] * 2, "All samples")
-        self.ax_.set(
-            xlabel="Difficulty percentile (easy to hard)", ylabel="Error rate", xlim=(0, 100)
-        )
+        percentile = 100 * (np.arange(n_groups) + 0.5) / n_groups
+        self.line_ = self._draw_curve(percentile, self.error_rate, label, kwargs)
+        xlabel = plain_text("Difficulty percentile (easy to hard)", width=self._characters())
+        self.ax_.set(xlabel=xlabel, ylabel="Error rate", xlim=(0, 100))
         self.ax_.set_ylim(bottom=0)
         self._draw_legend()
         return self

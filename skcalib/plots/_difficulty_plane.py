@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import difficulty_quadrant
-from ._base import COLORS, MANY_POINTS, BaseDisplay, plain_text
+from ..utils._arrays import as_floats
+from ._base import COLORS, MANY_POINTS, NARROW, BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,9 +142,9 @@ class DifficultyPlaneDisplay(BaseDisplay):
         display : DifficultyPlaneDisplay
             The display, plotted.
         """
-        form = difficulty_quadrant(depth_held_out, depth_trained, threshold=threshold)
-        held_out = np.asarray(depth_held_out, dtype=np.float64)
-        trained = np.asarray(depth_trained, dtype=np.float64)
+        held_out = as_floats(depth_held_out, name="depth_held_out")
+        trained = as_floats(depth_trained, name="depth_trained")
+        form = difficulty_quadrant(held_out, trained, threshold=threshold)
         return cls(held_out, trained, form, name=name).plot(**kwargs)
 
     def plot(
@@ -176,7 +177,8 @@ class DifficultyPlaneDisplay(BaseDisplay):
         title = self._open_axes(ax, name)
         n_samples = len(self.difficulty_type)
         noise = np.random.default_rng(0).uniform(-jitter, jitter, (2, n_samples))
-        style = {"s": 8, "alpha": 0.5, "linewidths": 0, "rasterized": n_samples > MANY_POINTS}
+        size = 8 if n_samples > 300 else 24
+        style = {"s": size, "alpha": 0.5, "linewidths": 0, "rasterized": n_samples > MANY_POINTS}
         self.scatters_ = {}
         for form, (color, right, top, text) in FORMS.items():
             chosen = self.difficulty_type == form
@@ -194,7 +196,8 @@ class DifficultyPlaneDisplay(BaseDisplay):
                 ha="right" if right else "left",
                 va="top" if top else "bottom",
                 color=color,
-                size="small",
+                size="x-small" if self._characters() < NARROW else "small",
+                bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.8, "lw": 0, "pad": 1},
             )
         self.ax_.margins(0.12, 0.2)
         self.ax_.set(xlabel="Prediction depth, held out", ylabel="Prediction depth, trained on")

@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import score_difficulty
-from ._base import BaseDisplay, plain_text
+from ..utils._arrays import as_array, as_floats
+from ..utils._validation import check_same_length
+from ._base import COLORS, BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 class HardestSamplesDisplay(BaseDisplay):
-    """Grid of images: the hardest samples in the upper row, the easiest in the lower.
+    """Grid of samples: the hardest in the upper row, the easiest in the lower.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. No sample is shown twice.
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Above every sample stand
+    its label, its number and its difficulty. No sample is shown twice.
 
     Parameters
     ----------
-    images : sequence of n_samples images
-        Anything that :meth:`matplotlib.axes.Axes.imshow` takes: arrays of shape
-        (height, width) or (height, width, channels), or PIL images.
+    samples : sequence of n_samples images, texts or rows of a table
+        Images are arrays of shape (height, width) or (height, width, channels), or PIL images;
+        a DataFrame or an array of shape (n_samples, n_features) is a table.
     difficulty : ndarray of shape (n_samples,)
         Difficulty of each, larger = harder.
     labels : ndarray of shape (n_samples,), default=None
-        Written above the images.
+        Written above the samples.
+    suggested_labels : ndarray of shape (n_samples,), default=None
+        Written behind the label, where another one.
     name : str, default=None
         Title of the grid.
 
     Attributes
     ----------
-    hardest_ : ndarray of shape (n_columns,)
+    hardest_ : ndarray of shape (n_shown,)
         Numbers of the samples shown above, hardest first.
-    easiest_ : ndarray of shape (n_columns,)
+    easiest_ : ndarray of shape (n_shown,) or (n_shown - 1,)
         Numbers of the samples shown below, easiest first.
-    axes_ : ndarray of matplotlib Axes of shape (2, n_columns)
-        Axes of the images.
+    axes_ : ndarray of matplotlib Axes of shape (2, n_shown)
+        Axes of the samples.
     ax_ : matplotlib Axes
         Axes that contains the grid.
     figure_ : matplotlib Figure
@@ -56,23 +62,27 @@ class HardestSamplesDisplay(BaseDisplay):
     >>> digits = load_digits()
     >>> scorer = RelativeMahalanobisScorer().fit(digits.data, digits.target)
     >>> display = HardestSamplesDisplay.from_estimator(
-    ...     scorer, digits.data, digits.target, images=digits.images, n_columns=5
+    ...     scorer, digits.data, digits.target, samples=digits.images, n_columns=5
     ... )
     >>> display.axes_.shape
     (2, 5)
     """
 
+    axes_: NDArray[Any]
+
     def __init__(
         self,
-        images: Any,
+        samples: Any,
         difficulty: NDArray[np.floating],
         *,
         labels: NDArray[Any] | None = None,
+        suggested_labels: NDArray[Any] | None = None,
         name: str | None = None,
     ) -> None:
-        self.images = images
+        self.samples = samples
         self.difficulty = difficulty
         self.labels = labels
+        self.suggested_labels = suggested_labels
         self.name = name
 
     @classmethod
@@ -82,7 +92,7 @@ class HardestSamplesDisplay(BaseDisplay):
         X: Any,
         y: ArrayLike | None = None,
         *,
-        images: Any = None,
+        samples: Any = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -95,9 +105,9 @@ class HardestSamplesDisplay(BaseDisplay):
         X : array-like or sequence of n_samples samples
             What the scorer takes.
         y : array-like of shape (n_samples,), default=None
-            Labels; written above the images. None shows the label-free difficulty.
-        images : sequence of n_samples images, default=None
-            None takes `X`.
+            Labels; written above the samples. None shows the label-free difficulty.
+        samples : sequence of n_samples images, texts or rows of a table, default=None
+            What is shown. None takes `X`.
         name : str, default=None
             Title of the grid.
         **kwargs : dict
@@ -108,17 +118,18 @@ class HardestSamplesDisplay(BaseDisplay):
         display : HardestSamplesDisplay
             The display, plotted.
         """
-        images = X if images is None else images
+        samples = X if samples is None else samples
         difficulty = score_difficulty(estimator, X, y)
-        return cls.from_predictions(images, difficulty, labels=y, name=name, **kwargs)
+        return cls.from_predictions(samples, difficulty, labels=y, name=name, **kwargs)
 
     @classmethod
     def from_predictions(
         cls,
-        images: Any,
+        samples: Any,
         difficulty: ArrayLike,
         *,
         labels: ArrayLike | None = None,
+        suggested_labels: ArrayLike | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -126,12 +137,15 @@ class HardestSamplesDisplay(BaseDisplay):
 
         Parameters
         ----------
-        images : sequence of n_samples images
-            Arrays of shape (height, width) or (height, width, channels), or PIL images.
+        samples : sequence of n_samples images, texts or rows of a table
+            Images are arrays of shape (height, width) or (height, width, channels), or PIL
+            images; a DataFrame or an array of shape (n_samples, n_features) is a table.
         difficulty : array-like of shape (n_samples,)
             Difficulty, larger = harder. NaN, where a scorer has no answer, is not shown.
         labels : array-like of shape (n_samples,), default=None
-            Written above the images.
+            Written above the samples.
+        suggested_labels : array-like of shape (n_samples,), default=None
+            Written behind the label, where another one.
         name : str, default=None
             Title of the grid.
         **kwargs : dict
@@ -144,37 +158,37 @@ class HardestSamplesDisplay(BaseDisplay):
 
         Raises
         ------
+        TypeError
+            If `difficulty` does not hold real numbers.
         ValueError
-            If the arguments differ in length or the images are not images.
+            If the arguments differ in length, or `samples` are neither images nor texts nor rows.
         """
-        scores = np.asarray(difficulty, dtype=float)
+        scores = as_floats(difficulty, name="difficulty").astype(np.float64, copy=False)
         if scores.ndim != 1 or not np.isfinite(scores).any():
             raise ValueError(
                 "difficulty must be 1-D and have a finite value, got "
                 f"{np.isfinite(scores).sum()} of them in shape {scores.shape}."
             )
-        if len(images) != len(scores):
+        names = {"labels": labels, "suggested_labels": suggested_labels}
+        given = {key: as_array(x, name=key) for key, x in names.items() if x is not None}
+        for key, array in given.items():
+            if array.ndim != 1:
+                raise ValueError(f"{key} must have shape (n_samples,), got {array.shape}.")
+        check_same_length(samples=samples, difficulty=scores, **given)
+        shape = np.shape(_sample(samples, 0))
+        if len(shape) > 3 or (not shape and not isinstance(_sample(samples, 0), str)):
             raise ValueError(
-                "images and difficulty must have the same number of rows, "
-                f"got {len(images)} and {len(scores)}."
+                "samples must be texts, rows of a table or images of shape (height, width) or "
+                f"(height, width, channels), got one of shape {shape}."
             )
-        names = None if labels is None else np.asarray(labels)
-        if names is not None and names.shape != scores.shape:
-            raise ValueError(f"labels must have shape {scores.shape}, got {names.shape}.")
-        shape = np.shape(images[0])
-        if len(shape) not in (2, 3):
-            raise ValueError(
-                "images must have shape (height, width) or (height, width, channels) each, "
-                f"got {shape}."
-            )
-        return cls(images, scores, labels=names, name=name).plot(**kwargs)
+        return cls(samples, scores, **given, name=name).plot(**kwargs)
 
     def plot(
         self,
         *,
         ax: Axes | None = None,
         name: str | None = None,
-        n_columns: int = 8,
+        n_columns: int | None = None,
         **kwargs: Any,
     ) -> Self:
         """Draw the grid.
@@ -185,8 +199,9 @@ class HardestSamplesDisplay(BaseDisplay):
             Axes whose place the grid takes; a new figure by default.
         name : str, default=None
             Title of the grid, by default the name of the display.
-        n_columns : int, default=8
-            Number of samples in each row.
+        n_columns : int, default=None
+            Number of samples in each row, fewer where there are not twice as many. None shows up
+            to eight, as many as there is room for.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.imshow`.
 
@@ -195,35 +210,124 @@ class HardestSamplesDisplay(BaseDisplay):
         display : HardestSamplesDisplay
             The display itself.
         """
-        if n_columns < 1:
-            raise ValueError(f"n_columns must be at least 1, got {n_columns}.")
+        if n_columns is not None and (not isinstance(n_columns, Integral) or n_columns < 1):
+            raise ValueError(f"n_columns must be an int of at least 1 or None, got {n_columns!r}.")
         known = np.flatnonzero(np.isfinite(self.difficulty))
         order = known[np.argsort(self.difficulty[known], kind="stable")]
-        n_shown = min(n_columns, (len(order) + 1) // 2)
         # Of an odd number of samples, the one in the middle is among the hardest.
-        self.hardest_, self.easiest_ = order[::-1][:n_shown], order[: len(order) // 2][:n_shown]
-        title = self._open_axes(ax, name, figsize=(1.2 * n_shown + 0.4, 3.4))
-        place = self.ax_.get_subplotspec()
-        if place is None:
+        n_shown = min(n_columns or 8, (len(order) + 1) // 2)
+        title = self._open_axes(ax, name, figsize=self._figure_size(n_shown))
+        if n_columns is None:
+            n_shown = min(n_shown, max(1, self._letters() // 10))
+        if self.ax_.get_subplotspec() is None:
             raise ValueError("ax must be part of a grid of subplots, got one placed by hand.")
-        self.ax_.set_axis_off()
-        self.axes_ = place.subgridspec(2, n_shown, wspace=0.1, hspace=0.45).subplots(squeeze=False)
-        self._plot_row(self.axes_[0], self.hardest_, "hardest", kwargs)
-        self._plot_row(self.axes_[1], self.easiest_, "easiest", kwargs)
-        if title:
-            self.ax_.set_title(plain_text(title, width=self._characters()), pad=24)
+        self.hardest_, self.easiest_ = order[::-1][:n_shown], order[: len(order) // 2][:n_shown]
+        captions = self._captions(self._letters() // n_shown)
+        n_lines = max(caption.count("\n") for caption in captions.values()) + 1
+        self.axes_ = self._open_grid(n_shown, n_lines, title)
+        for cells, label, numbers in zip(
+            self.axes_, ("hardest", "easiest"), (self.hardest_, self.easiest_)
+        ):
+            cells[0].set_ylabel(label, fontsize="small")
+            for cell in cells[len(numbers) :]:
+                cell.set_axis_off()
+            for cell, number in zip(cells, numbers):
+                self._draw_sample(cell, number, kwargs)
+                self._draw_caption(cell, number, captions[number])
         return self
 
-    def _plot_row(
-        self, axes: NDArray[Any], samples: NDArray[np.intp], name: str, kwargs: dict[str, Any]
-    ) -> None:
-        axes[0].set_ylabel(name)
-        for ax in axes[len(samples) :]:
-            ax.set_axis_off()
-        for ax, sample in zip(axes, samples):
-            ax.imshow(self.images[sample], **{"cmap": "gray_r", **kwargs})
-            ax.set(xticks=[], yticks=[])
-            title = f"{self.difficulty[sample]:.3g}"
-            if self.labels is not None:
-                title = f"{plain_text(self.labels[sample])}\n{title}"
-            ax.set_title(title, fontsize="small")
+    def _letters(self) -> int:
+        """Return how many letters of the small font go along the grid."""
+        return int(1.2 * self._characters())
+
+    def _figure_size(self, n_shown: int) -> tuple[float, float]:
+        shape = np.shape(_sample(self.samples, 0))
+        width, height = (1.2, 1.1 * shape[0] / shape[1]) if len(shape) > 1 else (2.0, 1.2)
+        # Four lines of text above every sample, and a title.
+        return max(width * n_shown, 2.0) + 0.4, 2 * (min(max(height, 0.6), 3.0) + 0.6) + 0.4
+
+    def _open_grid(self, n_columns: int, n_lines: int, title: str) -> NDArray[Any]:
+        """Return the axes of the samples, in the place of `ax_`.
+
+        Captions are wider than small images. A layout that made room for them would leave none to
+        the images, so they are not part of it, and rows of the grid are left free for them.
+        """
+        self.ax_.set_axis_off()
+        inches = self.ax_.get_position(original=True).height * self.figure_.bbox.height
+        inches /= self.figure_.dpi
+        heading, caption = 0.4 * bool(title), 0.15 * n_lines
+        image = max((inches - heading) / 2 - caption, 0.2)
+        grid = self.ax_.get_subplotspec().subgridspec(  # type: ignore[union-attr]
+            5,
+            n_columns,
+            wspace=0.1,
+            hspace=0,
+            height_ratios=[heading, caption, image, caption, image],
+        )
+        if title:
+            top = self.figure_.add_subplot(grid[0, :])
+            top.set_axis_off()
+            shown = plain_text(title, width=self._characters())
+            top.text(0.5, 1, shown, ha="center", va="top").set_in_layout(False)
+        rows = [[self.figure_.add_subplot(grid[r, c]) for c in range(n_columns)] for r in (2, 4)]
+        return np.array(rows)
+
+    def _captions(self, width: int) -> dict[int, str]:
+        """Return label, number and difficulty of every sample that is shown."""
+        numbers = np.concatenate([self.hardest_, self.easiest_])
+        captions = {}
+        for number, difficulty in zip(numbers, distinct_numbers(self.difficulty[numbers])):
+            line = f"#{number}: {difficulty}"
+            caption = line if len(line) <= width else f"#{number}\n{difficulty}"
+            label = " -> ".join(self._labels_of(number))
+            text = f"{plain_text(label, width=width)}\n" if label else ""
+            captions[number] = text + caption
+        return captions
+
+    def _labels_of(self, number: int) -> list[str]:
+        """Return the label of a sample and, where it is another one, the suggested label."""
+        given = [] if self.labels is None else [str(self.labels[number])]
+        if self.suggested_labels is not None and str(self.suggested_labels[number]) not in given:
+            given.append(str(self.suggested_labels[number]))
+        return given
+
+    def _draw_caption(self, ax: Axes, number: int, caption: str) -> None:
+        title = ax.set_title(caption, fontsize="small", pad=3)
+        title.set_in_layout(False)
+        if len(self._labels_of(number)) > 1:
+            title.set_color(COLORS[1])
+
+    def _draw_sample(self, ax: Axes, number: int, kwargs: dict[str, Any]) -> None:
+        sample = _sample(self.samples, number)
+        ax.set(xticks=[], yticks=[])
+        if np.ndim(sample) > 1:
+            ax.imshow(sample, **{"cmap": "gray_r", **kwargs})
+            return
+        width = self._letters() // self.axes_.shape[1]
+        text = plain_text(_lines(sample), width=width, n_lines=6)
+        ax.text(0.5, 0.5, text, ha="center", va="center", fontsize="small").set_in_layout(False)
+
+
+def _sample(samples: Any, number: int) -> Any:
+    return getattr(samples, "iloc", samples)[number]
+
+
+def _lines(sample: Any) -> str:
+    """Return a text as it is, a row of a table as its values, with the names of its columns."""
+    if isinstance(sample, str):
+        return sample
+    names = getattr(sample, "index", None)
+    values = [f"{x:.3g}" if isinstance(x, float | np.floating) else str(x) for x in sample]
+    if names is None:
+        return ", ".join(values)
+    return ", ".join(f"{name} = {value}" for name, value in zip(names, values))
+
+
+def distinct_numbers(values: NDArray[np.floating]) -> list[str]:
+    """Return numbers with three digits, or as many as it takes for different ones to differ."""
+    n_values, large = len(np.unique(values)), np.abs(values).max() >= 1e6
+    for digits in range(3, 18):
+        texts = [f"{value:.{digits}g}" for value in values]
+        if len(set(texts)) == n_values and (large or not any("e+" in text for text in texts)):
+            break
+    return texts

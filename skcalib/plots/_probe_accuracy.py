@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._labels import as_labels
+from ..utils._arrays import as_array
+from ..utils._labels import as_labels, check_labels_like
 from ._base import BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# With more layers, every second, third, ... is named.
-MAX_TICKS = 20
 
 
 class ProbeAccuracyDisplay(BaseDisplay):
@@ -129,14 +127,13 @@ class ProbeAccuracyDisplay(BaseDisplay):
         Raises
         ------
         ValueError
-            If the shapes do not match.
+            If the shapes do not match, or `probe_predictions` holds other labels than integers or
+            strings, or those of another type than `y_true`.
         """
-        truth, predictions = as_labels(y_true, name="y_true"), np.asarray(probe_predictions)
-        if predictions.ndim != 2 or len(predictions) != len(truth) or predictions.size == 0:
-            raise ValueError(
-                f"probe_predictions must have shape ({len(truth)}, n_layers), "
-                f"got {predictions.shape}."
-            )
+        predictions = _check_probes(probe_predictions)
+        truth = check_labels_like(
+            y_true, name="y_true", n_samples=len(predictions), like=predictions
+        )
         if layer_names is not None and len(layer_names) != predictions.shape[1]:
             raise ValueError(
                 f"layer_names must hold {predictions.shape[1]} names, got {len(layer_names)}."
@@ -163,12 +160,14 @@ class ProbeAccuracyDisplay(BaseDisplay):
         """
         label = self._open_axes(ax, name)
         n_layers = len(self.accuracy)
-        self.line_ = self.ax_.plot(self.accuracy, **self._style(label, kwargs, n_layers))[0]
+        self.line_ = self._draw_curve(range(n_layers), self.accuracy, label, kwargs)
         names = range(n_layers) if self.layer_names is None else self.layer_names
-        ticks = range(0, n_layers, -(-n_layers // MAX_TICKS))
+        # A name for every layer, or for every second, third, ... where they would overlap.
+        n_ticks = max(1, self._characters() // 3)
+        ticks = range(0, n_layers, -(-n_layers // n_ticks))
         self.ax_.set_xticks(
             ticks,
-            [plain_text(names[tick]) for tick in ticks],
+            [plain_text(names[tick], width=24, n_lines=1) for tick in ticks],
             rotation=45,
             ha="right",
             rotation_mode="anchor",
@@ -176,3 +175,19 @@ class ProbeAccuracyDisplay(BaseDisplay):
         self.ax_.set(xlabel="Probe", ylabel="Accuracy", ylim=(0, 1.02))
         self._draw_legend()
         return self
+
+
+def _check_probes(values: ArrayLike) -> NDArray[Any]:
+    """Return labels (n_samples, n_layers), or refuse what `prediction_depth` refuses."""
+    array = as_array(values, name="probe_predictions")
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(
+            f"probe_predictions must have shape (n_samples, n_layers), got {array.shape}."
+        )
+    if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
+        # numpy has made text of whatever stood beside a string.
+        array = np.array(values, dtype=object)
+    columns = [as_labels(c, name=f"probe_predictions[:, {i}]") for i, c in enumerate(array.T)]
+    if len({column.dtype.kind == "U" for column in columns}) > 1:
+        raise ValueError("probe_predictions must hold labels of one type, got text and numbers.")
+    return np.stack(columns, axis=1)

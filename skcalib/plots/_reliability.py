@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..metrics import expected_calibration_error, reliability_curve
 from ..utils import import_optional
 from ..utils._proba import wilson_interval
-from ._base import BaseDisplay, plain_text
+from ._base import NARROW, BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -253,7 +253,7 @@ class ReliabilityDisplay(BaseDisplay):
         label = self._open_axes(ax, name)
         if ref_line:
             self._draw_reference([0, 1], [0, 1], "Perfectly calibrated")
-        self._draw_curve(label, kwargs)
+        self._draw_bins(label, kwargs)
         self.ax_.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel=self._axis_label(1))
         self.ax_.set_box_aspect(1)
         self.histogram_ax_ = self._draw_histogram() if histogram else None
@@ -261,27 +261,26 @@ class ReliabilityDisplay(BaseDisplay):
         self._draw_legend()
         return self
 
-    def _measure(self) -> str:
+    def _measure(self) -> tuple[str, str]:
         if self.calibration_error is None:
-            return ""
+            return "", ""
         kind = "top-label" if self.pos_label is None else "positive-class"
         bins = "bins" if self.strategy == "uniform" else "equal-mass bins"
-        return f"{kind} ECE = {self.calibration_error:.3f}, {len(self.prob_true)} {bins}"
+        return f"{kind} ECE, {len(self.prob_true)} {bins}", f"{self.calibration_error:.3f}"
 
     def _axis_label(self, axis: int) -> str:
         if self.pos_label is None:
             return ("Confidence", "Accuracy")[axis]
+        width = self._characters(vertical=axis == 1) * 3 // 4
         text = ("Predicted probability", "Observed fraction")[axis]
-        return plain_text(
-            f"{text} of class {self.pos_label}", width=self._characters(vertical=axis == 1)
-        )
+        name = plain_text(f"of class {self.pos_label}", width=width, n_lines=1)
+        one_line = width > NARROW // 2 and len(text) + len(name) < width
+        return text + (" " if one_line else "\n") + name
 
-    def _draw_curve(self, name: str, kwargs: dict[str, Any]) -> None:
+    def _draw_bins(self, name: str, kwargs: dict[str, Any]) -> None:
         filled = ~np.isnan(self.prob_true)
         x = self.prob_pred[filled]
-        self.line_ = self.ax_.plot(x, self.prob_true[filled], **self._style(name, kwargs, len(x)))[
-            0
-        ]
+        self.line_ = self._draw_curve(x, self.prob_true[filled], name, kwargs)
         if self.band is not None:
             lower, upper = (end[filled] for end in self.band)
             color = self.line_.get_color()
@@ -293,7 +292,8 @@ class ReliabilityDisplay(BaseDisplay):
         drawn: list[Any] = [a for a in self.ax_.child_axes if a.get_label() == HISTOGRAM_LABEL]
         below: Axes = drawn[0] if drawn else self._open_histogram()
         color = self.line_.get_color()
-        below.stairs(self.count, self.edges, fill=True, color=color, alpha=0.15)
+        if not drawn:
+            below.stairs(self.count, self.edges, fill=True, color=color, alpha=0.15)
         below.stairs(self.count, self.edges, color=color)
         below.set(ylabel="Count")
         below.yaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))

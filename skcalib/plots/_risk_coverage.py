@@ -176,16 +176,27 @@ default="msp"
             The display itself.
         """
         label = self._open_axes(ax, name)
-        n_points = len(self.coverage)
-        style = {"markevery": 0.15, **self._style(label, kwargs, n_points)}
-        self.line_ = self.ax_.plot(self.coverage, self.risk, **style)[0]
+        # A marker every eighth of the coverage, between those of other curves.
+        shift = (len(self.ax_.lines) % 10 + 0.5) / 80
+        marked = np.searchsorted(self.coverage, shift + np.arange(8) / 8)
+        markers = {"markevery": np.unique(marked).tolist()}
+        self.line_ = self._draw_curve(self.coverage, self.risk, label, kwargs, **markers)
         if ref_line:
             color = self.line_.get_color()
             self._draw_reference([0, 1], [self.risk[-1]] * 2, color=color)
         self.ax_.set(xlabel="Coverage", ylabel="Risk (error rate)", xlim=(0, 1))
-        self.ax_.set_ylim(bottom=0)
+        self._set_limits()
         self._draw_legend()
         return self
 
-    def _measure(self) -> str:
-        return "" if self.area is None else f"AURC = {self.area:.4f}"
+    def _set_limits(self) -> None:
+        """Fit the axes to the curves above a coverage of 5 %.
+
+        Below, a curve is the error rate of a few samples: one error at the top makes it 1.
+        """
+        curves = [np.asarray(line.get_xydata(), dtype=np.float64) for line in self.ax_.lines]
+        highest = max(curve[curve[:, 0] >= 0.05, 1].max(initial=0.0) for curve in curves)
+        self.ax_.set_ylim(0, 1.15 * highest or 1.0)
+
+    def _measure(self) -> tuple[str, str]:
+        return ("", "") if self.area is None else ("AURC", f"{self.area:.4f}")

@@ -18,6 +18,10 @@ def _predictions(n=60):
     return y_true, np.where(difficulty > 1, 1 - y_true, y_true), difficulty
 
 
+def example(**options):
+    return DifficultyDisplay.from_predictions(*_predictions(), **options)
+
+
 def test_curve_and_labels():
     y_true, y_pred, difficulty = _predictions()
     display = DifficultyDisplay.from_predictions(
@@ -29,7 +33,7 @@ def test_curve_and_labels():
     np.testing.assert_array_equal(display.line_.get_ydata(), rate)
     assert display.line_.get_color() == "C3"
     assert display.overall == pytest.approx(np.mean(y_true != y_pred))
-    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["RMD", "All samples"]
+    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["All samples", "RMD"]
     assert display.ax_.get_ylim()[0] == 0
     assert display.ax_.get_ylabel() == "Error rate"
 
@@ -42,7 +46,7 @@ def test_two_curves_share_axes():
     )
     assert second.figure_ is first.figure_
     texts = [t.get_text() for t in second.ax_.get_legend().get_texts()]
-    assert texts == ["one", "All samples", "two"]
+    assert texts == ["All samples", "one", "two"]
 
 
 def test_from_estimator():

@@ -6,6 +6,11 @@ from skcalib.difficulty import difficulty_quadrant
 from skcalib.plots import DifficultyPlaneDisplay
 
 
+def example(**options):
+    depths = np.random.default_rng(0).uniform(0, 6, (2, 40))
+    return DifficultyPlaneDisplay.from_predictions(*depths, **options)
+
+
 @pytest.fixture
 def depths():
     rng = np.random.default_rng(0)

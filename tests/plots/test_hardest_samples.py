@@ -18,6 +18,12 @@ def _shown(axes):
     return np.array([ax.images[0].get_array() for ax in axes])
 
 
+def example(**options):
+    return HardestSamplesDisplay.from_predictions(
+        _images(20), np.arange(20.0), labels=np.arange(20) % 3, **options
+    )
+
+
 @pytest.mark.parametrize("shape", [(4, 5), (4, 5, 3)])
 def test_order_and_titles(shape):
     images = _images(6, shape)
@@ -30,7 +36,7 @@ def test_order_and_titles(shape):
     np.testing.assert_array_equal(display.easiest_, [1, 4])
     np.testing.assert_allclose(_shown(display.axes_[0]), images[[3, 5]])
     np.testing.assert_allclose(_shown(display.axes_[1]), images[[1, 4]])
-    assert display.axes_[0, 0].get_title() == "d\n12.5"
+    assert display.axes_[0, 0].get_title() == "d\n#3: 12.5"
     assert [ax.get_ylabel() for ax in display.axes_[:, 0]] == ["hardest", "easiest"]
 
 
@@ -57,7 +63,7 @@ def test_from_estimator_takes_a_pipeline():
     difficulty = scorer[-1].difficulty(scorer[0].transform(images), y)
     np.testing.assert_array_equal(display.hardest_, np.argsort(-difficulty)[:3])
     other = HardestSamplesDisplay.from_estimator(
-        scorer[-1], scorer[0].transform(images), images=images, n_columns=3
+        scorer[-1], scorer[0].transform(images), samples=images, n_columns=3
     )
     assert other.labels is None
     np.testing.assert_array_equal(
@@ -68,18 +74,25 @@ def test_from_estimator_takes_a_pipeline():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"difficulty": [1.0]}, "images and difficulty must have the same number of rows"),
+        ({"difficulty": [1.0]}, "samples and difficulty must have the same number of rows"),
         ({"difficulty": [np.nan, np.nan]}, "must be 1-D and have a finite value, got 0"),
         ({"difficulty": [[1.0, 2.0]]}, "difficulty must be 1-D"),
-        ({"images": np.ones((2, 7))}, r"images must have shape .* got \(7,\)"),
-        ({"labels": [1]}, r"labels must have shape \(2,\)"),
-        ({"n_columns": 0}, "n_columns must be at least 1"),
+        (
+            {"samples": [3, 4]},
+            r"samples must be texts, rows of a table or images .* of shape \(\)",
+        ),
+        (
+            {"samples": np.ones((2, 1, 1, 1, 1))},
+            r"samples must be .* got one of shape \(1, 1, 1, 1\)",
+        ),
+        ({"labels": [1]}, r"samples and difficulty and labels must have the same number of rows"),
+        ({"n_columns": 0}, "n_columns must be an int of at least 1 or None, got 0"),
     ],
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         HardestSamplesDisplay.from_predictions(
-            **{"images": _images(2), "difficulty": [1.0, 2.0], **arguments}
+            **{"samples": _images(2), "difficulty": [1.0, 2.0], **arguments}
         )
 
 

@@ -7,6 +7,11 @@ from skcalib.difficulty import PredictionDepthScorer
 from skcalib.plots import ProbeAccuracyDisplay
 
 
+def example(**options):
+    predictions = np.random.default_rng(0).integers(3, size=(50, 9))
+    return ProbeAccuracyDisplay.from_predictions(predictions[:, -1], predictions, **options)
+
+
 def test_from_estimator_and_from_predictions_agree():
     X, y = load_iris(return_X_y=True)
     net = MLPClassifier(
@@ -39,8 +44,8 @@ def test_plot_again_without_a_name():
 @pytest.mark.parametrize(
     ("predictions", "names", "message"),
     [
-        ([0, 1], None, r"probe_predictions must have shape \(2, n_layers\), got \(2,\)"),
-        ([[0, 1]], None, r"probe_predictions must have shape \(2, n_layers\), got \(1, 2\)"),
+        ([0, 1], None, r"probe_predictions must have shape \(n_samples, n_layers\), got \(2,\)"),
+        ([[0, 1]], None, r"y_true must have shape \(1,\), got length 2"),
         ([[0], [1]], ["a", "b"], "layer_names must hold 1 names, got 2"),
     ],
 )

@@ -16,7 +16,15 @@ def data():
 
 
 def legend(display):
-    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    """Return the entries without their line breaks and brackets."""
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    return [" ".join(text.replace("(", "").replace(")", "").split()) for text in texts]
+
+
+def example(**options):
+    rng = np.random.default_rng(0)
+    y_proba = rng.uniform(size=100)
+    return ReliabilityDisplay.from_predictions(rng.uniform(size=100) < y_proba, y_proba, **options)
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
@@ -35,9 +43,9 @@ def test_draws_what_the_metrics_say(data, strategy, binary):
     assert display.calibration_error == error
     kind = "positive-class" if binary else "top-label"
     bins = "6 bins" if strategy == "uniform" else "6 equal-mass bins"
-    measure = f"{kind} ECE = {error:.3f}, {bins}"
+    measure = f"{kind} ECE, {bins}: {error:.3f}"
     assert legend(display)[0] == "Perfectly calibrated"
-    assert legend(display)[1].split("\n") == ["model", measure]
+    assert legend(display)[1] == f"model {measure}"
     assert repr(display) == f"ReliabilityDisplay('model', {measure})"
     assert display.figure_ is display.ax_.figure
 
@@ -75,7 +83,7 @@ def test_estimator_of_several_classes():
     display = ReliabilityDisplay.from_estimator(model, X[:100], names[:100], n_bins=4)
     expected = expected_calibration_error(y[:100], model.predict_proba(X[:100]), n_bins=4)
     assert display.calibration_error == expected
-    assert legend(display)[1].startswith("GaussianNB\ntop-label ECE = ")
+    assert legend(display)[1].startswith("GaussianNB top-label ECE, 4 bins: ")
     assert display.ax_.get_ylabel() == "Accuracy"
 
 
@@ -89,8 +97,8 @@ def test_estimator_of_two_classes(pos_label):
     proba = model.predict_proba(X)[:, list(model.classes_).index(positive)]
     expected = expected_calibration_error(names, proba, pos_label=positive)
     assert display.calibration_error == pytest.approx(expected, abs=1e-12)
-    assert display.ax_.get_ylabel() == f"Observed fraction of class {positive}"
-    assert legend(display)[1].startswith("NB\npositive-class ECE = ")
+    assert display.ax_.get_ylabel().split() == f"Observed fraction of class {positive}".split()
+    assert legend(display)[1].startswith("NB positive-class ECE, 15 bins: ")
 
 
 def test_unknown_positive_class():
@@ -114,7 +122,13 @@ def test_two_models_in_the_same_axes(data):
     outlines = [patch for patch in second.histogram_ax_.patches if not patch.get_fill()]
     np.testing.assert_array_equal(outlines[0].get_data().values, first.count)
     np.testing.assert_array_equal(outlines[1].get_data().values, second.count)
-    assert [text.split(" (")[0] for text in legend(second)] == ["Perfectly calibrated", "a", "b"]
+    assert legend(second) == [
+        "Perfectly calibrated",
+        f"a: {first.calibration_error:.3f}",
+        f"b: {second.calibration_error:.3f}",
+    ]
+    title = second.ax_.get_legend().get_title().get_text()
+    assert title == "top-label ECE, 15 bins:"
 
 
 def test_plot_again(data):
@@ -125,7 +139,7 @@ def test_plot_again(data):
     assert display.ax_ is not first
     assert len(display.ax_.lines) == 1
     assert display.line_.get_color() == "red"
-    assert legend(display)[0].startswith("other\ntop-label ECE")
+    assert legend(display)[0].startswith("other top-label ECE")
 
 
 def test_bare_display():

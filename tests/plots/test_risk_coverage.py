@@ -15,6 +15,11 @@ def sample(k=3):
     return np.array([rng.choice(k, p=row) for row in proba]), proba, rng.uniform(0.1, 2, 150)
 
 
+def example(**options):
+    y, proba, _ = sample()
+    return RiskCoverageDisplay.from_predictions(y, proba, **options)
+
+
 @pytest.mark.parametrize("confidence", ["msp", "entropy", "array"])
 def test_the_line_is_the_curve(confidence):
     y, proba, weight = sample()
@@ -25,7 +30,7 @@ def test_the_line_is_the_curve(confidence):
     np.testing.assert_array_equal(display.line_.get_xdata(), curve.coverage)
     np.testing.assert_array_equal(display.line_.get_ydata(), curve.risk)
     assert display.area == area_under_risk_coverage(y, proba, **options)
-    assert display.line_.get_label() == f"forest (AURC = {display.area:.4f})"
+    assert display.line_.get_label() == f"forest (AURC: {display.area:.4f})"
     assert display.figure_ is display.ax_.figure
     # The reference is the error rate of all rows.
     assert display.ax_.lines[1].get_ydata()[0] == curve.risk[-1]
@@ -41,7 +46,7 @@ def test_from_estimator_reads_its_classes(classes):
     display = RiskCoverageDisplay.from_estimator(model, proba[kept], names[kept])
     curve = risk_coverage_curve(names[kept], model.predict_proba(proba[kept]), labels=classes)
     np.testing.assert_array_equal(display.risk, curve.risk)
-    assert display.line_.get_label().startswith("LogisticRegression (AURC")
+    assert display.line_.get_label().startswith("LogisticRegression\nAURC: ")
 
 
 def test_two_curves_on_given_axes():
@@ -60,7 +65,7 @@ def test_two_curves_on_given_axes():
 def test_plot_again_under_another_name():
     y, proba, _ = sample()
     display = RiskCoverageDisplay.from_predictions(y, proba)
-    assert display.line_.get_label() == f"AURC = {display.area:.4f}"
+    assert display.line_.get_label() == f"AURC: {display.area:.4f}"
     first = display.ax_
     assert display.plot(name="again") is display
     assert display.ax_ is not first

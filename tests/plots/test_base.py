@@ -1,0 +1,169 @@
+"""What holds for every display: each test file has an `example(**options)` of its own."""
+
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from skcalib import plots
+from skcalib.plots._base import plain_text
+
+NOT_A_FORMULA = r"$\frac{$ and $x^{x^{x_y"
+
+
+def _examples():
+    """Return the `example` of every display, found in the test file of its name."""
+    for name in plots.__all__:
+        stem = re.sub("(?<!^)(?=[A-Z])", "_", name.removesuffix("Display")).lower()
+        path = Path(__file__).with_name(f"test_{stem}.py")
+        spec = spec_from_file_location(f"example_of_{stem}", path)
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield pytest.param(module.example, id=name)
+
+
+EXAMPLES = list(_examples())
+every_display = pytest.mark.parametrize("example", EXAMPLES)
+
+
+@every_display
+def test_axes_are_new_or_those_given(example):
+    display = example()
+    assert display.figure_ is display.ax_.figure
+    assert display.figure_.get_layout_engine() is not None
+    ax = plt.subplots()[1]
+    assert example(ax=ax).ax_ is ax
+    assert display.plot(ax=ax) is display
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+
+
+@every_display
+def test_a_name_is_that_of_the_call_or_of_the_display(example):
+    display = example(name="one")
+    assert display.name == "one"
+    assert "'one'" in repr(display)
+    assert "one" in _texts(display.figure_)
+    display.plot(name="two")
+    assert display.name == "one"
+    assert "two" in _texts(display.figure_)
+    assert "one" not in _texts(display.figure_)
+
+
+def _texts(figure):
+    return "\n".join(text.get_text() for text in figure.findobj(plt.Text))
+
+
+@every_display
+@pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+def test_names_are_shown_letter_by_letter(example, layout):
+    """Before, matplotlib took them for formulas and could not save the figure."""
+    ax = plt.subplots(1, 2, layout=layout)[1][0]
+    display = example(name=NOT_A_FORMULA, ax=ax)
+    display.figure_.canvas.draw()
+    assert NOT_A_FORMULA.replace("$", r"\$").split()[0] in _texts(display.figure_)
+
+
+@every_display
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"ax": "a"}, TypeError, "ax must be a matplotlib Axes or None, got 'a'."),
+        ({"ax": [1]}, TypeError, "ax must be a matplotlib Axes or None, got [1]."),
+        ({"name": 3}, TypeError, "name must be a str or None, got 3."),
+    ],
+)
+def test_wrong_axes_and_names_are_named(example, options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        example(**options)
+    assert not plt.get_fignums()
+
+
+@every_display
+def test_removed_axes_are_refused(example):
+    ax = plt.subplots()[1]
+    ax.remove()
+    with pytest.raises(ValueError, match="ax must be part of a figure, got Axes removed"):
+        example(ax=ax)
+
+
+@every_display
+def test_six_subplots_of_a_constrained_figure(example):
+    figure, axes = plt.subplots(2, 3, figsize=(9, 7), layout="constrained")
+    for i, ax in enumerate(axes.flat):
+        example(ax=ax, name=f"model {i}")
+    figure.canvas.draw()  # warns where the axes have collapsed, which is an error here
+
+
+@every_display
+def test_reference_lines_are_seen_on_a_dark_ground(example):
+    with plt.style.context("dark_background"):
+        display = example()
+        dotted = [line for line in display.ax_.lines if line.get_linestyle() == ":"]
+        assert "black" not in {line.get_color() for line in dotted}
+        assert "k" not in {line.get_color() for line in dotted}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "shown"),
+    [
+        ("a$b", {}, r"a\$b"),
+        ("_a", {}, " _a"),
+        (3, {}, "3"),
+        ("one two three", {"width": 8}, "one two\nthree"),
+        ("a" * 30, {"width": 10}, "a" * 10 + "\n" + "a" * 7 + "..."),
+        ("a" * 30, {"width": 10, "tail": ": 0.1"}, "a" * 10 + "\naa...: 0.1"),
+    ],
+)
+def test_plain_text(text, options, shown):
+    assert plain_text(text, **options) == shown
+
+
+def test_a_legend_never_hides_a_name():
+    ax = plt.subplots()[1]
+    for name in ("_private", "public"):
+        display = plots.ProbeAccuracyDisplay(np.array([0.5, 1.0]), name=name).plot(ax=ax)
+    texts = [text.get_text().strip() for text in display.ax_.get_legend().get_texts()]
+    assert texts == ["_private", "public"]
+
+
+def test_curves_on_the_same_axes_differ_in_color_and_marker():
+    ax = plt.subplots()[1]
+    for i in range(8):
+        plots.ProbeAccuracyDisplay(np.array([0.5, 1.0]), name=f"{i}").plot(ax=ax)
+    assert len({(line.get_color(), line.get_marker()) for line in ax.lines}) == 8
+
+
+@pytest.mark.parametrize("option", [{"c": "red"}, {"color": "red"}])
+def test_options_of_the_line_have_the_last_word(option):
+    display = plots.ProbeAccuracyDisplay(np.array([0.5, 1.0])).plot(**option, lw=3, label="x")
+    assert display.line_.get_color() == "red"
+    assert display.line_.get_linewidth() == 3
+    assert display.ax_.get_legend().get_texts()[0].get_text() == "x"
+
+
+def test_the_legend_of_many_entries_stands_beside_the_axes():
+    display = plots.ProbeAccuracyDisplay(np.array([0.5, 1.0]), name="0").plot()
+    for i in range(4):
+        display.plot(ax=display.ax_, name=f"a longer name {i}")
+    display.figure_.canvas.draw()
+    legend = display.ax_.get_legend().get_window_extent()
+    assert legend.x0 > display.ax_.bbox.x1
+    assert legend.x1 < display.figure_.bbox.x1
+
+
+def test_the_legend_of_few_entries_hides_no_curve():
+    display = plots.ProbeAccuracyDisplay(np.array([0.1, 0.9]), name="rises").plot()
+    display.figure_.canvas.draw()
+    box = display.ax_.get_legend().get_window_extent()
+    line = display.line_.get_path().interpolated(100).transformed(display.ax_.transData)
+    assert not any(box.contains(*point) for point in line.vertices)
+
+
+def test_many_points_are_drawn_as_pixels():
+    for n_points, rasterized in [(5000, False), (5001, True)]:
+        display = plots.RiskCoverageDisplay(np.linspace(0, 1, n_points), np.ones(n_points)).plot()
+        assert bool(display.line_.get_rasterized()) is rasterized
