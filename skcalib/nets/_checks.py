@@ -81,5 +81,18 @@ def check_inputs(
     return FitInputs(n_samples, _as_tensor(weight), _as_tensor(difficulty))
 
 
+def check_range(difficulty_weight: Tensor | None) -> None:
+    """Raise unless difficulty weights are in [0, 1], as the losses that use them mean it."""
+    if difficulty_weight is None:
+        return  # the loss itself says that it needs them
+    fault = (difficulty_weight < 0) | (difficulty_weight > 1)
+    if fault.any():
+        sample = int(fault.int().argmax())
+        raise ValueError(
+            "difficulty_weight must be in [0, 1], as skcalib.difficulty.difficulty_weights makes "
+            f"of a difficulty, got {float(difficulty_weight[sample]):g} for sample {sample}."
+        )
+
+
 def _as_tensor(values: NDArray[Any] | None) -> Tensor | None:
     return None if values is None else torch.from_numpy(values.astype(np.float32))

@@ -72,6 +72,10 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         with torch.autocast(device, dtype=torch.bfloat16):
             return super().infer(x, **fit_params)
 
+    def _forget_features(self) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+
     def _learn_classes(self, y: Any, fresh: bool, classes: ArrayLike | None) -> None:
         if fresh:
             self.classes_inferred_ = np.unique(y if classes is None else np.asarray(classes))
@@ -104,7 +108,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         if self.random_state is None:
             yield
             return
-        if fresh:
+        if fresh or not hasattr(self, "random_state_"):  # not, for a net from a file
             self.random_state_ = check_random_state(self.random_state)
         device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):

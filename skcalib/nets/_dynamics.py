@@ -37,7 +37,8 @@ class TrainingDynamics(Callback):
         line for the untrained network, and samples that an epoch left out hold -1 and NaN.
     path : str or Path, default=None
         Directory for the record as memory-mapped ``.npy`` files, made if need be; None keeps it
-        in memory.
+        in memory. A directory takes one record: another net, a clone or a new `fit` would change
+        what the first one shows, and is refused.
 
     Attributes
     ----------
@@ -56,6 +57,8 @@ class TrainingDynamics(Callback):
 
     Raises
     ------
+    FileExistsError
+        In `fit`, if `path` holds a record already.
     ValueError
         In `fit`, if the labels of the samples are not known, if source is "batches" with mixup,
         for then no output belongs to one sample, or if the batches do not know their samples.
@@ -185,6 +188,13 @@ class TrainingDynamics(Callback):
         folder = Path(self.path)
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{name}_{len(self._blocks_)}.npy"
+        try:
+            file.touch(exist_ok=False)  # another net's record, or one that is still in use
+        except FileExistsError:
+            raise FileExistsError(
+                f"path must be a directory without a record, got {str(self.path)!r}, which holds "
+                f"{file.name}; give every fit a directory of its own."
+            ) from None
         block = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=shape)
         block[:] = missing
         return block

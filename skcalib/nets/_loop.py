@@ -4,7 +4,7 @@ What happens in `fit`, and what of it is ours (*)::
 
     fit                  * _fitting: check the data, seed, keep FitState for the time of the fit
       on_train_begin
-      fit_loop
+      fit_loop               * keep an interrupt, which skorch swallows
         get_split_datasets   * keep which samples are for training
         get_iterator         * batches know their samples
         for every epoch:
@@ -12,8 +12,10 @@ What happens in `fit`, and what of it is ours (*)::
             train_step       * mixup; keep which samples were classified correctly
               infer
               get_loss       * the criterion of the logits and of what belongs to the samples
+            * is everything finite?
           run_single_epoch   the same over the validation samples, if there are any
       on_train_end
+    partial_fit          * raise the interrupt
 """
 
 from __future__ import annotations
@@ -35,9 +37,16 @@ from torch.nn.functional import cross_entropy
 from ..losses import CorrectnessHistory
 from ..utils._private import validate_parameters
 from ._batches import batches_items, collate, wrap
-from ._checks import check_inputs, check_X, check_y, labels_of, sizes_of
+from ._checks import check_inputs, check_range, check_X, check_y, labels_of, sizes_of
 from ._components import NetComponents, first_output
 from ._criterion import criterion_loss, uses
+from ._guards import (
+    check_callbacks,
+    check_finite,
+    is_stop,
+    warn_of_cross_entropy,
+    warn_of_probabilities,
+)
 from ._mixup import Mixup
 from ._prioritizer import EpochPrioritizer
 from ._samples import DataSplit, FitState
@@ -52,8 +61,9 @@ class TrainingLoop(NetComponents):
 
     mixup_alpha: float | None
     prioritizer: EpochPrioritizer | None
-    # The trailing underscore keeps skorch from taking it for a parameter.
+    # The trailing underscore keeps skorch from taking these for parameters.
     _fit_: FitState | None = None
+    _interrupt_: KeyboardInterrupt | None = None
 
     @contextmanager
     def _fitting(
@@ -68,8 +78,7 @@ class TrainingLoop(NetComponents):
         """Check the data, and keep what the loss must know about its samples for one fit."""
         validate_parameters(self)
         if fresh:
-            for name in ("n_features_in_", "feature_names_in_"):
-                self.__dict__.pop(name, None)
+            self._forget_features()
         if y is None and isinstance(X, torch.utils.data.Dataset):
             y = labels_of(X)
         if y is None and self.classes is None and classes is None:
@@ -115,6 +124,9 @@ class TrainingLoop(NetComponents):
             n_samples = self._fit_.inputs.n_samples
             positions = DataSplit(dataset, n_samples).positions(train)
             self._fit_.split = DataSplit(dataset, n_samples, positions)
+            check_callbacks(self, has_validation=valid is not None)
+            if uses(self.criterion_, "difficulty_weight"):
+                check_range(self._fit_.inputs.difficulty_weight)
             if uses(self.criterion_, "history"):
                 self._fit_.history = self._new_history(n_samples)
         return train, valid
@@ -152,6 +164,17 @@ class TrainingLoop(NetComponents):
             iterator.collate_fn = partial(collate, collate_fn=iterator.collate_fn)
         return iterator
 
+    def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **fit_params: Any) -> Any:
+        """Run all epochs; keep an interrupt, which skorch swallows, for `partial_fit`."""
+        try:
+            return super().fit_loop(X, y, epochs, **fit_params)
+        except KeyboardInterrupt as interrupt:
+            if not is_stop(interrupt):
+                self._interrupt_ = interrupt
+                if self.history and "train_loss" not in self.history[-1]:
+                    del self.history[-1]  # an epoch without an end
+            raise
+
     def run_single_epoch(
         self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any
     ) -> None:
@@ -166,6 +189,8 @@ class TrainingLoop(NetComponents):
         chosen = time.perf_counter()
         batches = self._fit_.unwrap(iterator)
         super().run_single_epoch(batches, training, prefix, step_fn, **fit_params)
+        if training:
+            check_finite(self)
         if choosing:
             self.history.record("samples_seen", n_chosen)
             self.history.record("selection_dur", chosen - start)
@@ -220,9 +245,13 @@ class TrainingLoop(NetComponents):
                 "parameter classes."
             )
         target, fit = self._targets(y_true, logits), self._fit_
+        if fit is not None and fit.once("look at the output"):
+            warn_of_probabilities(logits)
         unknown = fit is None or fit.batch_samples is None
         if unknown and not training and uses(self.criterion_, "difficulty_weight", "history"):
             # Validation data from elsewhere has neither difficulty weights nor a past.
+            if fit is not None and fit.once("warn of the cross-entropy"):
+                warn_of_cross_entropy(self.criterion_)
             return cross_entropy(logits, target)
         given = {} if fit is None else fit.batch_values(logits.device)
         if fit is not None and fit.mixup is not None:

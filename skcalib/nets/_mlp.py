@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 
 from torch import Tensor, nn
+
+
+def _check_size(name: str, size: object) -> None:
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+        raise ValueError(f"{name} must be an integer >= 1, got {size!r}.")
+
+
+def _check_dropout(dropout: object) -> None:
+    is_number = isinstance(dropout, Real) and not isinstance(dropout, bool)
+    if not (is_number and 0 <= float(dropout) < 1):  # type: ignore[arg-type]
+        raise ValueError(f"dropout must be a number in [0, 1), got {dropout!r}.")
 
 
 class MLP(nn.Module):
@@ -41,8 +53,14 @@ class MLP(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        _check_size("n_features", n_features)
+        _check_size("n_classes", n_classes)
+        if isinstance(hidden, str) or not isinstance(hidden, Iterable):
+            raise TypeError(f"hidden must be a sequence of integers, got {hidden!r}.")
+        _check_dropout(dropout)
         layers: list[nn.Module] = [nn.Flatten()]
         for width in hidden:
+            _check_size("hidden", width)
             layers += [nn.Linear(n_features, width), nn.ReLU()]
             if dropout:
                 layers.append(nn.Dropout(dropout))

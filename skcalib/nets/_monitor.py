@@ -33,18 +33,27 @@ class CalibrationMonitor(EpochScoring):
     use_caching : bool, default=True
         Whether to use the outputs of the epoch's own steps rather than predict anew.
 
+    Raises
+    ------
+    ValueError
+        In `fit`, if the net holds out no samples for validation and `on_train` is False.
+
     See Also
     --------
     skcalib.metrics.expected_calibration_error : the metric.
 
     Examples
     --------
-    >>> from skorch.callbacks import EarlyStopping
     >>> from sklearn.datasets import load_iris
+    >>> from skorch.callbacks import EarlyStopping
+    >>> from skorch.dataset import ValidSplit
     >>> from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationMonitor
     >>> X, y = load_iris(return_X_y=True)
     >>> callbacks = [CalibrationMonitor(), EarlyStopping(monitor="valid_ece", patience=3)]
-    >>> net = CalibratedNetClassifier(MLP, callbacks=callbacks, random_state=0).fit(X, y)
+    >>> net = CalibratedNetClassifier(
+    ...     MLP, callbacks=callbacks, train_split=ValidSplit(5, stratified=True), random_state=0
+    ... )
+    >>> net = net.fit(X, y)
     >>> len(net.history_[:, "valid_ece"]) == len(net.history_)
     True
     """
@@ -71,10 +80,22 @@ class CalibrationMonitor(EpochScoring):
         self.use_caching = use_caching
 
     def initialize(self) -> Self:
-        """Forget earlier scores, and settle the name in the history."""
+        """Check the parameters, forget earlier scores and settle the name in the history."""
+        for name in ("on_train", "use_caching"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}.")
         super().initialize()
         self.name_ = self.name or ("train_ece" if self.on_train else "valid_ece")
         return self
+
+    def on_epoch_begin(self, net: Any, dataset_train: Any, dataset_valid: Any, **kw: Any) -> None:
+        """Begin a new epoch; without validation samples there is nothing to judge."""
+        if dataset_valid is None and not self.on_train:
+            raise ValueError(
+                "train_split must hold out samples for CalibrationMonitor, unless on_train=True, "
+                f"got {net.train_split!r}."
+            )
+        super().on_epoch_begin(net, dataset_train, dataset_valid, **kw)
 
     def scoring(self, net: Any, X: Any, y: Any) -> float:
         """Return the calibration error of the net on X and y.

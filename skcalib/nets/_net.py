@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
-from skorch.utils import to_numpy
-from torch import nn
+from torch import Tensor, nn
 
 from ..utils._private import Interval, StrOptions
 from ._components import first_output
+from ._guards import check_names
 from ._loop import TrainingLoop
 from ._prioritizer import EpochPrioritizer
+from ._storage import load_net, save_net
+
+
+def softmax(logits: Tensor) -> Tensor:
+    """Return the probabilities of logits, in float32."""
+    return torch.softmax(logits.float(), dim=-1)
 
 
 class CalibratedNetClassifier(TrainingLoop):
@@ -28,7 +35,9 @@ class CalibratedNetClassifier(TrainingLoop):
     - labels may be of any type, and arrays and data frames of any numeric type;
     - ``sample_weight`` and ``difficulty_weight`` follow their samples through splits and batches;
     - ``random_state`` makes a fit repeatable and leaves torch's global generator as it was;
-    - a module or criterion given as an instance is copied, never trained in place.
+    - a module or criterion given as an instance is copied, never trained in place;
+    - the defaults train: Adam on all samples, for 50 epochs;
+    - Ctrl-C ends a fit with KeyboardInterrupt, and a loss that is not finite with an error.
 
     Parameters
     ----------
@@ -40,6 +49,18 @@ class CalibratedNetClassifier(TrainingLoop):
         A loss of :mod:`skcalib.losses` or of torch. Its parameters are set, and searched, as
         ``criterion__alpha`` and the like. Torch's own criteria take `sample_weight` as a weighted
         mean of their losses of samples.
+    optimizer : torch.optim.Optimizer class, default=torch.optim.Adam
+        Its arguments are set, and searched, as ``optimizer__weight_decay`` and the like.
+    lr : float, default=1e-3
+        Learning rate, >= 0.
+    max_epochs : int, default=50
+        Number of epochs. Fewer with :class:`skorch.callbacks.EarlyStopping`, which needs a
+        `train_split`.
+    batch_size : int, default=32
+        Number of samples of a step; -1 takes all.
+    train_split : callable, default=None
+        What holds out samples for validation, such as ``skorch.dataset.ValidSplit(5,
+        stratified=True)`` for a fifth of them. None trains on all samples.
     mixup_alpha : float, default=None
         Train on convex combinations of two samples and of their labels, in fractions drawn from
         Beta(mixup_alpha, mixup_alpha) once a batch. The criterion must take class probabilities
@@ -59,12 +80,18 @@ class CalibratedNetClassifier(TrainingLoop):
         leaves devices alone, as needed under accelerate.
     verbose : int, default=0
         With 1, a line of losses and scores is printed after every epoch.
+    predict_nonlinearity : callable, default=softmax
+        What makes probabilities of the logits, a tensor of them; None leaves them as they are.
     iterator_train__shuffle : bool, default=True
         Whether every epoch takes the samples in a new order, where no sampler is given. (skorch
         does not unless told to.)
     **kwargs : dict
-        Further parameters of :class:`skorch.NeuralNetClassifier`, with skorch's defaults. Among
-        them: ``train_split`` holds out a fifth of the samples for validation unless set to None.
+        Further parameters of :class:`skorch.NeuralNetClassifier`, with skorch's defaults.
+
+    Raises
+    ------
+    TypeError
+        If a keyword is no parameter of the net.
 
     Attributes
     ----------
@@ -87,13 +114,19 @@ class CalibratedNetClassifier(TrainingLoop):
     >>> from skcalib.nets import MLP, CalibratedNetClassifier
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> net = CalibratedNetClassifier(
-    ...     MLP, criterion__label_smoothing=0.05, lr=0.05, max_epochs=30, random_state=0
+    ...     MLP, criterion__label_smoothing=0.05, max_epochs=100, random_state=0
     ... )
-    >>> bool(net.fit(X - X.mean(), y).score(X - X.mean(), y) > 0.8)
+    >>> bool(net.fit(X, y).score(X, y) > 0.95)
     True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "lr": [Interval(Real, 0, None, closed="left")],
+        "max_epochs": [Interval(Integral, 0, None, closed="left")],
+        "batch_size": [Interval(Integral, -1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "iterator_train__shuffle": ["boolean"],
+        "predict_nonlinearity": [callable, None],
         "mixup_alpha": [Interval(Real, 0, None, closed="left"), None],
         "prioritizer": [EpochPrioritizer, None],
         "mixed_precision": [StrOptions({"bf16"}), None],
@@ -106,23 +139,36 @@ class CalibratedNetClassifier(TrainingLoop):
         module: Any,
         *,
         criterion: Any = nn.CrossEntropyLoss,
+        optimizer: Any = torch.optim.Adam,
+        lr: float = 1e-3,
+        max_epochs: int = 50,
+        batch_size: int = 32,
+        train_split: Any = None,
         mixup_alpha: float | None = None,
         prioritizer: EpochPrioritizer | None = None,
         mixed_precision: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         device: Any = "auto",
         verbose: int = 0,
+        predict_nonlinearity: Any = softmax,
         iterator_train__shuffle: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(
             module,
             criterion=criterion,
+            optimizer=optimizer,
+            lr=lr,
+            max_epochs=max_epochs,
+            batch_size=batch_size,
+            train_split=train_split,
             device=device,
             verbose=verbose,
+            predict_nonlinearity=predict_nonlinearity,
             iterator_train__shuffle=iterator_train__shuffle,
             **kwargs,
         )
+        check_names(self, kwargs)
         self.mixup_alpha = mixup_alpha
         self.prioritizer = prioritizer
         self.mixed_precision = mixed_precision
@@ -165,7 +211,10 @@ class CalibratedNetClassifier(TrainingLoop):
         ValueError
             If X or y are not finite, y holds a single class, weights of either kind do not fit the
             samples or the criterion has no use for them, or the module gives another number of
-            logits than there are classes.
+            logits than there are classes, or if the loss or a parameter of the module is no longer
+            finite.
+        KeyboardInterrupt
+            At Ctrl-C, after the callbacks have heard of the end; the net is usable as it is then.
         """
         fresh = self._is_fresh(restart=not self.warm_start)
         with self._fitting(X, y, sample_weight, difficulty_weight, fresh) as (X, y):
@@ -197,30 +246,18 @@ class CalibratedNetClassifier(TrainingLoop):
             The trained classifier.
         """
         if self._fit_ is not None:  # the call of skorch's own fit
-            return super().partial_fit(X, y, **fit_params)
+            return self._train(X, y, fit_params)
         fresh = self._is_fresh(restart=False)
         with self._fitting(X, y, sample_weight, difficulty_weight, fresh, classes) as (X, y):
-            return super().partial_fit(X, y, **fit_params)
+            return self._train(X, y, fit_params)
 
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Predict class probabilities, the softmax of the logits.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, ...), or what skorch takes
-            Features, as in :meth:`fit`.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-            Probabilities. With another `predict_nonlinearity` than "auto", what this makes of the
-            logits.
-        """
-        if self.predict_nonlinearity != "auto":
-            return super().predict_proba(X)
-        self.check_is_fitted()
-        batches = map(first_output, self.forward_iter(X))
-        return np.concatenate([to_numpy(logits.float().softmax(dim=-1)) for logits in batches])
+    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
+        self._interrupt_ = None
+        super().partial_fit(X, y, **fit_params)
+        interrupt, self._interrupt_ = self._interrupt_, None
+        if interrupt is not None:  # all callbacks have heard of the end: the net can be used
+            raise interrupt
+        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the largest probability.
@@ -255,6 +292,47 @@ class CalibratedNetClassifier(TrainingLoop):
         self.check_is_fitted()
         logits = first_output(self.forward(X)).float().numpy()
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
+
+    def save(self, path: Any) -> None:
+        """Write the parameters of the module, the labels and the sizes of the data to a file.
+
+        Parameters
+        ----------
+        path : str, Path or binary file
+            Where to. The file holds what prediction needs; the history, the optimizer and the
+            callbacks are left out (pickle keeps them).
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the net is not fitted.
+        TypeError
+            If the labels are neither numbers nor strings.
+        """
+        save_net(self, path)
+
+    def load(self, path: Any) -> Self:
+        """Read what :meth:`save` has written into a net of the same parameters.
+
+        The file is read with ``weights_only=True``: it cannot run code.
+
+        Parameters
+        ----------
+        path : str, Path or binary file
+            A file that :meth:`save` has written.
+
+        Returns
+        -------
+        self : CalibratedNetClassifier
+            The net, as if fitted; `partial_fit` trains it further with a new optimizer.
+
+        Raises
+        ------
+        ValueError
+            If the file is another one, or if the module has other parameters.
+        """
+        load_net(self, path)
+        return self
 
     def set_params(self, **kwargs: Any) -> Self:
         """Set parameters, those of the prioritizer by ``prioritizer__<name>``.

@@ -60,9 +60,7 @@ class EpochPrioritizer(BaseEstimator):
     >>> from skcalib.selection import MaxEntropySelector
     >>> X, y = load_iris(return_X_y=True)
     >>> prioritizer = EpochPrioritizer(MaxEntropySelector(fraction=0.2), warmup_epochs=2)
-    >>> net = CalibratedNetClassifier(
-    ...     MLP, prioritizer=prioritizer, max_epochs=4, train_split=None, random_state=0
-    ... )
+    >>> net = CalibratedNetClassifier(MLP, prioritizer=prioritizer, max_epochs=4, random_state=0)
     >>> net.fit(X, y).prioritizer_.selected_.sum(axis=1)
     array([150, 150,  30,  30])
     """

@@ -20,7 +20,7 @@ last one. Between epochs, and for data from elsewhere, there are none.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,13 @@ class FitState:
     history: CorrectnessHistory | None = None  # the same, for losses that look back
     batch_samples: Tensor | None = None  # while a batch is in flight
     mixup: Mixup | None = None  # while a mixed batch is
+    done: set[str] = field(default_factory=set)  # what is to be done once a fit
+
+    def once(self, what: str) -> bool:
+        """Tell whether this is the first time in the fit that `what` comes up."""
+        first = what not in self.done
+        self.done.add(what)
+        return first
 
     @property
     def needs_samples(self) -> bool:

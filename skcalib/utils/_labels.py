@@ -93,7 +93,7 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
         _check_one_type(_undo_text(labels, y).ravel(), name)
     try:
         check_classification_targets(labels)
-    except TypeError:  # objects that do not compare
+    except (TypeError, ValueError):  # objects that do not compare, or that begin with a number
         _check_one_type(labels, name)
         raise
     return labels

@@ -3,6 +3,7 @@ import inspect
 import numpy as np
 import pytest
 import torch
+from skorch.dataset import ValidSplit
 from torch import nn
 
 import skcalib.losses
@@ -12,6 +13,7 @@ from skcalib.losses import (
     UncertaintyWeightedLoss,
 )
 from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.utils import SkcalibWarning
 
 RNG = np.random.RandomState(0)
 X = RNG.randn(90, 4).astype(np.float32)
@@ -29,7 +31,15 @@ LOSSES = sorted(
 
 
 def make_net(criterion, **params):
-    params = {"max_epochs": 2, "lr": 0.05, "random_state": 0, "batch_size": 30} | params
+    params = {
+        "max_epochs": 2,
+        "optimizer": torch.optim.SGD,
+        "lr": 0.05,
+        "random_state": 0,
+        "batch_size": 30,
+        "train_split": ValidSplit(5, stratified=True),
+        **params,
+    }
     return CalibratedNetClassifier(MLP, module__hidden=(8,), criterion=criterion, **params)
 
 
@@ -66,8 +76,9 @@ def split_off_other_data(data, y):
 @pytest.mark.parametrize("loss", [DifficultyAwareLoss, CorrectnessRankingLoss])
 def test_validation_samples_from_elsewhere_are_judged_by_cross_entropy(loss):
     given = {"difficulty_weight": WEIGHT} if loss is DifficultyAwareLoss else {}
-    net = make_net(loss, train_split=split_off_other_data, max_epochs=1, batch_size=90)
-    net.fit(X, Y, **given)
+    net = make_net(loss, train_split=split_off_other_data, max_epochs=3, batch_size=90)
+    with pytest.warns(SkcalibWarning, match=f"which {loss.__name__} needs: valid_loss is their"):
+        net.fit(X, Y, **given)
     expected = -np.log(net.predict_proba(X)[np.arange(90), Y]).mean()
     np.testing.assert_allclose(net.history[-1, "valid_loss"], expected, rtol=1e-5)
 

@@ -7,6 +7,7 @@ import torch
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from skorch.callbacks import Callback, EarlyStopping
+from skorch.dataset import ValidSplit
 
 from skcalib.difficulty import area_under_margin, forgetting_events, iteration_learned
 from skcalib.metrics import predictive_entropy
@@ -29,7 +30,15 @@ class Snapshots(Callback):
 
 
 def make_net(*callbacks, **params):
-    params = {"max_epochs": 4, "lr": 0.05, "random_state": 0, "batch_size": 32, **params}
+    params = {
+        "max_epochs": 4,
+        "lr": 0.05,
+        "random_state": 0,
+        "batch_size": 32,
+        "optimizer": torch.optim.SGD,
+        "train_split": ValidSplit(5, stratified=True),
+        **params,
+    }
     return CalibratedNetClassifier(MLP, callbacks=list(callbacks), **params)
 
 
@@ -127,6 +136,24 @@ def test_memory_map(tmp_path):
     assert isinstance(mapped.margin_, np.memmap)
     np.testing.assert_array_equal(mapped.margin_, plain.margin_)
     np.testing.assert_array_equal(np.load(path / "prediction_0.npy"), plain.prediction_)
+
+
+def test_a_record_on_disk_is_never_overwritten(tmp_path):
+    first = TrainingDynamics(path=tmp_path)
+    net = make_net(first).fit(X, Y)
+    shown = first.prediction_.copy(), first.margin_.copy()
+    for again in (clone(net), make_net(TrainingDynamics(path=tmp_path)), net):
+        with pytest.raises(FileExistsError, match="path must be a directory without a record"):
+            again.set_params(random_state=1).fit(X, Y)
+    np.testing.assert_array_equal(np.load(tmp_path / "prediction_0.npy"), shown[0])
+    np.testing.assert_array_equal(np.load(tmp_path / "margin_0.npy"), shown[1])
+
+
+def test_a_record_on_disk_goes_on_with_partial_fit(tmp_path):
+    dynamics = TrainingDynamics(path=tmp_path)
+    make_net(dynamics, max_epochs=2).fit(X, Y).partial_fit(X, Y)
+    assert dynamics.prediction_.shape == (5, 150)
+    assert sorted(p.name for p in tmp_path.glob("margin*")) == ["margin_0.npy", "margin_1.npy"]
 
 
 def test_clone_and_pickle():

@@ -67,8 +67,10 @@ def half_split(data, y):
 def test_one_step_equals_a_step_by_hand():
     torch.manual_seed(3)
     module = MLP(4, 3, hidden=(8,))
-    options = {"batch_size": -1, "max_epochs": 1, "lr": 0.1, "iterator_train__shuffle": False}
-    net = CalibratedNetClassifier(module, mixup_alpha=0.5, train_split=None, **options)
+    options = {"batch_size": -1, "max_epochs": 1, "iterator_train__shuffle": False}
+    net = CalibratedNetClassifier(
+        module, mixup_alpha=0.5, optimizer=torch.optim.SGD, lr=0.1, **options
+    )
     torch.manual_seed(4)
     net.fit(X, Y)
     torch.manual_seed(4)

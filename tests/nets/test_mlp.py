@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
@@ -26,3 +27,22 @@ def test_trains_on_images_with_sizes_from_the_data():
     net.fit(images, np.arange(12) % 4)
     assert net.predict_proba(images).shape == (12, 4)
     assert all(p.grad is not None for p in net.module_.parameters())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dropout": float("nan")}, r"dropout must be a number in \[0, 1\), got nan"),
+        ({"dropout": None}, r"dropout must be a number in \[0, 1\), got None"),
+        ({"dropout": True}, "dropout must be"),
+        ({"dropout": 1.0}, "dropout must be"),
+        ({"n_features": 0}, "n_features must be an integer >= 1, got 0"),
+        ({"n_classes": True}, "n_classes must be an integer >= 1, got True"),
+        ({"hidden": (8, 0)}, "hidden must be an integer >= 1, got 0"),
+        ({"hidden": (8.0,)}, "hidden must be an integer >= 1, got 8.0"),
+        ({"hidden": 8}, "hidden must be a sequence of integers, got 8"),
+    ],
+)
+def test_bad_sizes_are_named(change, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        MLP(**({"n_features": 4, "n_classes": 3} | change))

@@ -28,7 +28,14 @@ def hold_out(data, y):
 
 
 def make_net(*callbacks, **params):
-    params = {"max_epochs": 4, "lr": 0.1, "random_state": 0, "train_split": hold_out, **params}
+    params = {
+        "optimizer": torch.optim.SGD,
+        "max_epochs": 4,
+        "lr": 0.1,
+        "random_state": 0,
+        "train_split": hold_out,
+        **params,
+    }
     return CalibratedNetClassifier(MLP, callbacks=list(callbacks), **params)
 
 
@@ -64,6 +71,19 @@ def test_clone_and_pickle():
     fresh = clone(net)
     assert fresh.callbacks[0].n_bins == 9
     assert fresh.fit(X, Y).history[:, "valid_ece"] == net.history[:, "valid_ece"]
+
+
+def test_without_validation_samples_it_says_so():
+    with pytest.raises(ValueError, match="train_split must hold out samples for CalibrationMon"):
+        make_net(CalibrationMonitor(), train_split=None).fit(X, Y)
+    net = make_net(CalibrationMonitor(on_train=True), train_split=None).fit(X, Y)
+    assert 0 <= net.history[-1, "train_ece"] <= 1
+
+
+@pytest.mark.parametrize("name", ["on_train", "use_caching"])
+def test_flags_are_booleans(name):
+    with pytest.raises(TypeError, match=f"{name} must be True or False, got 'False'"):
+        make_net(CalibrationMonitor(**{name: "False"})).fit(X, Y)
 
 
 def test_bad_parameter():

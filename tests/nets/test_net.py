@@ -10,6 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from skorch.callbacks import EarlyStopping, EpochScoring
+from skorch.dataset import ValidSplit
 from skorch.helper import SliceDataset
 from skorch.hf import AccelerateMixin
 from torch import nn
@@ -29,9 +30,11 @@ NAMES = np.array(["cat", "dog", "eel"])[Y]
 def make_net(**params):
     params = {
         "module__hidden": (16,),
+        "optimizer": torch.optim.SGD,
         "lr": 0.1,
         "batch_size": 20,
         "max_epochs": 3,
+        "train_split": ValidSplit(5, stratified=True),
         "random_state": 0,
         **params,
     }
@@ -135,7 +138,7 @@ def test_without_random_state_the_global_generator_decides():
 
 
 def test_every_epoch_takes_the_samples_in_a_new_order():
-    net = CalibratedNetClassifier(MLP, criterion=Recorder, max_epochs=2, batch_size=96)
+    net = make_net(criterion=Recorder, max_epochs=2, batch_size=96)
     net.fit(X, Y)
     first, second = (target for training, target, *_ in net.criterion_.seen if training)
     assert torch.equal(first.sort().values, second.sort().values)
@@ -158,7 +161,8 @@ def test_both_weights_follow_their_samples():
             np.testing.assert_array_equal(given["difficulty_weight"], net.module_.samples / 128)
             return super().forward(logits, target, **given)
 
-    net = CalibratedNetClassifier(Spy, criterion=SpyLoss, max_epochs=2, batch_size=32, lr=1e-3)
+    split = ValidSplit(5, stratified=True)
+    net = CalibratedNetClassifier(Spy, criterion=SpyLoss, max_epochs=2, train_split=split)
     net.fit(features, Y, sample_weight=weight, difficulty_weight=difficulty_weight)
     trained = torch.cat([w for training, *_, w in net.criterion_.seen if training])
     held_out = torch.cat([w for training, *_, w in net.criterion_.seen if not training])
@@ -347,7 +351,9 @@ def test_bad_data_is_told_in_one_sentence(change, message):
         ({"module__n_classes": 4}, r"n_classes=3\), got shape \(20, 4\)"),
         ({"criterion": nn.NLLLoss}, "must take the logits .* got NLLLoss"),
         ({"random_state": "seed"}, "random_state"),
-        ({"modul": 1}, "unexpected argument"),
+        ({"modul__hidden": 1}, "unexpected argument"),
+        ({"lr": float("nan")}, "The 'lr' parameter .* must be a float in the range"),
+        ({"predict_nonlinearity": "auto"}, "The 'predict_nonlinearity' parameter"),
     ],
 )
 def test_bad_parameters_are_told_in_one_sentence(params, message):
@@ -421,22 +427,14 @@ def test_one_process_under_accelerate():
         accelerator=accelerate.Accelerator(cpu=True),
         criterion=Loss,
         max_epochs=8,
-        lr=0.1,
+        lr=0.02,
         batch_size=20,
         prioritizer=EpochPrioritizer(MaxEntropySelector(fraction=0.5), warmup_epochs=6),
         random_state=0,
     )
     net.fit(X, NAMES, sample_weight=np.arange(len(X)) + 1.0)
-    assert net.history[:, "samples_seen"] == [96] * 6 + [48] * 2
+    assert net.history[:, "samples_seen"] == [120] * 6 + [60] * 2
     assert net.score(X, NAMES) > 0.7
-
-
-def test_save_and_load_params(tmp_path):
-    net = make_net().fit(X, NAMES)
-    net.save_params(f_params=tmp_path / "params.pt")
-    again = make_net(max_epochs=1, random_state=1).fit(X, NAMES)
-    again.load_params(f_params=tmp_path / "params.pt")
-    np.testing.assert_array_equal(again.predict_proba(X), net.predict_proba(X))
 
 
 def test_set_params_builds_the_module_anew_with_the_sizes_of_the_data():
@@ -499,6 +497,30 @@ def test_difficulty_aware_training_end_to_end():
     aware = DifficultyAwareClassifier(net).fit(X, NAMES)
     assert aware.score(X, NAMES) > 0.7
     assert aware.estimator_.criterion_.alpha == 0.3
+
+
+def test_defaults_train_on_all_samples():
+    net = CalibratedNetClassifier(MLP, random_state=0).fit(X, Y)
+    assert len(net.history) == 50
+    assert net.history[-1, "train_batch_count"] == 4  # 120 samples in batches of 32
+    assert "valid_loss" not in net.history[-1]
+    assert net.score(X, Y) > 0.85
+
+
+def test_mixed_labels_are_refused():
+    mixed = [0, "a", 1] * 40
+    for labels in (mixed, np.array(mixed, dtype=object)):
+        with pytest.raises(ValueError, match="y must hold labels of one type, got int, str"):
+            make_net().fit(X, labels)
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "difficulty_weight"])
+@pytest.mark.parametrize(
+    "values", [np.full(120, "1"), np.full(120, np.datetime64("2020-01-01")), np.ones(120) * 1j]
+)
+def test_weights_that_are_no_numbers_are_refused(name, values):
+    with pytest.raises((TypeError, ValueError), match=f"{name} must hold real numbers"):
+        make_net(criterion=DifficultyAwareLoss).fit(X, Y, **{name: values})
 
 
 def test_missing_labels():

@@ -1,0 +1,185 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_classification
+from sklearn.model_selection import GridSearchCV
+from skorch.callbacks import Callback, Checkpoint, EarlyStopping
+from skorch.dataset import ValidSplit
+from torch import nn
+
+from skcalib.difficulty import RMDScorer
+from skcalib.losses import DifficultyAwareLoss, UncertaintyWeightedLoss
+from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationMonitor
+from skcalib.utils import SkcalibWarning
+
+X, Y = make_classification(120, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
+X = X.astype(np.float32)
+
+
+def make_net(module=MLP, **params):
+    return CalibratedNetClassifier(module, **{"max_epochs": 3, "random_state": 0, **params})
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam])
+@pytest.mark.parametrize("scale", [1e30, 1e37])
+def test_a_net_that_leaves_the_finite_numbers_says_in_which_epoch(optimizer, scale):
+    with pytest.raises(ValueError, match=r"lr and X must keep the .* finite.* in epoch 1 "):
+        make_net(optimizer=optimizer).fit(X * scale, Y)
+
+
+@pytest.mark.parametrize("lr", [1e6, float("inf"), 1e30])
+def test_a_learning_rate_that_is_too_large_is_an_error(lr):
+    with pytest.raises(ValueError, match="lr"):
+        make_net(optimizer=torch.optim.SGD, lr=lr, max_epochs=20).fit(X, Y)
+
+
+def test_a_loss_that_becomes_nan_late_is_told_in_its_epoch():
+    class Late(nn.CrossEntropyLoss):
+        def forward(self, logits, target):
+            late = len(net.history) == 3
+            return super().forward(logits, target) * (torch.nan if late else 1.0)
+
+    net = make_net(criterion=Late, max_epochs=5)
+    with pytest.raises(ValueError, match="got a loss of nan in epoch 3"):
+        net.fit(X, Y)
+
+
+class Softmax(MLP):
+    def forward(self, X):
+        return super().forward(X).softmax(dim=1)
+
+
+def test_a_module_that_ends_in_a_softmax_is_told_once():
+    with pytest.warns(SkcalibWarning, match="The module gives probabilities") as told:
+        make_net(Softmax).fit(X, Y)
+    assert len(told) == 1
+
+
+def test_logits_and_log_probabilities_are_taken_as_they_are():
+    class LogSoftmax(MLP):
+        def forward(self, X):
+            return super().forward(X).log_softmax(dim=1)
+
+    class Zeros(MLP):
+        def forward(self, X):
+            return super().forward(X) * 0
+
+    for module in (MLP, LogSoftmax, Zeros):
+        make_net(module).fit(X, Y)  # warnings are errors here
+
+
+@pytest.mark.parametrize("loss", [DifficultyAwareLoss, UncertaintyWeightedLoss])
+def test_a_raw_difficulty_is_not_taken_for_weights(loss):
+    difficulty = RMDScorer().fit(X, Y).difficulty(X, Y)
+    message = r"difficulty_weight must be in \[0, 1\], as skcalib.difficulty.difficulty_weights"
+    with pytest.raises(ValueError, match=message):
+        make_net(criterion=loss).fit(X, Y, difficulty_weight=difficulty)
+
+
+@pytest.mark.parametrize(
+    ("name", "similar"), [("epochs", ", such as max_epochs"), ("modul", ", such as module")]
+)
+def test_an_unknown_parameter_is_named_with_a_similar_one(name, similar):
+    message = f"{name} must be a parameter of CalibratedNetClassifier{similar}, got an unknown"
+    with pytest.raises(TypeError, match=message):
+        make_net(**{name: 3})
+
+
+def test_a_subclass_may_have_parameters_of_its_own():
+    class Own(CalibratedNetClassifier):
+        def __init__(self, module, *, depth=1, **kwargs):
+            super().__init__(module, **kwargs)
+            self.depth = depth
+
+    assert Own(MLP, depth=2, lr=0.1, module__hidden=(3,)).get_params()["depth"] == 2
+
+
+@pytest.mark.parametrize("monitor", ["valid_loss", "valid_ece", "valid_acc_best"])
+def test_callbacks_that_need_validation_say_so(monitor):
+    callbacks = [CalibrationMonitor(), EarlyStopping(monitor=monitor)]
+    message = f"train_split must hold out samples for EarlyStopping, which monitors '{monitor}'"
+    with pytest.raises(ValueError, match=message):
+        make_net(callbacks=callbacks).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "reader", [EarlyStopping(monitor="valid_ece"), Checkpoint(monitor="valid_ece_best")]
+)
+def test_the_order_of_callbacks_is_told(reader):
+    net = make_net(callbacks=[reader, CalibrationMonitor()], train_split=ValidSplit(5))
+    message = f"callbacks must list CalibrationMonitor before {type(reader).__name__}"
+    with pytest.raises(ValueError, match=message):
+        net.fit(X, Y)
+
+
+class Interrupt(Callback):
+    """Do what Python does at Ctrl-C, once, in the middle of the second epoch."""
+
+    ended_ = False
+
+    def on_batch_end(self, net, training=None, **kwargs):
+        if training and len(net.history) == 2 and not self.ended_:
+            signal.default_int_handler(signal.SIGINT, None)
+
+    def on_train_end(self, net, **kwargs):
+        self.ended_ = True
+
+
+def test_ctrl_c_ends_the_fit_and_leaves_a_usable_net():
+    net = make_net(callbacks=[Interrupt()])
+    with pytest.raises(KeyboardInterrupt):
+        net.fit(X, Y)
+    assert dict(net.callbacks_)["Interrupt"].ended_
+    assert len(net.history) == 1
+    assert net.predict(X).shape == (120,)
+    net.partial_fit(X, Y)
+    assert len(net.history[:, "train_loss"]) == 4
+
+
+def test_ctrl_c_ends_a_grid_search():
+    search = GridSearchCV(make_net(callbacks=[Interrupt()]), {"lr": [0.1, 0.01]}, cv=2)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+
+
+def test_a_callback_may_still_stop_the_training():
+    class Stop(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            raise KeyboardInterrupt
+
+    assert len(make_net(callbacks=[Stop()]).fit(X, Y).history) == 1
+
+
+LONG_FIT = """
+import signal
+import numpy as np
+from sklearn.model_selection import GridSearchCV
+from skcalib.nets import MLP, CalibratedNetClassifier
+X, y = np.random.RandomState(0).randn(200, 4), np.arange(200) % 2
+net = CalibratedNetClassifier(MLP, max_epochs=100_000)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have had it ignored
+print("begin", flush=True)
+try:
+    GridSearchCV(net, {"lr": [0.1, 0.01]}, cv=2).fit(X, y)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one child alone")
+def test_ctrl_c_ends_a_search_in_a_process_of_its_own():
+    child = subprocess.Popen([sys.executable, "-c", LONG_FIT], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "begin\n"
+        time.sleep(1.0)
+        child.send_signal(signal.SIGINT)
+        rest, _ = child.communicate(timeout=300)
+    finally:
+        child.kill()
+    assert rest == "interrupted\n"
