@@ -1,4 +1,4 @@
-"""Chunks in threads: in order, with buffers of their own, and the BLAS left as it was."""
+"""Chunks in threads: collected in order, and the BLAS left as it was."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from skcalib.difficulty import RMDScorer
 from skcalib.difficulty.gaussian import _class_distances, _statistics
 from skcalib.utils import _threads
-from skcalib.utils._threads import blas_threads, map_chunks, single_blas_thread
+from skcalib.utils._threads import blas_threads, for_chunks
 
 
 @pytest.fixture(autouse=True)
@@ -26,76 +26,86 @@ def n_threads(request, monkeypatch):
     return request.param
 
 
-def test_results_come_in_the_order_of_the_rows(n_threads):
-    def slow_first(rows, _):
+def test_results_are_collected_in_the_order_of_the_rows(n_threads):
+    def slow_first(rows):
         time.sleep(0.02 if rows.start == 0 else 0.0)
         return rows.start, rows.stop
 
-    found = list(map_chunks(slow_first, 10, 4, lambda: None))
+    found = []
+    for_chunks(slow_first, 10, 4, found.append)
     assert found == [(0, 4), (4, 8), (8, 10)]
 
 
-def test_no_two_chunks_at_once_share_buffers(n_threads):
-    made, lock = [], threading.Lock()
-
-    def make():
-        with lock:
-            made.append(np.zeros(1))
-            return made[-1]
-
-    def use(rows, buffer):
-        buffer[0] = rows.start
-        time.sleep(0.002)
-        return buffer[0] == rows.start
-
-    assert all(map_chunks(use, 30, 1, make))
-    assert 1 <= len(made) <= n_threads
-
-
 def test_results_do_not_pile_up(n_threads):
-    started = []
+    waiting, most = set(), 0
+    lock = threading.Lock()
 
-    def note(rows, _):
-        started.append(rows.start)
+    def compute(rows):
+        nonlocal most
+        with lock:
+            waiting.add(rows.start)
+            most = max(most, len(waiting))
+        return rows.start
 
-    results = map_chunks(note, 100, 1, lambda: None)
-    next(results)
-    time.sleep(0.05)
-    assert len(started) <= n_threads + 1
-    results.close()
-    assert len(started) < 100
+    def collect(start):
+        time.sleep(0.001)
+        with lock:
+            waiting.remove(start)
 
-
-def test_an_error_in_a_chunk_is_raised_and_the_limit_restored(n_threads):
-    before = blas_threads()
-
-    def fail(rows, _):
-        raise ValueError(f"rows from {rows.start}")
-
-    with pytest.raises(ValueError, match="rows from 0"):
-        list(map_chunks(fail, 10, 2, lambda: None))
-    assert blas_threads() == before
+    for_chunks(compute, 60, 1, collect)
+    assert not waiting
+    assert most <= 2 * n_threads
 
 
 def test_chunks_hold_the_blas_to_one_thread(monkeypatch):
-    monkeypatch.setattr(_threads, "blas_threads", lambda: 2)
-    inside = list(map_chunks(lambda *_: blas_threads(), 4, 1, lambda: None))
+    inside = []
+    for_chunks(lambda _: blas_threads(), 4, 1, inside.append)
     assert inside == [1] * 4
+    assert blas_threads() == 2
 
 
-def test_other_threads_than_the_main_one_change_no_limit():
-    before, seen = blas_threads(), []
+def test_one_chunk_has_the_whole_blas():
+    inside = []
+    for_chunks(lambda _: blas_threads(), 4, 4, inside.append)
+    assert inside == [2]
 
-    def work():
-        with single_blas_thread():
-            seen.append(blas_threads())
-        names = map_chunks(lambda *_: threading.current_thread().name, 4, 1, lambda: None)
-        seen.append(set(names))
 
-    thread = threading.Thread(target=work, name="alone")
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("step", ["compute", "collect"])
+def test_an_error_is_raised_and_the_limit_restored(n_threads, step, error):
+    def fail(_):
+        raise error("stop")
+
+    steps = {"compute": lambda _: None, "collect": lambda _: None, step: fail}
+    for _ in range(2):
+        with pytest.raises(error, match="stop"):
+            for_chunks(steps["compute"], 10, 2, steps["collect"])
+        assert not _threads._threads_in_use.locked()
+    with threadpool_limits(limits=2, user_api="blas"):
+        monitor = _threads._blas().info()
+    assert all(library["num_threads"] == 2 for library in monitor)
+
+
+def test_a_second_caller_computes_in_its_own_thread_and_changes_no_limit():
+    names, first_is_in, second_is_done = set(), threading.Event(), threading.Event()
+
+    def second():
+        for_chunks(lambda _: names.add(threading.current_thread().name), 4, 1)
+        second_is_done.set()
+
+    def wait(_):
+        first_is_in.set()
+        second_is_done.wait(5)
+        return blas_threads()
+
+    thread = threading.Thread(target=lambda: (first_is_in.wait(5), second()), name="second")
     thread.start()
+    limits = []
+    for_chunks(wait, 4, 1, limits.append)
     thread.join()
-    assert seen == [before, {"alone"}]
+    assert names == {"second"}
+    assert limits == [1] * 4
+    assert blas_threads() == 2
 
 
 def test_number_of_threads_changes_no_digit(monkeypatch):

@@ -1,30 +1,50 @@
-"""Squared distances of rows to Gaussians, in chunks and in the dtype of the rows."""
+"""Squared distances of samples to Gaussians, in chunks and in the dtype of the samples."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...utils._threads import map_chunks
-from ._diagonalize import JointForm
-from ._statistics import working_dtype
+from ...utils._threads import for_chunks
+from ._diagonalize import JointForm, RankTolerance, default_tol, joint_form, plain_form
+from ._statistics import GaussianStatistics, shrunk, working_dtype
 
 _CHUNK_ELEMENTS = 2**21
 _MIN_CHUNK_ROWS = 256
 
 
+class _Polynomial(NamedTuple):
+    """``constant + z @ linear + z**2 @ quadratic`` with ``z = (x - origin) @ projection``.
+
+    Of one origin for all classes or of one for each, with a constant and a row of `linear` a
+    class.
+    """
+
+    origin: NDArray
+    projection: NDArray
+    constant: NDArray[np.float64]
+    linear: NDArray
+    quadratic: NDArray
+
+
 class ClassDistances:
-    """Class distances minus background distances for one joint form.
+    """Class distances minus background distances.
+
+    With class weights w and background weights b, and the class mean and the mean of all samples
+    at c and m in coordinates z, the difference of both distances is a polynomial:
+
+        sum w (z - c)^2 - sum b (z - m)^2
+        = [sum w c^2 - sum b m^2] + sum 2 (b m - w c) z + sum (w - b) z^2.
 
     Parameters
     ----------
     form : JointForm
         Coordinates of both distances.
     means : ndarray of shape (n_classes, n_features)
-        Class means; a row of NaN is a class without rows, infinitely far from everything.
+        Class means; a row of NaN is a class without samples, infinitely far from everything.
     mean : ndarray of shape (n_features,)
         Mean of the background.
     """
@@ -37,108 +57,136 @@ class ClassDistances:
         self.absent = np.asarray(np.isnan(means).any(axis=1))
         # A stand-in for means that do not exist: their distances are overwritten by infinity.
         self.means = np.where(self.absent[:, None], mean, means)
-
-    def _chunk_rows(self, X: NDArray, n_columns: int) -> int:
-        width = X.shape[1] + self.form.projection.shape[1] + n_columns
-        return min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width))
+        self._polynomials: dict[tuple[str, type[np.floating]], _Polynomial] = {}
 
     def to_all_classes(self, X: NDArray) -> NDArray:
-        """Return the distances of each row to every class."""
+        """Return the distances of each sample to every class."""
         out = np.empty((len(X), len(self.means)), dtype=working_dtype(X.dtype))
-        score = self._scorer(X.dtype)
-        n_rows = self._chunk_rows(X, 0)
+        return self._fill(out, X, lambda distances: distances)
 
-        def fill(rows: slice, buffers: tuple[NDArray, NDArray]) -> None:
-            score(X[rows], buffers, out[rows])
+    def to_nearest_class(self, X: NDArray) -> NDArray:
+        """Return the distance of each sample to the nearest class."""
+        out = np.empty(len(X), dtype=working_dtype(X.dtype))
+        return self._fill(out, X, lambda distances: distances.min(axis=1))
 
-        deque(map_chunks(fill, len(X), n_rows, lambda: self._buffers(n_rows, X)), maxlen=0)
+    def nearest_class(self, X: NDArray) -> NDArray[np.intp]:
+        """Return the position of the nearest class of each sample."""
+        out = np.empty(len(X), dtype=np.intp)
+        return self._fill(out, X, lambda distances: distances.argmin(axis=1))
+
+    def _fill(self, out: NDArray, X: NDArray, reduce: Callable[[NDArray], NDArray]) -> NDArray:
+        """Write ``reduce(distances to all classes)`` of each sample into `out`."""
+        # One origin for all classes: their distances come from a product.
+        polynomial = self._polynomial("background", working_dtype(X.dtype))
+        slopes = polynomial.linear.T
+        constant = polynomial.constant.astype(slopes.dtype)
+
+        def fill(rows: slice) -> None:
+            z = (X[rows] - polynomial.origin) @ polynomial.projection
+            distances = z @ slopes
+            distances += np.einsum("ij,ij,j->i", z, z, polynomial.quadratic)[:, None]
+            distances += constant
+            out[rows] = reduce(self._not_negative(distances))
+
+        for_chunks(fill, len(X), self._chunk_rows(len(self.means)))
         return out
 
-    def reduced(self, X: NDArray, reduce: Callable[[NDArray], NDArray]) -> NDArray:
-        """Return ``reduce(distances)`` of each row, without holding the distances of all."""
-        score = self._scorer(X.dtype)
-        n_rows = self._chunk_rows(X, len(self.means))
-
-        def reduced(rows: slice, buffers: tuple[tuple[NDArray, NDArray], NDArray]) -> NDArray:
-            own, block = buffers
-            return reduce(score(X[rows], own, block[: rows.stop - rows.start]))
-
-        def make_buffers() -> tuple[tuple[NDArray, NDArray], NDArray]:
-            block = np.empty((n_rows, len(self.means)), dtype=working_dtype(X.dtype))
-            return self._buffers(n_rows, X), block
-
-        return np.concatenate(list(map_chunks(reduced, len(X), n_rows, make_buffers)))
-
-    def _buffers(self, n_rows: int, X: NDArray) -> tuple[NDArray, NDArray]:
-        work = working_dtype(X.dtype)
-        # Fresh memory costs a page fault a page, which is more than the arithmetic in it.
-        widths = X.shape[1], self.form.projection.shape[1]
-        return np.empty((n_rows, widths[0]), dtype=work), np.empty((n_rows, widths[1]), dtype=work)
-
-    def _scorer(
-        self, dtype: np.dtype
-    ) -> Callable[[NDArray, tuple[NDArray, NDArray], NDArray], NDArray]:
-        """Return the function (rows, buffers, out) -> distances to every class, in `out`."""
-        work = working_dtype(dtype)
-        # With the center representable in `work`, all constants are exact to float64.
-        center = self.mean.astype(work)
-        shift = (self.mean - center) @ self.form.projection
-        offset = (self.means - center) @ self.form.projection
-        own, background = self.form.class_weights, self.form.background
-        exact = (offset**2) @ own - (shift**2) @ background
-        exact[self.absent] = np.inf
-        constant = exact.astype(work)
-        linear = (2.0 * (background * shift - own * offset)).T.astype(work)
-        quadratic = (own - background).astype(work)
-        projection = self.form.projection.astype(work)
-
-        def score(block: NDArray, buffers: tuple[NDArray, NDArray], out: NDArray) -> NDArray:
-            centered, z = (buffer[: len(block)] for buffer in buffers)
-            np.subtract(block, center, out=centered)
-            np.matmul(centered, projection, out=z)
-            np.matmul(z, linear, out=out)
-            out += np.einsum("ij,ij,j->i", z, z, quadratic)[:, None]
-            out += constant
-            return self._without_negative_squares(out)
-
-        return score
-
     def to_own_class(self, X: NDArray, codes: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the distance of each row to the class ``codes[i]``."""
-        work = working_dtype(X.dtype)
-        # Rows are centered on (the rounding of) their class mean before the product: a large
-        # distance between classes would otherwise cancel after it.
-        anchor = self.means.astype(work)
-        to_class = (anchor - self.means) @ self.form.projection
-        to_background = (anchor - self.mean) @ self.form.projection
-        own, background = self.form.class_weights, self.form.background
-        linear = (2.0 * (own * to_class - background * to_background)).astype(work)
-        constant = (to_class**2) @ own - (to_background**2) @ background
-        constant[self.absent] = np.inf
-        quadratic = (own - background).astype(work)
-        projection = self.form.projection.astype(work)
-        n_rows = self._chunk_rows(X, projection.shape[1])
-        difficulty = constant[codes]
+        """Return the distance of each sample to the class ``codes[i]``."""
+        # The origin of every class is its mean: a large distance between classes would otherwise
+        # cancel after the product.
+        polynomial = self._polynomial("classes", working_dtype(X.dtype))
+        out = polynomial.constant[codes]
 
-        def add(rows: slice, buffers: tuple[NDArray, NDArray, NDArray]) -> None:
+        def fill(rows: slice) -> None:
             label = codes[rows]
-            centered, z, slope = (buffer[: len(label)] for buffer in buffers)
-            np.take(anchor, label, axis=0, out=centered, mode="clip")
-            np.subtract(X[rows], centered, out=centered)
-            np.matmul(centered, projection, out=z)
-            np.take(linear, label, axis=0, out=slope, mode="clip")
-            difficulty[rows] += np.einsum("ij,ij->i", z, slope)
-            difficulty[rows] += np.einsum("ij,ij,j->i", z, z, quadratic)
+            origins = polynomial.origin[label]
+            z = np.subtract(X[rows], origins, out=origins) @ polynomial.projection
+            out[rows] += np.einsum("ij,ij->i", z, polynomial.linear[label])
+            out[rows] += np.einsum("ij,ij,j->i", z, z, polynomial.quadratic)
 
-        def make_buffers() -> tuple[NDArray, NDArray, NDArray]:
-            centered, z = self._buffers(n_rows, X)
-            return centered, z, np.empty_like(z)
+        for_chunks(fill, len(X), self._chunk_rows(self.form.projection.shape[1]))
+        return self._not_negative(out)
 
-        deque(map_chunks(add, len(X), n_rows, make_buffers), maxlen=0)
-        return self._without_negative_squares(difficulty)
+    def _chunk_rows(self, n_columns: int) -> int:
+        width = sum(self.form.projection.shape) + n_columns
+        return max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width)
 
-    def _without_negative_squares(self, distances: NDArray) -> NDArray:
+    def _polynomial(self, origins: str, work: type[np.floating]) -> _Polynomial:
+        """Return the polynomials about the mean of all samples or those about the class means."""
+        # Kept: for a single sample they cost a hundred times as much as the distances.
+        if (origins, work) not in self._polynomials:
+            form = self.form
+            mean = self.mean if origins == "background" else self.means
+            # The origin is rounded first, so that what is subtracted from the samples is exactly
+            # what the constants, in float64, are about.
+            origin = mean.astype(work)
+            class_mean = (self.means - origin) @ form.projection
+            background_mean = (self.mean - origin) @ form.projection
+            constant = class_mean**2 @ form.class_weights
+            constant -= background_mean**2 @ form.background_weights
+            constant[self.absent] = np.inf
+            linear = form.background_weights * background_mean - form.class_weights * class_mean
+            quadratic = form.class_weights - form.background_weights
+            self._polynomials[origins, work] = _Polynomial(
+                origin, form.projection.astype(work), constant,
+                (2.0 * linear).astype(work), quadratic.astype(work),
+            )  # fmt: skip
+        return self._polynomials[origins, work]
+
+    def _not_negative(self, distances: NDArray) -> NDArray:
         """Undo rounding below zero where no background is subtracted."""
-        if self.form.background.any():
-            return distances
-        return np.maximum(distances, 0.0, out=distances)
+        return distances if self.form.background_weights.any() else np.maximum(distances, 0.0)
+
+
+def class_distances(
+    statistics: GaussianStatistics,
+    *,
+    relative: bool,
+    shrinkage: float | str | None,
+    tol: float | None,
+) -> ClassDistances:
+    """Return the distances that `RelativeMahalanobisScorer` documents.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to compare (one class) or to divide by (no variance), or if the sums
+        of squares have overflown.
+    """
+    n_classes = int((statistics.weight > 0).sum())
+    if relative and n_classes < 2:
+        raise ValueError(
+            "y must have at least two classes for the relative distance, got one class; "
+            "relative=False scores a single class."
+        )
+    if not np.isfinite(statistics.scatter).all():
+        raise ValueError(
+            "X must be small enough for its squares to be finite in its precision, got values "
+            "that overflow; scale the features or pass float64."
+        )
+    within, root, mean = (
+        statistics.within_covariance(),
+        statistics.between_root(),
+        statistics.mean(),
+    )
+    variance = np.diag(within) + (root**2).sum(axis=0)
+    # Rounding of the input is a variance too: that of its last digit.
+    noise = statistics.input_eps**2 * (mean**2 + variance)
+    if not (np.diag(within) > noise).any():
+        raise ValueError(
+            "X must vary within at least one class, got no variance about the class means "
+            f"({statistics.total_weight:g} rows in {n_classes} classes)."
+        )
+    if tol is None:
+        tol = default_tol(len(within), statistics.work_eps)
+    tolerance, n_samples = RankTolerance(noise, tol), statistics.total_weight
+    covariance = shrunk(within, shrinkage, n_samples)
+    if not relative:
+        form = plain_form(covariance, tolerance)
+    elif shrinkage is None:
+        form = joint_form(covariance, root, tolerance, rooted=True)
+    else:
+        background = shrunk(within + root.T @ root, shrinkage, n_samples)
+        form = joint_form(covariance, background - covariance, tolerance)
+    return ClassDistances(form, statistics.means(), mean)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ...utils._labels import encode
+from ...utils._labels import check_class_labels, encode
 from ...utils._private import Interval, StrOptions, _fit_context
 from ...utils._validation import check_weights
 from .._base import DifficultyMixin
-from ._class_distances import ClassDistances
-from ._covariance import class_distances, shrunk
-from ._statistics import GaussianStatistics
+from ._class_distances import ClassDistances, class_distances
+from ._statistics import GaussianStatistics, shrunk
 
 _DTYPES = [np.float64, np.float32, np.float16]
 
@@ -104,7 +102,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     (118, True)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "relative": ["boolean"],
         "shrinkage": [None, Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "tol": [None, Interval(Real, 0, None, closed="left")],
@@ -126,9 +124,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         self.tol = tol
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> RelativeMahalanobisScorer:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the class Gaussians and the background.
 
         Parameters
@@ -163,7 +159,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> RelativeMahalanobisScorer:
+    ) -> Self:
         """Add rows to the fit: equal to `fit` on all rows so far, in any order and chunking.
 
         Parameters
@@ -186,7 +182,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         self._update(X, y, classes, sample_weight, reset=not hasattr(self, "classes_"))
         return self
 
-    def merge(self, other: RelativeMahalanobisScorer) -> RelativeMahalanobisScorer:
+    def merge(self, other: RelativeMahalanobisScorer) -> Self:
         """Add the rows that another scorer was fitted on, as if fitted on the union.
 
         Parameters
@@ -207,10 +203,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
                 f"other must have the features of this scorer, {features}, got {other_features}."
             )
         classes = np.union1d(self.classes_, other.classes_)
-        statistics = _moved(self._statistics, self.classes_, classes)
-        statistics.merge(_moved(other._statistics, other.classes_, classes))
-        self.classes_, self._statistics = classes, statistics
-        self._distances = None
+        self._set_state(classes, self._laid_out(classes).merged(other._laid_out(classes)))
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
@@ -252,10 +245,10 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         """
         if y is None:
             data, distances = self._query(X)
-            return distances.reduced(data, lambda block: block.min(axis=1)).astype(np.float64)
+            return distances.to_nearest_class(data).astype(np.float64)
         check_is_fitted(self)
-        rows, labels = validate_data(self, X, y, reset=False, dtype=_DTYPES)
-        return self._fitted_distances().to_own_class(rows, encode(labels, self.classes_))
+        data, labels = validate_data(self, X, y, reset=False, dtype=_DTYPES)
+        return self._fitted_distances().to_own_class(data, encode(labels, self.classes_))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Nearest class in relative distance.
@@ -271,7 +264,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
             Class labels.
         """
         data, distances = self._query(X)
-        return self.classes_[distances.reduced(data, lambda block: block.argmin(axis=1))]
+        return self.classes_[distances.nearest_class(data)]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
         """Names of the columns of `transform`.
@@ -315,9 +308,9 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     def background_covariance_(self) -> NDArray[np.float64]:
         """Covariance about the mean of all rows."""
         statistics = self._statistics
-        root = statistics.center()[2]
-        covariance = statistics.within_covariance() + root.T @ root
-        return shrunk(covariance, self.shrinkage, statistics.total_weight)
+        root = statistics.between_root()
+        background = statistics.within_covariance() + root.T @ root
+        return shrunk(background, self.shrinkage, statistics.total_weight)
 
     def _update(
         self,
@@ -328,37 +321,42 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         *,
         reset: bool,
     ) -> None:
-        rows, labels = validate_data(self, X, y, reset=reset, dtype=_DTYPES)
-        check_classification_targets(labels)
-        weight = check_weights(sample_weight, len(rows))
+        data, y = validate_data(self, X, y, reset=reset, dtype=_DTYPES)
+        labels = check_class_labels(y)
+        weight = check_weights(sample_weight, len(data))
         found = np.unique(labels if weight is None else labels[weight > 0])
-        announced = None if classes is None else np.unique(classes)
+        announced = None if classes is None else np.unique(check_class_labels(classes))
         if reset:
-            known = found if announced is None else announced
-            statistics = GaussianStatistics(len(known), rows.shape[1])
             self._announced = announced is not None
+            new_classes = found if announced is None else announced
+            statistics = GaussianStatistics.empty(len(new_classes), data.shape[1])
         else:
-            known, statistics = self.classes_, self._statistics
-            if announced is not None and not np.array_equal(announced, known):
+            if announced is not None and not np.array_equal(announced, self.classes_):
                 raise ValueError(
-                    f"classes must be those of the first call, {known.tolist()}, "
+                    f"classes must be those of the first call, {self.classes_.tolist()}, "
                     f"got {announced.tolist()}."
                 )
-            if not self._announced and len(np.setdiff1d(found, known)):
-                known = np.union1d(known, found)
-                statistics = _moved(statistics, self.classes_, known)
-        # A removed row may bear a label that nothing else has.
+            new_classes = self.classes_ if self._announced else np.union1d(self.classes_, found)
+            statistics = self._laid_out(new_classes)
+        # A sample of weight 0 may bear a label that nothing else has.
         labels = labels if weight is None else np.where(weight > 0, labels, found[0])
-        statistics.update(rows, encode(labels, known), weight)
-        self.classes_, self._statistics, self._distances = known, statistics, None
+        codes = encode(labels, new_classes)
+        self._set_state(new_classes, statistics.with_samples(data, codes, weight))
+
+    def _laid_out(self, classes: NDArray[Any]) -> GaussianStatistics:
+        """Return the statistics with the classes of a superset of `classes_`."""
+        return self._statistics.with_classes(np.searchsorted(classes, self.classes_), len(classes))
+
+    def _set_state(self, classes: NDArray[Any], statistics: GaussianStatistics) -> None:
+        # In one step: an interruption leaves all of the old state or all of the new. The
+        # distances are computed on demand, so that a stream pays for one decomposition in all.
+        self.__dict__.update(classes_=classes, _statistics=statistics, _distances=None)
 
     def _query(self, X: ArrayLike) -> tuple[NDArray, ClassDistances]:
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=_DTYPES), self._fitted_distances()
 
     def _fitted_distances(self) -> ClassDistances:
-        # Kept between calls; `partial_fit` and `merge` only drop it, so that a stream pays for
-        # one decomposition in all.
         if self._distances is None:
             self._distances = class_distances(
                 self._statistics, relative=self.relative, shrinkage=self.shrinkage, tol=self.tol
@@ -371,11 +369,6 @@ def _features(scorer: RelativeMahalanobisScorer) -> list[str] | str:
     if hasattr(scorer, "feature_names_in_"):
         return scorer.feature_names_in_.tolist()
     return f"{scorer.n_features_in_} unnamed ones"
-
-
-def _moved(statistics: GaussianStatistics, old: NDArray, new: NDArray) -> GaussianStatistics:
-    """Return statistics of the classes `old`, laid out for their superset `new`."""
-    return statistics.with_classes(np.searchsorted(new, old), len(new))
 
 
 RMDScorer = RelativeMahalanobisScorer

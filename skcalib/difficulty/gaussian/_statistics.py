@@ -1,18 +1,35 @@
-"""Sufficient statistics of Gaussians that share one covariance, in one pass."""
+"""Sufficient statistics of Gaussians that share one covariance, in one pass.
+
+Take the sums and outer products of raw samples, and far from the origin the covariance is a small
+difference of large numbers. So every class k has a reference point r_k near its samples, and
+
+    sums_k  = sum over i in k of w_i (x_i - r_k)
+    scatter = sum over k, sum over i in k of w_i (x_i - r_k) (x_i - r_k)^T
+
+are about the references. With m_k the weight of class k, its mean is r_k + sums_k / m_k, and the
+scatter about the means is scatter - sum_k sums_k sums_k^T / m_k. Statistics of parts add up if
+their references are the same; moving these, r_k -> r_k + shift_k, changes (exactly)
+
+    sums_k  by  -m_k shift_k
+    scatter by  sum_k [ m_k shift_k shift_k^T - sums_k shift_k^T - shift_k sums_k^T ].
+
+Products over samples run in the dtype of the data, everything else in float64.
+"""
 
 from __future__ import annotations
 
-import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from sklearn.utils import gen_batches
 
-from ...utils._threads import map_chunks
+from ...utils._threads import for_chunks
 
 _CHUNK_ELEMENTS = 2**22
 _MIN_CHUNK_ROWS = 512
+_CHUNKS_PER_PIECE = 4
 
 
 def working_dtype(dtype: np.dtype) -> type[np.floating]:
@@ -20,131 +37,162 @@ def working_dtype(dtype: np.dtype) -> type[np.floating]:
     return np.float64 if dtype.itemsize > 4 or dtype.kind != "f" else np.float32
 
 
+@dataclass(frozen=True)
 class GaussianStatistics:
-    """Weights, means and within-class scatter of labeled rows.
-
-    Every class has a reference point, the mean of its rows in the first chunk that contains
-    it. Sums and scatter are about the references, so that neither the distance of the data
-    from the origin nor that of the classes from each other costs digits. Products run in the
-    dtype of the data, one chunk at a time, and are added up in float64.
-
-    Parameters
-    ----------
-    n_classes, n_features : int
-        Shape of the statistics.
+    """Weights, means and within-class scatter of labeled samples; never changed in place.
 
     Attributes
     ----------
-    weight : ndarray of shape (n_classes,)
-        Sum of the weights of each class.
+    count, weight : ndarray of shape (n_classes,)
+        Number of samples of each class, and the sum of their weights.
     reference, sums : ndarray of shape (n_classes, n_features)
-        Reference points, and weighted sums of the rows about them.
+        Reference points, and weighted sums of the samples about them.
     scatter : ndarray of shape (n_features, n_features)
-        Sum of the weighted outer products of the rows about the references.
+        Sum of the weighted outer products of the samples about the references.
     input_eps, work_eps : float
-        Coarsest machine epsilon of the rows seen, and of the products over them.
+        Coarsest machine epsilon of the samples seen, and of the products over them.
     """
 
-    def __init__(self, n_classes: int, n_features: int) -> None:
-        self.weight = np.zeros(n_classes)
-        self.reference = np.zeros((n_classes, n_features))
-        self.sums = np.zeros((n_classes, n_features))
-        self.scatter = np.zeros((n_features, n_features))
-        self.input_eps = 0.0
-        self.work_eps = 0.0
+    count: NDArray[np.intp]
+    weight: NDArray[np.float64]
+    reference: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    scatter: NDArray[np.float64]
+    input_eps: float = 0.0
+    work_eps: float = 0.0
 
-    def update(
-        self, X: NDArray, codes: NDArray[np.intp], sample_weight: NDArray | None = None
-    ) -> None:
-        """Add rows; those of weight 0 leave no trace."""
-        work = working_dtype(X.dtype)
-        self.work_eps = max(self.work_eps, float(np.finfo(work).eps))
-        input_dtype = X.dtype if X.dtype.kind == "f" else work
-        self.input_eps = max(self.input_eps, float(np.finfo(input_dtype).eps))
-        n_rows = min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // X.shape[1]))
-        kept = np.ones(len(X), dtype=bool) if sample_weight is None else sample_weight > 0
-        self._place_references(X, codes, kept, n_rows, work)
-        reference = self._working_reference(work)
+    @classmethod
+    def empty(cls, n_classes: int, n_features: int) -> GaussianStatistics:
+        """Return the statistics of no samples."""
+        reference, sums = np.zeros((2, n_classes, n_features))
+        scatter = np.zeros((n_features, n_features))
+        return cls(
+            np.zeros(n_classes, dtype=np.intp), np.zeros(n_classes), reference, sums, scatter
+        )
 
-        def chunk_sums(rows: slice, buffer: NDArray) -> tuple[NDArray, NDArray]:
-            block, label, root = X[rows], codes[rows], None
-            if sample_weight is not None:
-                block, label = block[kept[rows]], label[kept[rows]]
-                root = np.sqrt(sample_weight[rows][kept[rows]])
-            deviation = np.take(reference, label, axis=0, out=buffer[: len(label)], mode="clip")
-            np.subtract(block, deviation, out=deviation, casting="same_kind")
-            return _sums(deviation, label, root, len(reference))
-
-        buffers = lambda: np.empty((n_rows, X.shape[1]), dtype=work)
-        for sums, scatter in map_chunks(chunk_sums, len(X), n_rows, buffers):
-            self.sums += sums
-            self.scatter += scatter
-        self.weight += np.bincount(codes, weights=sample_weight, minlength=len(self.weight))
-
-    def _working_reference(self, work: type[np.floating]) -> NDArray:
-        """Return the references in `work`, after moving there those that it cannot represent."""
-        reference = self.reference.astype(work)
-        if not np.array_equal(reference, self.reference):
-            self._move_references(reference - self.reference)
-        return reference
-
-    def _move_references(self, shift: NDArray[np.float64]) -> None:
-        moved = shift * self.weight[:, None]
-        cross = self.sums.T @ shift
-        self.scatter += shift.T @ moved - cross - cross.T
-        self.sums -= moved
-        self.reference += shift
-
-    def _place_references(
+    def with_samples(
         self,
         X: NDArray,
         codes: NDArray[np.intp],
-        kept: NDArray[np.bool_],
-        n_rows: int,
-        work: type[np.floating],
-    ) -> None:
-        """Give classes not seen before a reference."""
-        missing = self.weight == 0
-        for rows in gen_batches(len(X), n_rows):
-            if not missing.any():
-                return
-            new = np.flatnonzero(missing[codes[rows]] & kept[rows])
-            if not len(new):
-                continue
-            label, block = codes[rows], X[rows]
-            if len(new) < len(label):
-                label, block = label[new], block[new]
-            block = block.astype(work, copy=False)
-            sums = _indicator(label, len(missing), np.ones(len(label), dtype=work)) @ block
-            count = np.bincount(label, minlength=len(missing))[:, None]
-            placed = count[:, 0] > 0
-            # Representable in the dtype of the rows, so that deviations lose nothing to it.
-            self.reference[placed] = (sums[placed] / count[placed]).astype(work)
-            missing &= ~placed
+        sample_weight: NDArray | None = None,
+        *,
+        work: type[np.floating] | None = None,
+    ) -> GaussianStatistics:
+        """Add samples of the classes ``codes[i]``; those of weight 0 leave no trace.
 
-    def merge(self, other: GaussianStatistics) -> None:
-        """Add the rows that `other` has seen; its classes are in the same order."""
-        other = copy.deepcopy(other)
-        unseen = self.weight == 0
-        self.reference[unseen] = other.reference[unseen]
-        other._move_references(
-            np.where(other.weight[:, None] > 0, self.reference - other.reference, 0.0)
+        Products run in `work` or, with None, in the working dtype of the samples.
+        """
+        work = working_dtype(X.dtype) if work is None else work
+        input_dtype = X.dtype if X.dtype.kind == "f" else work
+        chunk_rows = max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // X.shape[1])
+        total = replace(
+            self,
+            input_eps=max(self.input_eps, float(np.finfo(input_dtype).eps)),
+            work_eps=max(self.work_eps, float(np.finfo(work).eps)),
         )
-        self.scatter += other.scatter
-        self.sums += other.sums
-        self.weight += other.weight
-        self.input_eps = max(self.input_eps, other.input_eps)
-        self.work_eps = max(self.work_eps, other.work_eps)
+        for rows in gen_batches(len(X), _CHUNKS_PER_PIECE * chunk_rows):
+            weight = None if sample_weight is None else sample_weight[rows]
+            total = total._with_piece(X[rows], codes[rows], weight, chunk_rows, work)
+        return total
+
+    def _with_piece(
+        self,
+        X: NDArray,
+        codes: NDArray[np.intp],
+        sample_weight: NDArray | None,
+        chunk_rows: int,
+        work: type[np.floating],
+    ) -> GaussianStatistics:
+        """Add samples whose classes keep their references meanwhile."""
+        used = np.ones(len(X), dtype=bool) if sample_weight is None else sample_weight > 0
+        placed = self._with_references_near(X, codes, used, chunk_rows, work)
+        reference = placed.reference.astype(work)
+        sums, scatter = placed.sums.copy(), placed.scatter.copy()
+
+        def chunk_sums(rows: slice) -> tuple[NDArray, NDArray]:
+            if sample_weight is None:
+                return _sums(X[rows], codes[rows], None, reference)
+            chosen = rows.start + np.flatnonzero(used[rows])
+            return _sums(X[chosen], codes[chosen], np.sqrt(sample_weight[chosen]), reference)
+
+        def add(chunk: tuple[NDArray, NDArray]) -> None:
+            np.add(sums, chunk[0], out=sums)
+            np.add(scatter, chunk[1], out=scatter)
+
+        for_chunks(chunk_sums, len(X), chunk_rows, add)
+        count = self.count + np.bincount(codes[used], minlength=len(self.count))
+        weight = self.weight + np.bincount(codes, sample_weight, minlength=len(self.weight))
+        return replace(placed, count=count, weight=weight, sums=sums, scatter=scatter)
+
+    def _with_references_near(
+        self,
+        X: NDArray,
+        codes: NDArray[np.intp],
+        used: NDArray[np.bool_],
+        chunk_rows: int,
+        work: type[np.floating],
+    ) -> GaussianStatistics:
+        """Return the same statistics about references from which to measure the samples.
+
+        A new class gets the mean of its samples in the first chunk that holds any. An old one
+        gets its mean so far, if its first samples have turned out to lie apart. All references
+        are representable in `work`: deviations from them lose nothing to rounding.
+        """
+        reference = self.reference.copy()
+        missing = self.weight == 0
+        for rows in gen_batches(len(X), chunk_rows):
+            new = rows.start + np.flatnonzero(missing[codes[rows]] & used[rows])
+            if len(new):
+                sums, count = _sums_and_counts(X[new].astype(work), codes[new], len(missing))
+                found = count > 0
+                reference[found] = sums[found] / count[found, None]
+                missing[found] = False
+        touched = np.bincount(codes[used], minlength=len(missing)) > 0
+        old = np.flatnonzero(touched & (self.weight > 0))
+        if len(old):
+            offset = self.sums[old] / self.weight[old, None]
+            # The variance about the references is larger than that about the means: if all are
+            # a standard deviation off in every feature, twice as large.
+            variance = np.diag(self.scatter) / self.total_weight
+            inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
+            apart = offset**2 @ inverse > 0.5 * len(variance)
+            reference[old[apart]] += offset[apart]
+        return self.with_references(reference.astype(work).astype(np.float64))
+
+    def with_references(self, reference: NDArray[np.float64]) -> GaussianStatistics:
+        """Return the same statistics about other references."""
+        moved = np.flatnonzero((reference != self.reference).any(axis=1) & (self.weight > 0))
+        if not len(moved):
+            return replace(self, reference=reference)
+        shift = reference[moved] - self.reference[moved]
+        weighted_shift = self.weight[moved, None] * shift
+        sums, cross = self.sums.copy(), self.sums[moved].T @ shift
+        sums[moved] -= weighted_shift
+        scatter = self.scatter + (shift.T @ weighted_shift - cross - cross.T)
+        return replace(self, reference=reference, sums=sums, scatter=scatter)
+
+    def merged(self, other: GaussianStatistics) -> GaussianStatistics:
+        """Add the samples of `other`, whose classes are in the same order."""
+        common = np.where((self.weight > 0)[:, None], self.reference, other.reference)
+        mine, theirs = self.with_references(common), other.with_references(common)
+        return GaussianStatistics(
+            count=mine.count + theirs.count,
+            weight=mine.weight + theirs.weight,
+            reference=common,
+            sums=mine.sums + theirs.sums,
+            scatter=mine.scatter + theirs.scatter,
+            input_eps=max(mine.input_eps, theirs.input_eps),
+            work_eps=max(mine.work_eps, theirs.work_eps),
+        )
 
     def with_classes(self, positions: NDArray[np.intp], n_classes: int) -> GaussianStatistics:
-        """Copy with class i moved to ``positions[i]`` among `n_classes`."""
-        moved = GaussianStatistics(n_classes, self.sums.shape[1])
-        moved.weight[positions] = self.weight
-        moved.reference[positions] = self.reference
-        moved.sums[positions] = self.sums
-        moved.scatter = self.scatter.copy()
-        moved.input_eps, moved.work_eps = self.input_eps, self.work_eps
-        return moved
+        """Move class i to ``positions[i]`` among `n_classes`."""
+        moved = GaussianStatistics.empty(n_classes, self.sums.shape[1])
+        for name in ("count", "weight", "reference", "sums"):
+            getattr(moved, name)[positions] = getattr(self, name)
+        return replace(
+            moved, scatter=self.scatter, input_eps=self.input_eps, work_eps=self.work_eps
+        )
 
     @property
     def total_weight(self) -> float:
@@ -152,49 +200,82 @@ class GaussianStatistics:
         return float(self.weight.sum())
 
     def means(self) -> NDArray[np.float64]:
-        """Class means; NaN where a class has no row."""
+        """Return the class means; NaN where a class has no sample."""
         with np.errstate(invalid="ignore"):
             return self.reference + self.sums / self.weight[:, None]
 
     def mean(self) -> NDArray[np.float64]:
-        """Mean of all rows."""
-        return self.center()[1]
-
-    def center(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Class means, mean of all rows, and root of the covariance of the former about it.
-
-        The root has one row a class seen; ``root.T @ root`` is the weighted covariance.
-        """
-        means, seen = self.means(), self.weight > 0
-        share = self.weight[seen] / self.total_weight
-        # About the first mean: far from the origin the weighted sum would round.
-        first = means[seen.argmax()]
-        apart = means[seen] - first
-        middle = share @ apart
-        return means, first + middle, (apart - middle) * np.sqrt(share)[:, None]
+        """Return the mean of all samples."""
+        seen = self.weight > 0
+        means, fraction = self.means()[seen], self.weight[seen] / self.total_weight
+        # About the first class mean: far from the origin the weighted sum would round.
+        return means[0] + fraction @ (means - means[0])
 
     def within_covariance(self) -> NDArray[np.float64]:
-        """Covariance about the class means, normalized by the total weight."""
-        root = np.sqrt(np.where(self.weight > 0, self.weight, 1.0))[:, None]
-        drift = self.sums / root
-        return (self.scatter - drift.T @ drift) / self.total_weight
+        """Return the covariance about the class means, normalized by the total weight."""
+        seen = self.weight > 0
+        scaled_sums = self.sums[seen] / np.sqrt(self.weight[seen])[:, None]
+        return (self.scatter - scaled_sums.T @ scaled_sums) / self.total_weight
+
+    def between_root(self) -> NDArray[np.float64]:
+        """Return R with ``R.T @ R`` the weighted covariance of the class means about the mean.
+
+        It has a row for every class with samples, and the covariance about the mean of all
+        samples is ``within_covariance() + R.T @ R``.
+        """
+        seen = self.weight > 0
+        fraction = self.weight[seen] / self.total_weight
+        means = self.means()[seen]
+        apart = means - means[0]
+        return np.sqrt(fraction)[:, None] * (apart - fraction @ apart)
+
+
+def shrunk(
+    covariance: NDArray[np.float64], shrinkage: float | str | None, n_samples: float
+) -> NDArray[np.float64]:
+    """Return the covariance, moved toward the identity times its mean variance."""
+    if shrinkage is None:
+        return covariance
+    n_features = len(covariance)
+    variance = np.trace(covariance) / n_features
+    if shrinkage == "auto":
+        shrinkage = _oas_coefficient(covariance, variance, n_samples)
+    amount = float(shrinkage)
+    return (1.0 - amount) * covariance + amount * variance * np.eye(n_features)
+
+
+def _oas_coefficient(covariance: NDArray[np.float64], variance: float, n_samples: float) -> float:
+    """Return the coefficient of Chen et al. (2010), in the form that scikit-learn gives it."""
+    mean_square = float(np.mean(covariance**2))
+    denominator = (n_samples + 1.0) * (mean_square - variance**2 / len(covariance))
+    return 1.0 if denominator <= 0 else min((mean_square + variance**2) / denominator, 1.0)
 
 
 def _sums(
-    deviation: NDArray, label: NDArray[np.intp], root: NDArray | None, n_classes: int
+    X: NDArray, codes: NDArray[np.intp], root_weight: NDArray | None, reference: NDArray
 ) -> tuple[NDArray, NDArray]:
-    """Return sums (n_classes, n_features) and outer products; `root` is that of the weights."""
-    if root is None:
-        member = np.ones(len(label), dtype=deviation.dtype)
-    else:
-        member = root.astype(deviation.dtype)
-        deviation *= member[:, None]
+    """Return the sums (n_classes, n_features) and outer products of samples about references."""
+    # Into memory at hand: new memory costs more than the subtraction.
+    references = reference[codes]
+    deviation = np.subtract(X, references, out=references, casting="same_kind")
+    weights = np.ones(len(codes), dtype=deviation.dtype)
     # What overflows here is found, and said, when the covariance is asked for.
     with np.errstate(over="ignore", invalid="ignore"):
-        return _indicator(label, n_classes, member) @ deviation, deviation.T @ deviation
+        if root_weight is not None:
+            weights = root_weight.astype(deviation.dtype)
+            deviation = weights[:, None] * deviation
+        sums = _indicator(codes, len(reference), weights) @ deviation
+        return sums, deviation.T @ deviation
 
 
-def _indicator(label: NDArray[np.intp], n_classes: int, values: NDArray) -> csc_array:
-    """Return the (n_classes, n_rows) matrix with ``values[i]`` at row ``label[i]``."""
-    indptr = np.arange(len(label) + 1)
-    return csc_array((values, label, indptr), shape=(n_classes, len(label)))
+def _sums_and_counts(
+    X: NDArray, codes: NDArray[np.intp], n_classes: int
+) -> tuple[NDArray, NDArray[np.intp]]:
+    sums = _indicator(codes, n_classes, np.ones(len(codes), dtype=X.dtype)) @ X
+    return sums, np.bincount(codes, minlength=n_classes)
+
+
+def _indicator(codes: NDArray[np.intp], n_classes: int, values: NDArray) -> csc_array:
+    """Return the (n_classes, n_samples) matrix with ``values[i]`` in row ``codes[i]``."""
+    indptr = np.arange(len(codes) + 1)
+    return csc_array((values, codes, indptr), shape=(n_classes, len(codes)))

@@ -39,14 +39,12 @@ def _check(statistics, X, y, rtol):
 
 
 def _between(statistics):
-    root = statistics.center()[2]
+    root = statistics.between_root()
     return root.T @ root
 
 
 def _fitted(X, y, weight=None, n_classes=5):
-    statistics = GaussianStatistics(n_classes, X.shape[1])
-    statistics.update(X, y, weight)
-    return statistics
+    return GaussianStatistics.empty(n_classes, X.shape[1]).with_samples(X, y, weight)
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-12), (np.float32, 1e-5)])
@@ -81,9 +79,9 @@ def test_first_row_far_out():
 def test_any_chunking_and_order(sizes):
     X, y = _data()
     order = np.random.default_rng(1).permutation(300)
-    statistics = GaussianStatistics(5, 4)
+    statistics = GaussianStatistics.empty(5, 4)
     for rows in np.split(order, np.cumsum(sizes)[:-1]):
-        statistics.update(X[rows], y[rows])
+        statistics = statistics.with_samples(X[rows], y[rows])
     _check(statistics, X, y, 1e-11)
 
 
@@ -92,16 +90,19 @@ def test_merge_equals_the_union():
     X += 1e4
     left, right = _fitted(X[:120], y[:120]), _fitted(X[120:], y[120:])
     before = right.scatter.copy()
-    left.merge(right)
-    _check(left, X, y, 1e-9)
+    _check(left.merged(right), X, y, 1e-9)
     np.testing.assert_array_equal(right.scatter, before)
 
 
 def test_merge_of_classes_that_one_side_lacks():
     X, y = _data()
     left, right = _fitted(X[y < 3], y[y < 3]), _fitted(X[y > 1], y[y > 1])
-    left.merge(right)
-    _check(left, np.vstack([X[y < 3], X[y > 1]]), np.concatenate([y[y < 3], y[y > 1]]), 1e-11)
+    _check(
+        left.merged(right),
+        np.vstack([X[y < 3], X[y > 1]]),
+        np.concatenate([y[y < 3], y[y > 1]]),
+        1e-11,
+    )
 
 
 def test_mixed_dtypes():
@@ -110,7 +111,7 @@ def test_mixed_dtypes():
     # References that float32 cannot represent, then float32 rows.
     statistics = _fitted(X[:100] + 1e-9, y[:100])
     assert (statistics.reference != statistics.reference.astype(np.float32)).any()
-    statistics.update(X[100:].astype(np.float32), y[100:])
+    statistics = statistics.with_samples(X[100:].astype(np.float32), y[100:])
     _check(statistics, X, y, 1e-5)
     assert statistics.work_eps == np.finfo(np.float32).eps
     half = _fitted(np.ones((3, 4), dtype=np.float16), np.zeros(3, dtype=int))
