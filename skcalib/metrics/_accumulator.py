@@ -102,8 +102,7 @@ class CalibrationAccumulator:
         self : CalibrationAccumulator
             The accumulator itself.
         """
-        proba = as_proba(y_proba)
-        columns = proba.shape[1:]
+        columns = as_proba(y_proba).shape[1:]
         if self._columns not in (None, columns):
             raise ValueError(
                 f"y_proba must have the columns of the updates before, {self._columns}, "
@@ -112,14 +111,18 @@ class CalibrationAccumulator:
         known = self.classes_ is not None
         predictions = check_predictions(
             y_true,
-            proba,
+            y_proba,
             sample_weight=sample_weight,
             labels=self.classes_ if known else self.labels,
             pos_label=None if known else self.pos_label,
             defer_values=True,
         )
         # The sums come first: a fault in a late block must not leave half an update behind.
-        self.sums_ = self.sums_ + sums_between(predictions, self.edges_)
+        with np.errstate(over="ignore"):
+            sums = self.sums_ + sums_between(predictions, self.edges_) * predictions.unit
+        if not np.isfinite(sums).all():
+            raise ValueError("sample_weight must have a finite sum over all updates, got inf.")
+        self.sums_ = sums
         self._columns = columns
         if len(np.unique(predictions.classes)) == len(predictions.classes):
             # Later updates may lack a class: what the columns are is settled here.

@@ -64,14 +64,12 @@ def gap_norm(sums: NDArray[np.float64], norm: str) -> float:
 
     Bins count by their fraction of the weight; empty bins count 0.
     """
-    weight, confidence, correct = sums[:, sums[0] > 0]
-    total = weight.sum()
-    excess = confidence - correct
-    if norm == "l1":
-        return float(np.abs(excess).sum() / total)
-    if norm == "l2":
-        return float(np.sqrt((excess**2 / weight).sum() / total))
-    return float(np.abs(excess / weight).max())
+    weight, confidence, correct = sums[:, sums[0] > 0] / sums[0].max()
+    gap = np.abs(confidence - correct) / weight
+    if norm == "max":
+        return float(gap.max())
+    mean = weight @ gap ** (1 if norm == "l1" else 2) / weight.sum()
+    return float(mean if norm == "l1" else np.sqrt(mean))
 
 
 def curve_of(bins: Bins) -> ReliabilityCurve:

@@ -40,7 +40,8 @@ def generalized_brier_score(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
     order : float, default=2
         Order of the norm, at least 1; ``inf`` is the largest deviation, 1 - p[label].
     exponent : float, default=2
@@ -83,9 +84,10 @@ def generalized_brier_score(
     >>> generalized_brier_score([0, 2], y_proba, order=1, exponent=1).round(2)
     array([0.4, 2. ])
     """
-    codes, proba, _, _ = check_predictions(
+    predictions = check_predictions(
         y_true, y_proba, labels=labels, pos_label=pos_label, defer_values=True
     )
+    codes, proba = predictions.codes, predictions.proba
     out = np.empty(len(proba), np.float64 if proba.dtype == np.float64 else np.float32)
     for rows, block in iter_proba_blocks(proba):
         columns = two_columns(block)

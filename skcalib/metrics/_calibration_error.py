@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..utils._private import validate_params
@@ -44,7 +45,8 @@ def expected_calibration_error(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -125,7 +127,8 @@ def maximum_calibration_error(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -190,7 +193,8 @@ def reliability_curve(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -237,4 +241,6 @@ def reliability_curve(
         pos_label=pos_label,
         defer_values=True,
     )
-    return curve_of(binned(predictions, n_bins=n_bins, strategy=strategy))
+    curve = curve_of(binned(predictions, n_bins=n_bins, strategy=strategy))
+    with np.errstate(over="ignore"):  # a sum of weights may be infinite, the rest is not
+        return curve._replace(bin_weight=curve.bin_weight * predictions.unit)

@@ -46,7 +46,8 @@ def classwise_calibration_error(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"

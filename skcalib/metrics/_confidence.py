@@ -18,12 +18,16 @@ CONFIDENCES = ("msp", "entropy", "margin")
 
 
 class TopLabels(NamedTuple):
-    """Checked probabilities (n, K), their maximum, and whether the predicted class is correct."""
+    """Checked probabilities (n, K), their maximum, and whether the predicted class is correct.
+
+    ``weight`` and ``counts`` are those of :class:`Predictions`.
+    """
 
     proba: NDArray[Any]
     top: NDArray[Any]
     correct: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
+    counts: NDArray[np.float64] | None
 
 
 def check_top_labels(
@@ -47,7 +51,7 @@ def check_top_labels(
         check_values(predictions.proba)
         predictions = predictions._replace(proba=two_columns(predictions.proba))
     top, correct = top_label(predictions)
-    return TopLabels(predictions.proba, top, correct, predictions.weight)
+    return TopLabels(predictions.proba, top, correct, predictions.weight, predictions.counts)
 
 
 def confidence_of(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray[Any]:
@@ -78,12 +82,17 @@ def rank_predictions(
     sample_weight: ArrayLike | None,
     labels: ArrayLike | None,
     pos_label: Any,
+    counted: bool = False,
 ) -> TieGroups:
-    """Return the samples grouped by confidence, most confident first; positive means correct."""
+    """Return the samples grouped by confidence, most confident first; positive means correct.
+
+    Weights are proportions or, with `counted`, numbers of samples.
+    """
     predicted = check_top_labels(
         y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
     )
-    return tie_groups(confidence_of(confidence, predicted), predicted.correct, predicted.weight)
+    weight = predicted.counts if counted else predicted.weight
+    return tie_groups(confidence_of(confidence, predicted), predicted.correct, weight)
 
 
 def check_scores(values: ArrayLike, *, name: str) -> NDArray[Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..utils._private import validate_params
-from ..utils._validation import check_predictions
+from ..utils._validation import check_predictions, count_unit
 from ._bins import BINNING_CONSTRAINTS, binned
 
 
@@ -37,7 +37,8 @@ def debiased_calibration_error(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -100,6 +101,7 @@ def debiased_calibration_error(
         defer_values=True,
     )
     sums = binned(predictions, n_bins=n_bins, strategy=strategy).sums
+    sums *= count_unit(predictions.unit)
     count, confidence, correct = sums[:, sums[0] > 1]
     accuracy = correct / count
     unbiased = (confidence / count - accuracy) ** 2 - accuracy * (1 - accuracy) / (count - 1)

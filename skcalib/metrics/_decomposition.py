@@ -60,7 +60,8 @@ def score_decomposition(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
     scoring_rule : {"brier", "log_loss"}, default="brier"
         The score: squared error of the probability, or its negative logarithm in nats.
     average : {"sum"} or None, default="sum"
@@ -108,7 +109,7 @@ def score_decomposition(
     >>> [round(part, 3) for part in parts]
     [0.065, 0.0, 0.25, 0.315]
     """
-    codes, proba, weight, _ = check_predictions(
+    codes, proba, weight, *_ = check_predictions(
         y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
     )
     if proba.ndim == 1:

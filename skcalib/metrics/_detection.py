@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..utils._labels import as_labels, match_binary
 from ..utils._private import Interval, validate_params
-from ..utils._validation import check_same_length, check_weights
+from ..utils._validation import check_same_length, check_weights, scale_weights
 from ._confidence import check_scores
 from ._ties import TieGroups, tie_groups
 
@@ -89,7 +89,7 @@ def read_detection(
     y = as_labels(y_true, name="y_true")
     known = None if labels is None else as_labels(labels, name="labels")
     codes, _ = match_binary(y, labels=known, pos_label=pos_label)
-    weight = check_weights(sample_weight, len(y))
+    weight, _ = scale_weights(check_weights(sample_weight, len(y)))
     positive = codes == 1
     check_both_kinds(positive, weight, "y_true must hold both classes")
     return positive, weight

@@ -76,7 +76,8 @@ def calibration_error_interval(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature.
     confidence_level : float, default=0.95
@@ -137,7 +138,7 @@ def calibration_error_interval(
     predictions = check_predictions(
         y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
     )
-    codes, proba, weight, _ = predictions
+    codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
     if metric in _TOP_LABEL_METRICS:
         proba, correct = top_label(predictions)
         codes = correct.astype(np.intp)

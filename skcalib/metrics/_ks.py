@@ -30,7 +30,8 @@ def ks_calibration_error(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None

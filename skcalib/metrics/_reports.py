@@ -46,8 +46,8 @@ def misclassification_report(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
-        of the largest probability is the prediction.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class. The class of the largest probability is the prediction.
     confidence : sequence of str, dict or DataFrame, default=("msp", "entropy", "margin")
         The scores to report on: names of those that `y_proba` gives (see
         :func:`area_under_risk_coverage`), or scores of one's own as a dict of arrays of shape
@@ -207,10 +207,10 @@ def _named(confidence: Sequence[str] | Mapping[str, ArrayLike]) -> Mapping[str, 
         return columns
     if isinstance(confidence, str):
         return {confidence: confidence}
-    if not all(isinstance(name, str) for name in confidence):
+    if not isinstance(confidence, Sequence) or not all(isinstance(c, str) for c in confidence):
         raise TypeError(
-            "confidence must be a sequence of names, a dict of arrays or a DataFrame; "
-            "give a single array as {'name': array}."
+            "confidence must be a sequence of names, a dict of arrays or a DataFrame, such as "
+            f"{{'name': array}} for a single array, got {type(confidence).__name__}."
         )
     return {name: name for name in confidence}
 

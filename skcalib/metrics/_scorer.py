@@ -24,8 +24,8 @@ class ProbabilityScorer(LabeledProbaScorer):
         self.name = name
 
     def __repr__(self) -> str:
-        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
-        return f"get_scorer({self.name!r}{options})  # {_what_is_judged(self.metric)}"
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"<scorer {self.name}({options}) {_what_is_judged(self.metric)}>"
 
 
 def _what_is_judged(metric: Metric) -> str:

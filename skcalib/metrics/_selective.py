@@ -32,8 +32,8 @@ def area_under_risk_coverage(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
-        of the largest probability is the prediction.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class. The class of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
         What orders the samples: the largest probability (maximum softmax probability), the
         negative entropy, the difference of the two largest probabilities, or any score of which
@@ -92,6 +92,7 @@ def area_under_risk_coverage(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        counted=True,
     )
     return _mean_risk(groups)
 
@@ -116,8 +117,8 @@ def excess_area_under_risk_coverage(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
-        of the largest probability is the prediction.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class. The class of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
         What orders the samples: the largest probability (maximum softmax probability), the
         negative entropy, the difference of the two largest probabilities, or any score of which
@@ -168,6 +169,7 @@ def excess_area_under_risk_coverage(
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
+        counted=True,
     )
     correct = groups.positive.sum()
     wrong = groups.weight.sum() - correct
@@ -196,8 +198,8 @@ def area_under_generalized_risk_coverage(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
-        of the largest probability is the prediction.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class. The class of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
         What orders the samples: the largest probability (maximum softmax probability), the
         negative entropy, the difference of the two largest probabilities, or any score of which

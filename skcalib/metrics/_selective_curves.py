@@ -45,8 +45,8 @@ def risk_coverage_curve(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
-        of the largest probability is the prediction.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class. The class of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
         What orders the samples: the largest probability (maximum softmax probability), the
         negative entropy, the difference of the two largest probabilities, or any score of which
@@ -128,8 +128,8 @@ def accuracy_rejection_curve(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
-        of the largest probability is the prediction.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class. The class of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
         What orders the samples: the largest probability (maximum softmax probability), the
         negative entropy, the difference of the two largest probabilities, or any score of which

@@ -36,8 +36,8 @@ def accuracy_at_coverage(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
-        of the largest probability is the prediction.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class. The class of the largest probability is the prediction.
     coverage : float, default=0.8
         Fraction of the samples (of their weight) that is accepted, in (0, 1].
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
@@ -113,8 +113,8 @@ def coverage_at_risk(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class. The class
-        of the largest probability is the prediction.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class. The class of the largest probability is the prediction.
     risk : float, default=0.05
         Largest error rate of the accepted samples, in [0, 1].
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"

@@ -48,7 +48,8 @@ def smooth_calibration_error(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
     bandwidth : float, default=None
         Standard deviation of the kernel, in (0, 1]. None solves for the bandwidth that equals
         the error.

@@ -56,7 +56,7 @@ def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.in
         return np.searchsorted(inner, values)
     # A product finds the bin up to rounding: at most one aside, which two comparisons settle.
     bounds = np.concatenate([[-np.inf], inner, [np.inf]]).astype(values.dtype)
-    index = np.minimum((values * values.dtype.type(n_bins)).astype(np.intp), n_bins - 1)
+    index = np.clip((values * values.dtype.type(n_bins)).astype(np.intp), 0, n_bins - 1)
     above = values > bounds[index + 1]
     below = values <= bounds[index]
     index += above

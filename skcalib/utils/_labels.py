@@ -233,9 +233,10 @@ def _encode_signs(y: NDArray[Any], classes: NDArray[Any]) -> tuple[NDArray[np.in
         for pair in ([0, 1], [-1, 1]):
             if np.isin(classes, pair).all():
                 return (y == 1).astype(np.intp), np.array(pair)
+    offer = " or ".join(f"pos_label={label!r}" for label in classes.tolist())
     raise ValueError(
-        "pos_label must be given where y_proba has shape (n_samples,) and y_true is neither in "
-        f"{{0, 1}} nor in {{-1, 1}}, got the classes {shown(classes)}."
+        "pos_label must be given to tell the positive class, unless the labels are in {0, 1} or "
+        f"{{-1, 1}}; here {offer}, got None."
     )
 
 

@@ -16,10 +16,10 @@ from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils._param_validation import (
     HasMethods,
     Hidden,
-    Interval,
     StrOptions,
     validate_params,
 )
+from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import (
     _check_feature_names_in,
     _check_method_params,
@@ -45,6 +45,14 @@ __all__ = [
     "validate_parameters",
     "validate_params",
 ]
+
+
+class Interval(_Interval):
+    """An interval of numbers; unlike in scikit-learn, True is not the number 1."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Tell whether a value is a number of the interval."""
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 class LabeledProbaScorer(_Scorer):

@@ -140,4 +140,6 @@ def wilson_interval(
         scale = 1 / (1 + z**2 / count)
         center = scale * (fraction + z**2 / (2 * count))
         half = scale * z * np.sqrt(fraction * (1 - fraction) / count + (z / (2 * count)) ** 2)
-    return np.clip(center - half, 0, 1), np.clip(center + half, 0, 1)
+    # Around 0 and 1 the ends touch the fraction, which rounding would leave outside.
+    low, high = np.minimum(center - half, fraction), np.maximum(center + half, fraction)
+    return np.clip(low, 0, 1), np.clip(high, 0, 1)

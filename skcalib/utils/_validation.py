@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import as_array, as_floats
+from ._columns import column_names, match_names, refuse_other_order
 from ._labels import as_labels, match_binary, match_columns
 from ._proba import as_proba, check_values
 
@@ -17,13 +18,20 @@ class Predictions(NamedTuple):
     """Validated labels, probabilities and weights of one call.
 
     ``codes`` is the column of the true class, (n,); where ``proba`` is (n,), 1 means positive.
-    ``weight`` is float64 or None. ``classes`` are the labels in column order, (K,).
+    ``weight`` is float64 or None, scaled by :func:`scale_weights`; ``unit`` times it is what was
+    given. ``classes`` are the labels in column order, (K,).
     """
 
     codes: NDArray[np.intp]
     proba: NDArray[Any]
     weight: NDArray[np.float64] | None
     classes: NDArray[Any]
+    unit: float = 1.0
+
+    @property
+    def counts(self) -> NDArray[np.float64] | None:
+        """Weights as numbers of samples, for the metrics in which their scale matters."""
+        return None if self.weight is None else self.weight * count_unit(self.unit)
 
 
 def check_same_length(**arrays: NDArray[Any] | None) -> None:
@@ -54,6 +62,25 @@ def check_weights(
     if not weight.any():
         raise ValueError(f"{name} must not be zero everywhere.")
     return weight
+
+
+def scale_weights(
+    weight: NDArray[np.float64] | None,
+) -> tuple[NDArray[np.float64] | None, float]:
+    """Return weights with a maximum in [1, 2), and the power of two that was taken out.
+
+    Sums of squares and products of weights neither overflow nor underflow then, and no digit
+    changes.
+    """
+    if weight is None:
+        return None, 1.0
+    exponent = int(np.frexp(weight.max())[1]) - 1
+    return np.ldexp(weight, -exponent), float(np.ldexp(1.0, exponent))
+
+
+def count_unit(unit: float) -> float:
+    """Return the unit of weights that count samples; beyond 2**100 samples nothing changes."""
+    return min(unit, 2.0**100)
 
 
 def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDArray:
@@ -93,8 +120,9 @@ def check_predictions(
 ) -> Predictions:
     """Validate one call of a metric.
 
-    `labels` names the columns of `y_proba`, in order. Without it, integers in 0..K-1 are taken
-    as columns, and other labels are sorted. `pos_label` is for `y_proba` of shape (n,) alone;
+    `labels` names the columns of `y_proba`, in order; columns of a DataFrame that are named by
+    labels are matched by name. Without either, integers in 0..K-1 are taken as columns, and other
+    labels are sorted. `pos_label` is for `y_proba` of shape (n,) alone;
     without it the positive class is the second of `labels`, or 1 among {0, 1} or {-1, 1}.
     With `defer_values`, the caller reads the probabilities through
     :func:`iter_proba_blocks`, which checks them on the way.
@@ -102,7 +130,7 @@ def check_predictions(
     proba = as_proba(y_proba)
     y = as_labels(y_true, name="y_true")
     check_same_length(y_true=y, y_proba=proba)
-    weight = check_weights(sample_weight, len(y))
+    weight, unit = scale_weights(check_weights(sample_weight, len(y)))
     known = None if labels is None else as_labels(labels, name="labels")
     if proba.ndim == 1:
         codes, classes = match_binary(y, labels=known, pos_label=pos_label)
@@ -112,7 +140,12 @@ def check_predictions(
             f"class, got pos_label={pos_label!r} with y_proba of shape {proba.shape}."
         )
     else:
+        names = column_names(y_proba)
+        if names is not None:
+            proba, known = match_names(proba, names, y, known)
+        if known is None:
+            refuse_other_order(y_true)
         codes, classes = match_columns(y, labels=known, n_columns=proba.shape[1])
     if not defer_values:
         check_values(proba)
-    return Predictions(codes, proba, weight, classes)
+    return Predictions(codes, proba, weight, classes, unit)

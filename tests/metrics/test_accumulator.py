@@ -52,6 +52,36 @@ def test_state_does_not_grow(data):
     assert pickle.loads(pickle.dumps(stream)).result() == stream.result()
 
 
+def test_columns_are_matched_by_name_from_update_to_update(data):
+    pd = pytest.importorskip("pandas")
+    y, proba, _ = data
+    names = np.array(["bird", "cat", "dog"])
+    frame = pd.DataFrame(proba, columns=names)
+    stream = CalibrationAccumulator()
+    stream.update(names[y[:90]], frame[["dog", "bird", "cat"]][:90])
+    stream.update(names[y[90:]], frame[90:])
+    assert stream.result() == pytest.approx(expected_calibration_error(y, proba), abs=1e-14)
+
+
+def test_extreme_weights(data):
+    y, proba, weight = data
+    expected = expected_calibration_error(y, proba, norm="l2", sample_weight=weight)
+    for scale in (1e-200, 1e300):
+        stream = CalibrationAccumulator(norm="l2")
+        stream.update(y, proba, sample_weight=scale * weight)
+        assert stream.result() == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(stream.sums_[0].sum(), scale * weight.sum())
+
+
+def test_weights_with_an_infinite_sum_are_refused(data):
+    y, proba, _ = data
+    stream = CalibrationAccumulator().update(y, proba)
+    before = stream.result()
+    with pytest.raises(ValueError, match=r"^sample_weight must have a finite sum .* got inf\.$"):
+        stream.update(y, proba, sample_weight=np.full(len(y), 1e308))
+    assert stream.result() == before
+
+
 def test_given_edges(data):
     y, proba, _ = data
     edges = reliability_curve(y, proba, strategy="quantile", n_bins=5).edges

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from sklearn.metrics import brier_score_loss
 
 from skcalib.metrics import generalized_brier_score
@@ -41,6 +42,17 @@ def test_identities():
         absolute = generalized_brier_score(y, proba, order=1, exponent=g)
         np.testing.assert_allclose(infinite, q**g)
         np.testing.assert_allclose(absolute, 2**g * q**g)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", [66, 500, 1e6])
+def test_high_orders_approach_the_largest_deviation(dtype, order):
+    # Powers of the deviations themselves underflow to a perfect 0.
+    proba = np.array([[0.8, 0.1, 0.1], [0.02, 0.9, 0.08]], dtype=dtype)
+    score = generalized_brier_score([0, 0], proba, order=order, exponent=1)
+    deviation = np.abs(proba.astype(np.float64) - [1, 0, 0])
+    expected = np.exp(logsumexp(order * np.log(deviation), axis=1) / order)
+    np.testing.assert_allclose(score, expected, rtol=1e-6)
 
 
 def test_bounds():

@@ -267,6 +267,65 @@ def test_data_frames_and_tensors(case, binary):
     assert_same(expected, case(y, np.asfortranarray(proba), **weight), case.atol)
 
 
+@shapes
+@every_case
+def test_tensors_of_any_kind(case, binary):
+    torch = pytest.importorskip("torch")
+    y, proba = make(4, binary=binary, grid=64)
+    expected = case(y, proba, **known(binary))
+    # Multiples of 1 / 64 are exact in bfloat16.
+    for tensor in (torch.tensor(proba, requires_grad=True), torch.tensor(proba).bfloat16()):
+        assert_same(expected, case(torch.tensor(y), tensor, **known(binary)), case.dtype_atol)
+
+
+@every_case
+def test_columns_named_by_labels_are_matched_by_name(case):
+    pd = pytest.importorskip("pandas")
+    y, proba = make(2)
+    names = np.array(["ant", "bee", "cat", "dog"])
+    order = [2, 0, 3, 1]
+    for labels in (names, np.array([30, 10, 40, 20])):
+        shuffled = pd.DataFrame(proba, columns=labels)[labels[order].tolist()]
+        assert_same(
+            case(labels[y], proba, labels=labels),
+            case(labels[y], shuffled, labels=labels),
+            0,
+        )
+        assert_same(
+            case(labels[y], proba[:, order], labels=labels[order]), case(labels[y], shuffled), 0
+        )
+
+
+@every_case
+def test_ordered_categories_go_by_the_names_of_the_columns(case):
+    pd = pytest.importorskip("pandas")
+    y, proba = make(2)
+    names = np.array(["low", "mid", "high", "top"])
+    values = pd.Series(pd.Categorical(names[y], categories=names, ordered=True))
+    expected = case(y, proba)
+    assert_same(expected, case(values, pd.DataFrame(proba, columns=names)), 0)
+    assert_same(expected, case(values, proba, labels=names), 0)
+    with pytest.raises(ValueError, match=r"^labels must be given where y_true is an ordered cat"):
+        case(values, proba)
+    in_order = pd.Series(pd.Categorical(y, categories=range(4), ordered=True))
+    assert_same(expected, case(in_order, proba), 0)
+
+
+@shapes
+@weighted_case
+@pytest.mark.parametrize("exponent", [-200, 308])
+def test_extreme_weights_do_not_overflow(case, binary, exponent):
+    # Where weights count samples, beyond 1e12 or below 1e-12 of them the number does not matter.
+    y, proba = make(0, binary=binary)
+    weight = np.random.default_rng(0).uniform(0.5, 1, size=len(y))
+    extreme = case(y, proba, sample_weight=weight * 10.0**exponent, **known(binary))
+    expected = case(y, proba, sample_weight=weight * 1e12 ** np.sign(exponent), **known(binary))
+    if case.function is reliability_curve:  # the third part is in the unit of the weights
+        extreme, expected = extreme[:2], expected[:2]
+    assert all(np.isfinite(part).any() for part in extreme)
+    assert_same(extreme, expected, 1e-9)
+
+
 def known(binary, n_classes=4):
     """Labels spelled out, so that a class may be missing from a small sample."""
     return {"labels": [0, 1] if binary else list(range(n_classes))}
@@ -309,6 +368,26 @@ BAD = {
     "length": (broken(y_true=lambda y: y[1:]), "same number of rows, got 11 and 12"),
     "column of labels": (broken(y_true=lambda y: y[:, None]), r"y_true must have shape \(n,\)"),
     "fraction": (broken(y_true=put(0.5, 4)), "y_true must hold class labels.*0.5 in row 4"),
+    "label beyond 64 bits": (
+        broken(y_true=put(1e19, 4)),
+        r"y_true must hold class labels within .* 64-bit integers, got 1e\+19 in row 4",
+    ),
+    "masked labels": (
+        broken(y_true=lambda y: np.ma.array(y, mask=y == y[0])),
+        "^y_true must not be masked",
+    ),
+    "masked": (
+        broken(y_proba=lambda p: np.ma.array(p, mask=p == p[0])),
+        "^y_proba must not be masked",
+    ),
+    "dates": (
+        broken(y_proba=lambda p: p.astype("timedelta64[s]")),
+        "y_proba must hold real numbers, got dtype timedelta64",
+    ),
+    "objects of text": (
+        broken(y_proba=lambda p: p.astype(str).astype(object)),
+        "y_proba must hold real numbers, got dtype object",
+    ),
     "NaN label": (broken(y_true=put(np.nan, 4)), "y_true must hold class labels.*nan in row 4"),
     "mixed labels": (broken(y_true=[0, "a"] * 6), "of one type.*int, str"),
     "too many": (broken(y_true=np.arange(12)), "labels must name the columns"),
@@ -322,7 +401,7 @@ BAD = {
     "pos_label": (broken(pos_label=1), "pos_label is for y_proba of shape"),
     "vector of strings": (
         broken(y_true=["a", "b"] * 6, y_proba=[0.5] * 12),
-        "pos_label must be given",
+        r"pos_label must be given to tell .* pos_label='a' or pos_label='b', got None\.$",
     ),
     "vector of three": (broken(y_true=[0, 1, 2] * 4, y_proba=[0.5] * 12), "must hold two classes"),
     "vector, unknown": (
@@ -339,6 +418,10 @@ BAD_WEIGHTS = {
     "NaN weight": (put(np.nan, 2), "sample_weight must be finite and not negative.*row 2"),
     "infinite weight": (put(np.inf, 2), "sample_weight must be finite and not negative.*row 2"),
     "zero weights": (np.zeros_like, "sample_weight must not be zero everywhere"),
+    "masked weights": (
+        lambda w: np.ma.array(w, mask=np.arange(len(w)) == 1),
+        "^sample_weight must not be masked",
+    ),
     "short weights": (lambda w: w[1:], r"sample_weight must have shape \(12,\)"),
     "scalar weight": (lambda w: 2.0, r"sample_weight must have shape \(12,\)"),
 }
@@ -364,7 +447,7 @@ BINNED = {c.function for c in CASES if "n_bins" in inspect.signature(c.function)
 
 
 @pytest.mark.parametrize("function", sorted(BINNED, key=lambda f: f.__name__))
-@pytest.mark.parametrize("n_bins", [0, -1, 2.5, "15", None])
+@pytest.mark.parametrize("n_bins", [0, -1, 2.5, "15", None, True])
 def test_bad_number_of_bins(function, n_bins):
     with pytest.raises(ValueError, match="'n_bins' parameter"):
         function(**broken(), n_bins=n_bins)
@@ -379,3 +462,38 @@ def test_rounding_is_tolerated(case, value):
     for dtype in (np.float32, np.float64):
         for part in case(y, proba.astype(dtype)):
             assert not np.isinf(part).any()
+
+
+WRONG_NAMES = {
+    "other labels": list("wxyz"),
+    "one label missing": ["ant", "bee", "cat", "emu"],
+    "twice the same": ["ant", "bee", "cat", "cat"],
+    "numbers": [1, 2, 3, 4],
+    "mixed": ["ant", 1, 2, 3],
+    "numbered in another order": ["p1", "p0", "p2", "p3"],
+    "numbered from 1": ["p1", "p2", "p3", "p4"],
+}
+
+
+@every_case
+@pytest.mark.parametrize("fault", WRONG_NAMES)
+def test_other_names_of_columns_are_errors(case, fault):
+    pd = pytest.importorskip("pandas")
+    y, proba = make(2)
+    names = np.array(["ant", "bee", "cat", "dog"])
+    frame = pd.DataFrame(proba, columns=WRONG_NAMES[fault])
+    for labels in (None, names):
+        with pytest.raises(ValueError, match=r"^y_proba must have columns that are named by the"):
+            case(names[y], frame, labels=labels)
+
+
+@every_case
+@pytest.mark.parametrize("names", [range(4), list("0123"), [f"class_{k}" for k in range(4)]])
+def test_numbered_columns_are_positions(case, names):
+    pd = pytest.importorskip("pandas")
+    y, proba = make(2)
+    animals = np.array(["ant", "bee", "cat", "dog"])
+    frame = pd.DataFrame(proba, columns=names)
+    assert_same(case(y, proba), case(y, frame), 0)
+    assert_same(case(y, proba), case(animals[y], frame), 0)
+    assert_same(case(y, proba), case(animals[y], frame, labels=animals), 0)

@@ -151,6 +151,26 @@ def test_zero_weights_are_no_rows(data):
     assert weighted == pytest.approx(run(y[kept], proba[kept]))
 
 
+def test_error_that_chance_gives_every_time_is_no_evidence():
+    # One sample of probability 1/2 has an error of 1/2 whatever its label.
+    assert calibration_error_interval([1], [0.5], n_resamples=10) == (0.0, 0.5)
+
+
+@pytest.mark.parametrize("value", [True, 0, 2.5, None])
+def test_number_of_resamples_is_a_number(data, value):
+    with pytest.raises(ValueError, match="'n_resamples' parameter"):
+        calibration_error_interval(*data[:2], n_resamples=value)
+
+
+def test_defaults_are_those_of_the_metric(data, monkeypatch):
+    y, proba, _ = data
+    run = partial(calibration_error_interval, y, proba, n_resamples=20, random_state=0)
+    monkeypatch.setitem(expected_calibration_error.__wrapped__.__kwdefaults__, "n_bins", 3)
+    changed = run()
+    monkeypatch.undo()
+    assert changed == run(n_bins=3) != run()
+
+
 def test_metric_of_the_user(data):
     y, proba, _ = data
 

@@ -178,6 +178,13 @@ def test_extreme_logits_against_mpmath(dtype):
     np.testing.assert_allclose(energy_score(logits), expected, rtol=2e-7)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("temperature", [1e-50, 1e-310])
+def test_energy_at_a_temperature_that_the_dtype_cannot_hold(dtype, temperature):
+    logits = np.array([[1, 2, -3], [4, 4, 60000]], dtype=dtype)
+    assert energy_score(logits, temperature=temperature).tolist() == [2, 60000]
+
+
 def test_low_temperature_is_the_largest_logit():
     logits = np.random.default_rng(0).normal(size=(50, 8))
     np.testing.assert_allclose(

@@ -152,7 +152,10 @@ PROBA = [[0.9, 0.1], [0.8, 0.2]]
         (([1, 1], PROBA), {}, ValueError, "correct and wrong predictions, got only wrong ones"),
         (([0, 1], PROBA), {"confidence": ["max"]}, ValueError, "confidence must be one of"),
         (([0, 1], PROBA), {"confidence": []}, ValueError, "at least one score"),
-        (([0, 1], PROBA), {"confidence": [[1, 2]]}, TypeError, "sequence of names, a dict"),
+        (([0, 1], PROBA), {"confidence": [[1, 2]]}, TypeError, "of names, a dict.*got list"),
+        (([0, 1], PROBA), {"confidence": None}, TypeError, "of names, a dict.*got NoneType"),
+        (([0, 1], PROBA), {"confidence": 0}, TypeError, "of names, a dict.*got int"),
+        (([0, 1], PROBA), {"confidence": np.ones(2)}, TypeError, "of names, a dict.*got ndarray"),
         (([0, 1], [[0.9, 0.2], [0.8, 0.2]]), {}, ValueError, "rows of y_proba must sum to 1"),
     ],
 )

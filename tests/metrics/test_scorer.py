@@ -6,6 +6,7 @@ import sklearn
 import sklearn.metrics
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, cross_validate
 
 import skcalib.metrics
@@ -113,6 +114,62 @@ def test_metadata_routing(iris):
             y[test], fitted.predict_proba(X[test]), sample_weight=weight[test]
         )
         assert score == -expected
+
+
+def test_every_metric_that_is_a_number_has_a_scorer():
+    assert get_scorer_names() == [
+        "accuracy_at_coverage",
+        "coverage_at_risk",
+        "discrimination",
+        "neg_area_under_generalized_risk_coverage",
+        "neg_area_under_risk_coverage",
+        "neg_classwise_calibration_error",
+        "neg_debiased_calibration_error",
+        "neg_excess_area_under_risk_coverage",
+        "neg_expected_calibration_error",
+        "neg_ks_calibration_error",
+        "neg_maximum_calibration_error",
+        "neg_miscalibration",
+        "neg_smooth_calibration_error",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "text"),
+    [
+        (
+            "neg_expected_calibration_error",
+            {"n_bins": 10, "norm": "l2"},
+            "<scorer neg_expected_calibration_error(n_bins=10, norm='l2') of the top label; "
+            "with two classes, of the positive class>",
+        ),
+        (
+            "neg_classwise_calibration_error",
+            {},
+            "<scorer neg_classwise_calibration_error() of every class; "
+            "with two classes, of the positive class>",
+        ),
+        ("coverage_at_risk", {}, "<scorer coverage_at_risk() of the predicted class>"),
+    ],
+)
+def test_scorers_say_what_they_judge(name, options, text):
+    assert repr(get_scorer(name, **options)) == text
+
+
+class CountingRegression(LogisticRegression):
+    calls = 0
+
+    def predict_proba(self, X):
+        type(self).calls += 1
+        return super().predict_proba(X)
+
+
+def test_model_predicts_once_for_several_scorers(iris):
+    model = CountingRegression(max_iter=1000).fit(*iris)
+    scoring = {name: get_scorer(name) for name in get_scorer_names()}
+    scores = check_scoring(model, scoring=scoring)(model, *iris)
+    assert CountingRegression.calls == 1
+    assert scores == {name: scorer(model, *iris) for name, scorer in scoring.items()}
 
 
 def test_unknown_name():

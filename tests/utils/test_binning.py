@@ -34,6 +34,13 @@ def test_values_on_and_beside_the_edges(n_bins, dtype):
     assert bin_index(values, edges).tolist() == expected
 
 
+@pytest.mark.parametrize("n_bins", [200_001, 2**20])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tolerated_values_beyond_the_ends_of_many_bins(n_bins, dtype):
+    values = np.array([-1e-5, 1.00001], dtype=dtype)
+    assert bin_index(values, uniform_edges(n_bins)).tolist() == [0, n_bins - 1]
+
+
 def test_the_ends_belong_to_the_first_and_the_last_bin():
     assert bin_index(np.array([0.0, 1.0]), uniform_edges(15)).tolist() == [0, 14]
     assert bin_index(np.array([0.5]), uniform_edges(2)).tolist() == [0]

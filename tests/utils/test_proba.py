@@ -145,6 +145,14 @@ def test_wilson_interval_against_scipy(level):
             assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
+def test_wilson_interval_holds_the_fraction():
+    counts = np.arange(1.0, 2000.0)
+    for level in (0.5, 0.9, 0.95, 0.999):
+        for fraction in (0.0, 1.0):
+            low, high = wilson_interval(np.full_like(counts, fraction), counts, level)
+            assert ((low >= 0) & (low <= fraction) & (fraction <= high) & (high <= 1)).all()
+
+
 def test_wilson_interval_of_no_trials_is_nan():
     low, high = wilson_interval(np.array([np.nan]), np.array([0.0]), 0.9)
     assert np.isnan([low[0], high[0]]).all()

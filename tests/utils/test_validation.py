@@ -12,13 +12,14 @@ PROBA = np.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
 
 
 def test_predictions_are_encoded():
-    codes, proba, weight, classes = check_predictions(
-        ["no", "yes", "no"], PROBA, sample_weight=[1, 2, 0]
-    )
+    predictions = check_predictions(["no", "yes", "no"], PROBA, sample_weight=[1, 2, 0])
+    codes, proba, weight, classes, unit = predictions
     assert codes.tolist() == [0, 1, 0]
     assert proba is PROBA
     assert weight.dtype == np.float64
-    assert weight.tolist() == [1, 2, 0]
+    assert weight.tolist() == [0.5, 1, 0]
+    assert unit == 2
+    assert predictions.counts.tolist() == [1, 2, 0]
     assert classes.tolist() == ["no", "yes"]
 
 
