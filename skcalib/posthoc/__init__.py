@@ -8,6 +8,7 @@ from ._ensemble_temperature import EnsembleTemperatureScaling
 from ._histogram import HistogramBinning
 from ._isotonic import IsotonicCalibration
 from ._matrix import MatrixScaling
+from ._structured_matrix import StructuredMatrixScaling
 from ._temperature import TemperatureScaling
 from ._vector import VectorScaling
 
@@ -20,6 +21,7 @@ __all__ = [
     "MatrixScaling",
     "PostHocCalibratedClassifier",
     "PostHocCalibrator",
+    "StructuredMatrixScaling",
     "TemperatureScaling",
     "VectorScaling",
 ]

@@ -136,8 +136,9 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         check_consistent_length(scores, codes)
         weight = check_weights(sample_weight, len(codes))
         if weight is not None:
-            # Only ratios count; a sum of huge weights would overflow, of tiny ones underflow.
-            weight = weight / weight.max()
+            # A sum of huge weights would overflow, of tiny ones underflow.
+            if not 1e-100 < weight.max() < 1e100:
+                weight = weight / weight.max()
             used = weight > 0
             scores, codes, weight = scores[used], codes[used], weight[used]
         self._fit(scores, codes, weight)

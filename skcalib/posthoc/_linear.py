@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 
 _GRADIENT_TOLERANCE = 1e-9
@@ -66,6 +66,48 @@ def fit_matrix(
     return LinearFit(theta[:-k].reshape(k, k), theta[-k:], n_iter)
 
 
+def fit_structured(
+    scores: NDArray, y: NDArray, sample_weight: NDArray | None, max_iter: int
+) -> LinearFit:
+    """Return W, b of least mean log-loss of softmax(scores @ W.T + b) near W = I and b = 0.
+
+    The ridge of Berta et al.: k / n on the intercepts and on the deviations of the diagonal from
+    1, k (k - 1) / n off the diagonal, for k classes and samples of total weight n.
+    """
+    k = scores.shape[1]
+    n = len(y) if sample_weight is None else float(sample_weight.sum())
+    ridge = np.full((k, k + 1), k * (k - 1) / n)
+    np.fill_diagonal(ridge, k / n)
+    ridge[:, k] = k / n
+    # In units in which the Hessian at the start has a diagonal of ones, a few conjugate gradients
+    # are enough, whether the ridge rules (many classes) or the log-loss (many samples).
+    proba = softmax(scores, axis=1)
+    curvature = 2 * ridge
+    curvature[:, :k] += (proba * (1 - proba)).T @ scores**2 / len(y)
+    unit = 1 / np.sqrt(curvature)
+
+    def forward(theta: NDArray) -> NDArray:
+        deviation = theta.reshape(k, k + 1) * unit
+        return scores @ deviation[:, :k].T + deviation[:, k]
+
+    def adjoint(logits: NDArray) -> NDArray:
+        gradient = np.column_stack([logits.T @ scores, logits.sum(axis=0)])
+        return (gradient * unit).ravel()
+
+    theta, n_iter = _minimize_log_loss(
+        forward,
+        adjoint,
+        offset=scores,
+        start=np.zeros(k * (k + 1)),
+        penalty=(ridge * unit**2).ravel(),
+        y=y,
+        sample_weight=sample_weight,
+        max_iter=max_iter,
+    )
+    deviation = theta.reshape(k, k + 1) * unit
+    return LinearFit(np.eye(k) + deviation[:, :k], deviation[:, k], n_iter)
+
+
 def _minimize_log_loss(
     forward: Callable[[NDArray], NDArray],
     adjoint: Callable[[NDArray], NDArray],
@@ -75,8 +117,9 @@ def _minimize_log_loss(
     y: NDArray,
     sample_weight: NDArray | None,
     max_iter: int,
+    offset: NDArray | float = 0.0,
 ) -> tuple[NDArray, int]:
-    """Minimize the mean log-loss of softmax(forward(theta)) plus ``penalty @ theta**2``.
+    """Minimize the mean log-loss of softmax(offset + forward(theta)) plus ``penalty @ theta**2``.
 
     `forward` is linear and `adjoint` its transpose, so that the Hessian is applied in one pass of
     each. The problem is convex; shifts that softmax does not see stay as at the start.
@@ -89,7 +132,7 @@ def _minimize_log_loss(
     def log_proba(theta: NDArray) -> NDArray:
         # The solver asks for the loss, the gradient and many products at the same theta.
         if not np.array_equal(latest[0], theta):
-            latest[:] = theta.copy(), log_softmax(forward(theta), axis=1)
+            latest[:] = theta.copy(), log_softmax(offset + forward(theta), axis=1)
         return latest[1]
 
     def loss(theta: NDArray) -> float:

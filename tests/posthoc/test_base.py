@@ -67,6 +67,8 @@ def test_weight_is_repetition_and_zero_weight_is_removal(calibrator, k):
 
 @every
 def test_scale_of_the_weights_does_not_matter(calibrator):
+    if calibrator is posthoc.StructuredMatrixScaling:
+        pytest.skip("its ridge shrinks with the number of samples, which the weights count")
     logits, y = sample(n=300)
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
     one, other = (
