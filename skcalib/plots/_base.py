@@ -125,18 +125,14 @@ class BaseDisplay:
         return line
 
     def _label(self, curve: Curve) -> str:
-        """Return name and measure: in one line or, where that is too long, in several."""
+        """Return name and measure, in lines of at most two thirds of the axes."""
         name, measure = curve.name, ": ".join(filter(None, curve[1:]))
         line = f"{name} ({measure})" if name and measure else name or measure
-        width = self._label_width()
+        width = min(self._characters() * 2 // 3, 36)
         if len(line) <= width:
             return plain_text(line)
         lines = [(name, 2), (measure, 4)]
         return "\n".join(plain_text(text, width=width, n_lines=n) for text, n in lines if text)
-
-    def _label_width(self) -> int:
-        """Return how many letters a line of the legend may have: two thirds of the axes."""
-        return min(self._characters() * 2 // 3, 32)
 
     def _draw_reference(self, x: Any, y: Any, label: str | None = None, color: Any = None) -> None:
         """Draw a dotted line, by default in the color of text; with a label, only once."""
@@ -186,7 +182,7 @@ class BaseDisplay:
         measures = {curve.what for curve in found}
         if len(found) < 2 or len(measures) > 1 or "" in measures:
             return handles, labels, None
-        width = self._label_width()
+        width = min(self._characters() * 2 // 3, 32)
         for i, handle in enumerate(handles):
             if handle in _CURVES:
                 name, what, value = _CURVES[handle]

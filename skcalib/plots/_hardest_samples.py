@@ -255,7 +255,8 @@ class HardestSamplesDisplay(BaseDisplay):
         self.ax_.set_axis_off()
         inches = self.ax_.get_position(original=True).height * self.figure_.bbox.height
         inches /= self.figure_.dpi
-        heading, caption = 0.4 * bool(title), 0.15 * n_lines
+        # Never 0, by which the constrained layout divides.
+        heading, caption = 0.4 if title else 0.01, 0.15 * n_lines
         image = max((inches - heading) / 2 - caption, 0.2)
         grid = self.ax_.get_subplotspec().subgridspec(  # type: ignore[union-attr]
             5,

@@ -274,7 +274,7 @@ class ReliabilityDisplay(BaseDisplay):
         width = self._characters(vertical=axis == 1) * 3 // 4
         text = ("Predicted probability", "Observed fraction")[axis]
         name = plain_text(f"of class {self.pos_label}", width=width, n_lines=1)
-        one_line = width > NARROW // 2 and len(text) + len(name) < width
+        one_line = self._characters() >= NARROW and len(text) + len(name) < width
         return text + (" " if one_line else "\n") + name
 
     def _draw_bins(self, name: str, kwargs: dict[str, Any]) -> None:
@@ -295,7 +295,7 @@ class ReliabilityDisplay(BaseDisplay):
         if not drawn:
             below.stairs(self.count, self.edges, fill=True, color=color, alpha=0.15)
         below.stairs(self.count, self.edges, color=color)
-        below.set(ylabel="Count")
+        below.set_ylabel("Count", fontsize="small")
         below.yaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
         below.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
         self.ax_.set_xlabel("")

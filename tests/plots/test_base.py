@@ -34,6 +34,7 @@ def test_axes_are_new_or_those_given(example):
     display = example()
     assert display.figure_ is display.ax_.figure
     assert display.figure_.get_layout_engine() is not None
+    display.figure_.canvas.draw()
     ax = plt.subplots()[1]
     assert example(ax=ax).ax_ is ax
     assert display.plot(ax=ax) is display

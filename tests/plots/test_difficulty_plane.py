@@ -1,5 +1,6 @@
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from skcalib.difficulty import difficulty_quadrant
@@ -63,3 +64,17 @@ def test_bad_depths_are_reported():
 def test_a_profile_without_its_columns_is_refused(profile):
     with pytest.raises(TypeError, match="profile must be a table with the columns depth_held_out"):
         DifficultyPlaneDisplay.from_profile(profile)
+
+
+def test_masked_depths_are_refused():
+    depth = np.ma.masked_array([0.0, 1.0], mask=[True, False])
+    with pytest.raises(ValueError, match="depth_trained must not be masked"):
+        DifficultyPlaneDisplay.from_predictions([0.0, 1.0], depth)
+
+
+def test_frames_are_read(depths):
+    forms = difficulty_quadrant(*depths)
+    columns = {"depth_held_out": depths[0], "depth_trained": depths[1], "difficulty_type": forms}
+    display = DifficultyPlaneDisplay.from_profile(pd.DataFrame(columns), name="digits")
+    np.testing.assert_array_equal(display.depth_trained, depths[1])
+    assert display.ax_.get_title() == "digits"

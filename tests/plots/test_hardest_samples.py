@@ -2,12 +2,14 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.plots import HardestSamplesDisplay
+from skcalib.plots._hardest_samples import distinct_numbers
 
 
 def _images(n, shape=(4, 5)):
@@ -100,3 +102,82 @@ def test_axes_placed_by_hand():
     ax = plt.figure().add_axes((0.1, 0.1, 0.8, 0.8))
     with pytest.raises(ValueError, match="ax must be part of a grid of subplots"):
         HardestSamplesDisplay.from_predictions(_images(2), [1.0, 2.0], ax=ax)
+
+
+@pytest.mark.parametrize(
+    "difficulty",
+    [
+        ["1", "2"],
+        np.array([1j, 2]),
+        np.array([1, 2], dtype="datetime64[s]"),
+        np.array([1, 2], dtype="timedelta64[s]"),
+    ],
+)
+def test_difficulty_that_is_no_number_is_refused(difficulty):
+    """Before, text and dates were read as numbers, and imaginary parts were dropped."""
+    with pytest.raises(TypeError, match="difficulty must hold real numbers"):
+        HardestSamplesDisplay.from_predictions(_images(2), difficulty)
+
+
+def test_masked_difficulty_is_refused():
+    difficulty = np.ma.masked_array([1.0, 2.0], mask=[True, False])
+    with pytest.raises(ValueError, match="difficulty must not be masked"):
+        HardestSamplesDisplay.from_predictions(_images(2), difficulty)
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 3, 7, 16, 17])
+def test_no_sample_is_shown_twice(n_samples):
+    """Before, up to sixteen samples were the hardest and the easiest at once."""
+    difficulty = np.random.default_rng(0).integers(3, size=n_samples)
+    display = HardestSamplesDisplay.from_predictions(_images(n_samples), difficulty)
+    shown = [*display.hardest_, *display.easiest_]
+    assert len(shown) == len(set(shown)) == min(n_samples, 16)
+    display.figure_.canvas.draw()
+
+
+def test_difficulties_that_differ_are_told_apart():
+    """Before, all of these were shown as -1.23e+03."""
+    difficulty = -1234 + np.arange(8) / 10
+    display = HardestSamplesDisplay.from_predictions(_images(8), difficulty)
+    titles = [ax.get_title().split()[-1] for ax in display.axes_.ravel()]
+    np.testing.assert_allclose([float(t) for t in titles[:4]], difficulty[:3:-1])
+    assert distinct_numbers(np.array([0.5, 0.25])) == ["0.5", "0.25"]
+    assert distinct_numbers(np.array([2e20, 2e20])) == ["2e+20", "2e+20"]
+    assert distinct_numbers(np.array([1234.4, 1234.4])) == ["1234", "1234"]
+
+
+def test_other_suggested_labels_are_shown_in_color():
+    display = HardestSamplesDisplay.from_predictions(
+        _images(2), [2.0, 1.0], labels=["$\\frac{$", "b"], suggested_labels=["c", "b"]
+    )
+    display.figure_.canvas.draw()
+    hard, easy = display.axes_[:, 0]
+    assert hard.get_title() == "\\$\\frac{\\$ -> c\n#0: 2"
+    assert easy.get_title() == "b\n#1: 1"
+    assert hard.title.get_color() != easy.title.get_color()
+
+
+def test_texts_and_rows_of_tables():
+    texts = ["a $5 note", "b" * 500, "c"]
+    display = HardestSamplesDisplay.from_predictions(texts, [1.0, 2.0, 3.0])
+    display.figure_.canvas.draw()
+    assert [ax.texts[0].get_text()[:1] for ax in display.axes_[0]] == ["c", "b"]
+    assert display.axes_[1, 0].texts[0].get_text() == r"a \$5 note"
+    frame = pd.DataFrame({"age": [30, 40], "height": [1.5, 1.75]}, index=["x", "y"])
+    display = HardestSamplesDisplay.from_predictions(frame, pd.Series([0.0, 1.0]))
+    assert display.axes_[0, 0].texts[0].get_text().replace("\n", " ") == (
+        "age = 40, height = 1.75"
+    )
+    display = HardestSamplesDisplay.from_predictions(frame.to_numpy(), [0.0, 1.0])
+    assert display.axes_[0, 0].texts[0].get_text().split() == ["40,", "1.75"]
+    series = pd.Series(texts, index=[7, 8, 9])
+    display = HardestSamplesDisplay.from_predictions(series, [3.0, 2.0, 1.0], n_columns=1)
+    assert display.axes_[1, 0].texts[0].get_text() == "c"
+
+
+def test_the_title_stands_above_the_captions():
+    display = HardestSamplesDisplay.from_predictions(_images(8), np.arange(8.0), name="digits")
+    display.figure_.canvas.draw()
+    title = next(t for t in display.figure_.findobj(plt.Text) if t.get_text() == "digits")
+    captions = [ax.title.get_window_extent().y1 for ax in display.axes_[0]]
+    assert title.get_window_extent().y0 > max(captions)

@@ -1,9 +1,10 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.neural_network import MLPClassifier
 
-from skcalib.difficulty import PredictionDepthScorer
+from skcalib.difficulty import PredictionDepthScorer, prediction_depth
 from skcalib.plots import ProbeAccuracyDisplay
 
 
@@ -52,3 +53,56 @@ def test_plot_again_without_a_name():
 def test_bad_input(predictions, names, message):
     with pytest.raises(ValueError, match=message):
         ProbeAccuracyDisplay.from_predictions([0, 1], predictions, layer_names=names)
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    [
+        [["0", "0"], ["1", "1"]],
+        [["0", 0], ["1", 1]],
+        [[0, np.nan], [1, 1]],
+        [[0, np.inf], [1, 1]],
+        [[0, 0.5], [1, 1]],
+        [[0, 1j], [1, 1]],
+        [[0, None], [1, 1]],
+        np.array([[0, 1], [1, 1]], dtype="datetime64[s]"),
+    ],
+)
+def test_what_prediction_depth_refuses_is_refused(predictions):
+    """Before, text against numbers was an accuracy of 0, and NaN a class of its own."""
+    with pytest.raises((TypeError, ValueError)):
+        prediction_depth(predictions, [0, 1])
+    with pytest.raises((TypeError, ValueError), match=r"probe_predictions|y_true"):
+        ProbeAccuracyDisplay.from_predictions([0, 1], predictions)
+
+
+def test_mixed_and_masked_labels_are_refused():
+    with pytest.raises(TypeError, match=r"probe_predictions\[:, 0\] must hold class"):
+        ProbeAccuracyDisplay.from_predictions(["0", "1"], [["0", "0"], [1, "1"]])
+    with pytest.raises(ValueError, match="probe_predictions must hold labels of one type"):
+        ProbeAccuracyDisplay.from_predictions(["0", "1"], [["0", 0], ["1", 1]])
+    masked = np.ma.masked_array([[0, 1], [1, 1]], mask=[[0, 0], [1, 0]])
+    with pytest.raises(ValueError, match="probe_predictions must not be masked"):
+        ProbeAccuracyDisplay.from_predictions([0, 1], masked)
+
+
+def test_frames_of_text_are_read():
+    predictions = pd.DataFrame({"conv": ["ant", "bee"], "fc": ["ant", "ant"]})
+    display = ProbeAccuracyDisplay.from_predictions(pd.Series(["ant", "ant"]), predictions)
+    np.testing.assert_array_equal(display.accuracy, [0.5, 1.0])
+
+
+def test_names_of_layers_are_shown_letter_by_letter():
+    display = ProbeAccuracyDisplay.from_predictions(
+        [0, 1], [[0, 0], [1, 1]], layer_names=["$\\frac{$", "_"]
+    )
+    display.figure_.canvas.draw()
+    names = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert names == ["\\$\\frac{\\$", " _"]
+
+
+def test_many_layers_are_named_in_part():
+    display = ProbeAccuracyDisplay(np.linspace(0, 1, 60)).plot()
+    names = [int(text.get_text()) for text in display.ax_.get_xticklabels()]
+    assert 5 <= len(names) <= 21
+    assert len(set(np.diff(names))) == 1

@@ -1,4 +1,6 @@
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.naive_bayes import GaussianNB
@@ -149,3 +151,44 @@ def test_bare_display():
     ).plot()
     assert legend(display) == ["Perfectly calibrated"]
     assert repr(display) == "ReliabilityDisplay()"
+
+
+def test_the_diagram_is_square_and_the_histogram_as_wide(data):
+    for layout in (None, "constrained"):
+        ax = plt.subplots(figsize=(7, 4), layout=layout)[1]
+        display = ReliabilityDisplay.from_predictions(*data, ax=ax)
+        display.figure_.canvas.draw()
+        box, below = display.ax_.get_window_extent(), display.histogram_ax_.get_window_extent()
+        assert box.width == pytest.approx(box.height)
+        assert below.width == pytest.approx(box.width)
+        assert below.y1 < box.y0
+        assert display.histogram_ax_.xaxis.label.get_window_extent().y0 > 0
+
+
+def test_a_class_of_any_name(data):
+    """Before, the name was taken for a formula, and a long one ran out of the figure."""
+    y, proba = data
+    names = np.array(["other", "$\\frac{$" + "a" * 200])
+    display = ReliabilityDisplay.from_predictions(
+        names[(y == 1).astype(int)], proba[:, 1], labels=names, pos_label=names[1]
+    )
+    display.figure_.canvas.draw()
+    extent = display.ax_.yaxis.label.get_window_extent()
+    assert extent.y0 > 0
+    assert extent.y1 < display.figure_.bbox.y1
+
+
+def test_bars_of_a_million_samples_are_labeled_in_short():
+    curve = reliability_curve([0, 1, 1], [0.2, 0.6, 0.9], n_bins=5)
+    display = ReliabilityDisplay(*curve[:2], 1e6 * curve.bin_weight, curve.edges).plot()
+    display.figure_.canvas.draw()
+    labels = [text.get_text() for text in display.histogram_ax_.get_yticklabels()]
+    assert max(map(len, labels)) <= 4
+
+
+def test_frames_are_read_and_masks_refused(data):
+    y, proba = data
+    display = ReliabilityDisplay.from_predictions(pd.Series(y), pd.DataFrame(proba))
+    assert display.calibration_error == expected_calibration_error(y, proba)
+    with pytest.raises(ValueError, match="y_proba must not be masked"):
+        ReliabilityDisplay.from_predictions(y, np.ma.masked_less(proba, 0.01))

@@ -46,7 +46,7 @@ def test_from_estimator_reads_its_classes(classes):
     display = RiskCoverageDisplay.from_estimator(model, proba[kept], names[kept])
     curve = risk_coverage_curve(names[kept], model.predict_proba(proba[kept]), labels=classes)
     np.testing.assert_array_equal(display.risk, curve.risk)
-    assert display.line_.get_label().startswith("LogisticRegression\nAURC: ")
+    assert display.line_.get_label().startswith("LogisticRegression (AURC: ")
 
 
 def test_two_curves_on_given_axes():
@@ -72,3 +72,21 @@ def test_plot_again_under_another_name():
     assert display.line_.get_label().startswith("again")
     bare = RiskCoverageDisplay(display.coverage, display.risk).plot()
     assert bare.ax_.get_legend() is None
+
+
+def test_one_error_at_the_top_does_not_flatten_the_curve():
+    """Before, the axes went up to the error rate of the first sample, 1."""
+    y_proba = np.linspace(0.99, 0.5, 200)
+    y_true = np.ones(200, dtype=int)
+    y_true[[0, 150, 170]] = 0
+    display = RiskCoverageDisplay.from_predictions(y_true, y_proba)
+    assert display.risk[0] == 1
+    assert display.risk[9:].max() <= display.ax_.get_ylim()[1] <= 0.15
+
+
+def test_a_million_samples_are_drawn_without_a_warning(tmp_path):
+    coverage = np.arange(1, 1_000_001) / 1_000_000
+    display = RiskCoverageDisplay(coverage, coverage**2 / 5, name="large").plot()
+    display.figure_.savefig(tmp_path / "large.svg")
+    # Half a million vertices as text would be tens of megabytes.
+    assert (tmp_path / "large.svg").stat().st_size < 300_000
