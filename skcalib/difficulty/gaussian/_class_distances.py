@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...utils import SkcalibWarning
+from ...utils._labels import shown
 from ...utils._threads import for_chunks
 from ._diagonalize import JointForm, RankTolerance, default_tol, joint_form, plain_form
 from ._statistics import GaussianStatistics, shrunk, working_dtype
@@ -47,13 +50,20 @@ class ClassDistances:
         Class means; a row of NaN is a class without samples, infinitely far from everything.
     mean : ndarray of shape (n_features,)
         Mean of the background.
+    n_unresolved : int, default=0
+        Number of directions left out for lack of digits in the sums of squares alone.
     """
 
     def __init__(
-        self, form: JointForm, means: NDArray[np.float64], mean: NDArray[np.float64]
+        self,
+        form: JointForm,
+        means: NDArray[np.float64],
+        mean: NDArray[np.float64],
+        n_unresolved: int = 0,
     ) -> None:
         self.form = form
         self.mean = mean
+        self.n_unresolved = n_unresolved
         self.absent = np.asarray(np.isnan(means).any(axis=1))
         # A stand-in for means that do not exist: their distances are overwritten by infinity.
         self.means = np.where(self.absent[:, None], mean, means)
@@ -154,7 +164,7 @@ def class_distances(
         If there is nothing to compare (one class) or to divide by (no variance), or if the sums
         of squares have overflown.
     """
-    n_classes = int((statistics.weight > 0).sum())
+    n_classes = int((statistics.count > 0).sum())
     if relative and n_classes < 2:
         raise ValueError(
             "y must have at least two classes for the relative distance, got one class; "
@@ -165,28 +175,48 @@ def class_distances(
             "X must be small enough for its squares to be finite in its precision, got values "
             "that overflow; scale the features or pass float64."
         )
-    within, root, mean = (
-        statistics.within_covariance(),
-        statistics.between_root(),
-        statistics.mean(),
-    )
-    variance = np.diag(within) + (root**2).sum(axis=0)
+    within, root = statistics.within_covariance(), statistics.between_root()
+    mean, total_weight = statistics.mean(), statistics.total_weight
     # Rounding of the input is a variance too: that of its last digit.
+    variance = np.diag(within) + (root**2).sum(axis=0)
     noise = statistics.input_eps**2 * (mean**2 + variance)
-    if not (np.diag(within) > noise).any():
+    n_varying = int((np.diag(within) > noise).sum())
+    if not n_varying:
         raise ValueError(
             "X must vary within at least one class, got no variance about the class means "
-            f"({statistics.total_weight:g} rows in {n_classes} classes)."
+            f"({total_weight:g} rows in {n_classes} classes)."
         )
-    if tol is None:
-        tol = default_tol(len(within), statistics.work_eps)
-    tolerance, n_samples = RankTolerance(noise, tol), statistics.total_weight
-    covariance = shrunk(within, shrinkage, n_samples)
+    default = default_tol(len(within), statistics.work_eps)
+    tolerance = RankTolerance(noise, default if tol is None else tol)
+    covariance = shrunk(within, shrinkage, total_weight)
     if not relative:
         form = plain_form(covariance, tolerance)
     elif shrinkage is None:
         form = joint_form(covariance, root, tolerance, rooted=True)
     else:
-        background = shrunk(within + root.T @ root, shrinkage, n_samples)
+        background = shrunk(within + root.T @ root, shrinkage, total_weight)
         form = joint_form(covariance, background - covariance, tolerance)
-    return ClassDistances(form, statistics.means(), mean)
+    n_unresolved = 0
+    if tol is None and statistics.work_eps > np.finfo(np.float64).eps:
+        # What the samples could span, less what their sums in float32 show.
+        spanned = min(n_varying, int(statistics.count.sum()) - n_classes)
+        n_unresolved = max(spanned - form.rank, 0)
+    return ClassDistances(form, statistics.means(), mean, n_unresolved)
+
+
+def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any]) -> None:
+    """Warn of directions that float32 sums lose, and of classes that have a single sample."""
+    if distances.n_unresolved:
+        warnings.warn(
+            f"{distances.n_unresolved} directions of X have too little variance for sums in "
+            "float32 and are left out: pass float64 to partial_fit, or one array to fit.",
+            SkcalibWarning,
+            stacklevel=5,
+        )
+    if len(classes_of_one):
+        warnings.warn(
+            f"{len(classes_of_one)} classes have a single sample, {shown(classes_of_one)}: it is "
+            "its own class mean, so difficulty(X, y) takes it for very easy.",
+            SkcalibWarning,
+            stacklevel=5,
+        )

@@ -26,9 +26,11 @@ class JointForm:
     """Coordinates in which both squared distances are weighted sums of squares.
 
     With ``z = v @ projection``, the class distance of v is the sum of squares of z weighted by
-    `class_weights`, the background distance that weighted by `background_weights`.
+    `class_weights`, the background distance that weighted by `background_weights`. `rank` is that
+    of the covariance within the classes: coordinates common to both distances may be left out.
     """
 
+    rank: int
     projection: NDArray[np.float64]
     class_weights: NDArray[np.float64]
     background_weights: NDArray[np.float64]
@@ -89,7 +91,7 @@ def plain_form(covariance: NDArray[np.float64], tolerance: RankTolerance) -> Joi
     """Return the form of the class distance alone."""
     factor = inverse_factor(covariance, tolerance)
     n_coordinates = factor.shape[1]
-    return JointForm(factor, np.ones(n_coordinates), np.zeros(n_coordinates))
+    return JointForm(n_coordinates, factor, np.ones(n_coordinates), np.zeros(n_coordinates))
 
 
 def joint_form(
@@ -119,7 +121,7 @@ def joint_form(
         if background_factor.shape[1] > rank:
             of_class = np.arange(rank + background_factor.shape[1]) < rank
             projection = np.hstack([factor, background_factor])
-            return JointForm(projection, 1.0 * of_class, 1.0 * ~of_class)
+            return JointForm(rank, projection, 1.0 * of_class, 1.0 * ~of_class)
     if rooted and len(between) <= rank:
         singular, rotation = np.linalg.svd(between @ factor, full_matrices=False)[1:]
         # The rows add up to zero: the last singular value is rounding.
@@ -128,4 +130,4 @@ def joint_form(
         in_units_of_class = between @ factor
         left = in_units_of_class if rooted else factor
         ratio, rotation = np.linalg.eigh(left.T @ in_units_of_class)
-    return JointForm(factor @ rotation, np.ones(len(ratio)), 1.0 / (1.0 + ratio))
+    return JointForm(rank, factor @ rotation, np.ones(len(ratio)), 1.0 / (1.0 + ratio))

@@ -14,7 +14,7 @@ from ...utils._labels import check_class_labels, encode
 from ...utils._private import Interval, StrOptions, _fit_context
 from ...utils._validation import check_weights
 from .._base import DifficultyMixin
-from ._class_distances import ClassDistances, class_distances
+from ._class_distances import ClassDistances, class_distances, warn_of_limits
 from ._statistics import GaussianStatistics, shrunk
 
 _DTYPES = [np.float64, np.float32, np.float16]
@@ -147,9 +147,19 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         ValueError
             If there is one class alone and `relative` is True, or if no class varies, for
             instance because every class has a single row.
+
+        Warns
+        -----
+        SkcalibWarning
+            If a class has a single sample.
         """
         self._update(X, y, None, sample_weight, reset=True)
-        self._fitted_distances()
+        distances = self._new_distances()
+        if distances.n_unresolved:
+            # Sums in float32 do not tell these directions from rounding, sums in float64 may.
+            self._update(X, y, None, sample_weight, reset=True, work=np.float64)
+            distances = self._new_distances()
+        self._use(distances)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -320,6 +330,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         sample_weight: ArrayLike | None,
         *,
         reset: bool,
+        work: type[np.floating] | None = None,
     ) -> None:
         data, y = validate_data(self, X, y, reset=reset, dtype=_DTYPES)
         labels = check_class_labels(y)
@@ -341,7 +352,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         # A sample of weight 0 may bear a label that nothing else has.
         labels = labels if weight is None else np.where(weight > 0, labels, found[0])
         codes = encode(labels, new_classes)
-        self._set_state(new_classes, statistics.with_samples(data, codes, weight))
+        self._set_state(new_classes, statistics.with_samples(data, codes, weight, work=work))
 
     def _laid_out(self, classes: NDArray[Any]) -> GaussianStatistics:
         """Return the statistics with the classes of a superset of `classes_`."""
@@ -357,11 +368,17 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         return validate_data(self, X, reset=False, dtype=_DTYPES), self._fitted_distances()
 
     def _fitted_distances(self) -> ClassDistances:
-        if self._distances is None:
-            self._distances = class_distances(
-                self._statistics, relative=self.relative, shrinkage=self.shrinkage, tol=self.tol
-            )
-        return self._distances
+        return self._use(self._new_distances()) if self._distances is None else self._distances
+
+    def _new_distances(self) -> ClassDistances:
+        return class_distances(
+            self._statistics, relative=self.relative, shrinkage=self.shrinkage, tol=self.tol
+        )
+
+    def _use(self, distances: ClassDistances) -> ClassDistances:
+        self._distances = distances
+        warn_of_limits(distances, self.classes_[self._statistics.count == 1])
+        return distances
 
 
 def _features(scorer: RelativeMahalanobisScorer) -> list[str] | str:

@@ -9,6 +9,7 @@ from scipy.stats import ortho_group
 from sklearn.covariance import oas
 
 from skcalib.difficulty import RelativeMahalanobisScorer, RMDScorer
+from skcalib.utils import SkcalibWarning
 
 
 def _blobs(n_samples=150, n_features=6, n_classes=5, seed=0):
@@ -198,7 +199,8 @@ def test_tolerance_is_a_parameter():
 def test_classes_with_one_row():
     X, y = _blobs(60)
     y[:3] = [10, 11, 12]
-    scorer = RMDScorer().fit(X, y)
+    with pytest.warns(SkcalibWarning, match=r"3 classes have a single sample, \[10, 11, 12\]: "):
+        scorer = RMDScorer().fit(X, y)
     assert np.isfinite(scorer.transform(X)).all()
     np.testing.assert_allclose(scorer.means_[5:], X[:3])
     with pytest.raises(ValueError, match=r"got no variance .* \(20 rows in 20 classes\)"):
