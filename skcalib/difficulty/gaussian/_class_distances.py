@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...utils import SkcalibWarning
+from ...utils._blocks import DISTANCE_BLOCK_ROWS, DISTANCE_BLOCK_SIZE
 from ...utils._labels import shown
 from ...utils._threads import for_chunks
 from ._diagonalize import JointForm, RankTolerance, default_tol, joint_form, plain_form
 from ._statistics import GaussianStatistics, shrunk, working_dtype
-
-_CHUNK_ELEMENTS = 2**21
-_MIN_CHUNK_ROWS = 256
 
 
 class _Polynomial(NamedTuple):
@@ -120,7 +118,7 @@ class ClassDistances:
 
     def _chunk_rows(self, n_columns: int) -> int:
         width = sum(self.form.projection.shape) + n_columns
-        return max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width)
+        return max(DISTANCE_BLOCK_ROWS, DISTANCE_BLOCK_SIZE // width)
 
     def _polynomial(self, origins: str, work: type[np.floating]) -> _Polynomial:
         """Return the polynomials about the mean of all samples or those about the class means."""

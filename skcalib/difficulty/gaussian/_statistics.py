@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from sklearn.utils import gen_batches
 
+from ...utils._blocks import SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE
 from ...utils._threads import for_chunks
 
-_CHUNK_ELEMENTS = 2**22
-_MIN_CHUNK_ROWS = 512
-_CHUNKS_PER_PIECE = 4
+# Chunks during which the references stay.
+_CHUNKS_PER_PIECE = 8
 
 
 def working_dtype(dtype: np.dtype) -> type[np.floating]:
@@ -84,7 +84,7 @@ class GaussianStatistics:
         """
         work = working_dtype(X.dtype) if work is None else work
         input_dtype = X.dtype if X.dtype.kind == "f" else work
-        chunk_rows = max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // X.shape[1])
+        chunk_rows = max(SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE // X.shape[1])
         total = replace(
             self,
             input_eps=max(self.input_eps, float(np.finfo(input_dtype).eps)),
