@@ -1,12 +1,15 @@
 """Scorers at the end of a Pipeline."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris
-from sklearn.pipeline import make_pipeline
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skcalib.difficulty import RMDScorer, score_difficulty
+from skcalib.difficulty import DifficultyAwareClassifier, RMDScorer, score_difficulty
 from skcalib.difficulty._pipeline import fit_difficulty
 
 
@@ -31,3 +34,66 @@ def test_the_last_step_must_score():
         fit_difficulty(pipeline, X, y)
     with pytest.raises(TypeError, match="got StandardScaler, which has no difficulty"):
         score_difficulty(StandardScaler(), X)
+
+
+class Oversampler(BaseEstimator):
+    """Repeats the samples of class 0, as a sampler of imbalanced-learn would."""
+
+    def fit_resample(self, X, y):
+        repeated = np.concatenate([np.arange(len(y)), np.flatnonzero(y == 0)])
+        return X[repeated], y[repeated]
+
+
+class ResamplingPipeline(Pipeline):
+    """A Pipeline whose samplers work in `fit` alone, as that of imbalanced-learn does."""
+
+    def fit(self, X, y=None, **params):
+        for _, step in self.steps[:-1]:
+            if hasattr(step, "fit_resample"):
+                X, y = step.fit_resample(X, y)
+            elif step not in (None, "passthrough"):
+                X = step.fit_transform(X, y)
+        self.steps[-1][1].fit(X, y, **params)
+        return self
+
+
+def _resampling():
+    steps = [("scale", StandardScaler()), ("none", None), ("skip", "passthrough")]
+    return ResamplingPipeline([*steps, ("sample", Oversampler()), ("score", RMDScorer())])
+
+
+def test_samplers_take_no_part_in_scoring():
+    X, y = load_iris(return_X_y=True)
+    scaled = StandardScaler().fit_transform(X)
+    by_hand = RMDScorer().fit(*Oversampler().fit_resample(scaled, y))
+    fitted = _resampling().fit(X, y)
+    np.testing.assert_array_equal(score_difficulty(fitted, X, y), by_hand.difficulty(scaled, y))
+    np.testing.assert_array_equal(score_difficulty(fitted, X), by_hand.difficulty(scaled))
+    again, difficulty = fit_difficulty(_resampling(), X, y)
+    np.testing.assert_array_equal(difficulty, by_hand.difficulty(scaled, y))
+    np.testing.assert_array_equal(score_difficulty(again, X, y), difficulty)
+    with pytest.raises(ValueError, match=r"sample_weight must be None where a step .* resamples"):
+        fit_difficulty(_resampling(), X, y, sample_weight=np.ones(150))
+
+
+def test_a_classifier_by_the_difficulty_of_a_resampling_pipeline():
+    X, y = load_iris(return_X_y=True)
+    clf = DifficultyAwareClassifier(
+        LogisticRegression(max_iter=500), _resampling(), fit_param="sample_weight"
+    ).fit(X, y)
+    expected = fit_difficulty(clone(_resampling()), X, y)[1]
+    np.testing.assert_array_equal(clf.difficulty_, expected)
+
+
+def test_difficulty_as_a_series_keeps_the_index():
+    X, y = load_iris(return_X_y=True)
+    scorer = make_pipeline(StandardScaler(), RMDScorer()).fit(X, y)
+    frame = pd.DataFrame(X, index=pd.date_range("2020", periods=150))
+    expected = score_difficulty(scorer, X, y)
+    assert isinstance(expected, np.ndarray)
+    series = score_difficulty(scorer, frame.to_numpy(), y, as_frame=True)
+    pd.testing.assert_series_equal(series, pd.Series(expected, name="difficulty"))
+    plain = RMDScorer().fit(frame.set_axis(list("abcd"), axis=1), y)
+    named = score_difficulty(plain, frame.set_axis(list("abcd"), axis=1), y, as_frame=True)
+    pd.testing.assert_index_equal(named.index, frame.index)
+    np.testing.assert_allclose(named, expected)

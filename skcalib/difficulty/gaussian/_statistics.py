@@ -143,7 +143,9 @@ class GaussianStatistics:
         for rows in gen_batches(len(X), chunk_rows):
             new = rows.start + np.flatnonzero(missing[codes[rows]] & used[rows])
             if len(new):
-                sums, count = _sums_and_counts(X[new].astype(work), codes[new], len(missing))
+                sums, count = _sums_and_counts(
+                    X[new].astype(work, copy=False), codes[new], len(missing)
+                )
                 found = count > 0
                 reference[found] = sums[found] / count[found, None]
                 missing[found] = False

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skcalib.difficulty import RMDScorer
 from skcalib.difficulty.gaussian._diagonalize import (
     RankTolerance,
     default_tol,
@@ -117,3 +118,32 @@ def test_plain_form_has_no_background():
     form = plain_form(_semidefinite(6, 4, seed=9), TOLERANCE)
     assert form.class_weights.sum() == 4
     assert not form.background_weights.any()
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_rounding_of_the_input_is_no_variance_in_any_unit(unit):
+    rng = np.random.default_rng(12)
+    samples = rng.normal(size=(500, 4))
+    samples[:, 3] = samples[:, 0] + 1e-4 * samples[:, 3]  # a copy, but for an error
+    covariance = np.cov(unit * samples, rowvar=False)
+    scale = np.sqrt(np.diag(covariance))
+    smallest = np.linalg.eigvalsh(covariance / scale / scale[:, None])[0]
+    for fraction, rank in [(0.5, 4), (2.0, 3)]:
+        tolerance = RankTolerance(fraction * smallest * scale**2, 1e-12)
+        assert inverse_factor(covariance, tolerance).shape[1] == rank
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_digits_of_the_input_far_from_the_origin_in_small_units(relative):
+    # The copy of a feature differs from it by its last digit: no direction of the data.
+    rng = np.random.default_rng(13)
+    y = np.arange(2000) % 3
+    X = rng.normal(size=(2000, 4)) + y[:, None]
+    plain = RMDScorer(relative=relative).fit(X, y)
+    shifted = np.column_stack([X, X[:, 0]]) * 1e-3 + np.array([0, 0, 0, 0, 1.0])
+    wide = shifted.astype(np.float32)
+    scorer = RMDScorer(relative=relative).fit(wide, y)
+    assert scorer._distances.form.rank == 4
+    np.testing.assert_allclose(
+        scorer.difficulty(wide, y), plain.difficulty(X, y), rtol=1e-3, atol=1e-2
+    )
