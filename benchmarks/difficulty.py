@@ -2,8 +2,8 @@
 
 python -m benchmarks.difficulty [--threads N] [--peers] [--imagenet FOLDER]
 
---peers times pytorch-ood on a subset, scaled to all rows. --imagenet writes a float32 memory map
-of 1 281 167 x 512 (2.6 GB) into FOLDER, streams it through `fit` and `difficulty`, reports the
+--peers times pytorch-ood on a subset, scaled to all samples. --imagenet writes a float32 memory
+map of 1 281 167 x 512 (2.6 GB) into FOLDER, streams it through `fit` and `difficulty`, reports the
 time and the memory beyond the map, and deletes it.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks._timing import least_seconds, print_ratios
 from skcalib.difficulty import RelativeMahalanobisScorer
 
 N_SAMPLES, N_FEATURES, N_CLASSES = 100_000, 512, 1_000
@@ -31,37 +32,30 @@ def blobs(n_samples: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def compare(
-    name: str, run: Callable[[], object], bound: Callable[[], object], repeats: int
-) -> None:
-    """Print the least seconds of both, taking turns: the machine may be shared."""
-    seconds: tuple[list[float], list[float]] = ([], [])
-    for _ in range(repeats):
-        for function, record in zip((run, bound), seconds):
-            start = time.perf_counter()
-            function()
-            record.append(time.perf_counter() - start)
-    ratios = np.sort(np.divide(*seconds))
-    print(
-        f"  {name:<44}{min(seconds[0]):8.3f} s{min(seconds[1]):8.3f} s"
-        f"{min(seconds[0]) / min(seconds[1]):9.2f}{np.median(ratios):9.2f}",
-        flush=True,
-    )
-
-
 def against_products(repeats: int) -> None:
     X, y = blobs(N_SAMPLES)
     square = np.random.default_rng(2).standard_normal((N_FEATURES, N_FEATURES), dtype=np.float32)
     wide = np.random.default_rng(3).standard_normal((N_FEATURES, N_CLASSES), dtype=np.float32)
     scorer = RelativeMahalanobisScorer().fit(X, y)
     print(f"\nn = {N_SAMPLES}, d = {N_FEATURES}, K = {N_CLASSES}, float32")
-    print(f"  {'':<44}{'least':>10}{'bound':>10}{'ratio':>9}{'median':>9}")
-    compare("fit / X^T X", lambda: scorer.fit(X, y), lambda: X.T @ X, repeats)
-    two = lambda: (X @ square) @ wide
-    compare("transform / its two products", lambda: scorer.transform(X), two, repeats)
-    compare("difficulty(X) / the same", lambda: scorer.difficulty(X), two, repeats)
-    own = lambda: scorer.difficulty(X, y)
-    compare("difficulty(X, y) / one (n, d) x (d, d)", own, lambda: X @ square, repeats)
+    tasks: dict[str, dict[str, Callable[[], object]]] = {
+        "X^T X": {
+            "fit": lambda: RelativeMahalanobisScorer().fit(X, y),
+            "X^T X": lambda: X.T @ X,
+        },
+        "its two products": {
+            "transform": lambda: scorer.transform(X),
+            "difficulty(X)": lambda: scorer.difficulty(X),
+            "its two products": lambda: (X @ square) @ wide,
+        },
+        "one (n, d) x (d, d)": {
+            "difficulty(X, y)": lambda: scorer.difficulty(X, y),
+            "one (n, d) x (d, d)": lambda: X @ square,
+        },
+    }
+    for bound, functions in tasks.items():
+        seconds = least_seconds(functions, repeats=repeats)
+        print_ratios(" and ".join(name for name in functions if name != bound), bound, seconds)
 
 
 def peers(n_subset: int = 1_000) -> None:
@@ -81,15 +75,14 @@ def peers(n_subset: int = 1_000) -> None:
         ours = RelativeMahalanobisScorer().fit(X, y)
         start = time.perf_counter()
         values = ours.difficulty(X)
-        own = time.perf_counter() - start
+        ours_score = time.perf_counter() - start
         start = time.perf_counter()
         ours.fit(X, y)
-        own_fit = time.perf_counter() - start
-        print(
-            f"\npytorch-ood RMD: fit {fit:.2f} s, scoring {score:.0f} s ({n_subset} rows, scaled)"
-        )
-        print(f"here: fit {own_fit:.2f} s, scoring {own:.2f} s")
-        # Their covariances are sums rather than means over the rows.
+        ours_fit = time.perf_counter() - start
+        print(f"\npytorch-ood RMD: fit {fit:.2f} s, scoring {score:.0f} s")
+        print(f"(scoring: {n_subset} samples, scaled)")
+        print(f"here: fit {ours_fit:.2f} s, scoring {ours_score:.2f} s")
+        # Their covariances are sums rather than means over the samples.
         difference = np.abs(theirs * N_SAMPLES - values[:n_subset]).max()
         print(f"largest difference after scaling theirs by n: {difference:.2g}")
 
