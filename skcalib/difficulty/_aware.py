@@ -35,7 +35,7 @@ from .gaussian import RelativeMahalanobisScorer
 class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Classifier trained with a weight per sample that follows its difficulty.
 
-    `fit` fits a difficulty scorer on the training rows of this very call, turns their
+    `fit` fits a difficulty scorer on the training samples of this very call, turns their
     difficulty into weights with :func:`difficulty_weights`, and hands them to the `fit` of the
     classifier. Under cross-validation nothing leaks from the validation fold.
 
@@ -51,11 +51,11 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         The classifier. A clone is fitted.
     scorer : difficulty scorer or Pipeline ending in one, default=None
         What scores the difficulty. None means :class:`RelativeMahalanobisScorer`. In a
-        Pipeline, the rows are embedded first; give it `memory` to embed them once for all
+        Pipeline, the samples are embedded first; give it `memory` to embed them once for all
         values of `temperature` in a grid search.
-    temperature, c, scale : float, float and {'minmax', 'std'} or None
+    temperature, c, scale : float, float and {"minmax", "std"} or None
         See :func:`difficulty_weights`.
-    fit_param : str, default='difficulty_weight'
+    fit_param : str, default="difficulty_weight"
         Parameter of ``estimator.fit`` that takes the weights. For a Pipeline it carries the
         name of the step, as in ``'logisticregression__sample_weight'``.
 
@@ -66,9 +66,9 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     scorer_ : difficulty scorer or Pipeline
         The fitted scorer.
     difficulty_ : ndarray of shape (n_samples,)
-        Difficulty of the training rows, larger = harder. NaN for rows of sample weight 0.
+        Difficulty of the training samples, larger = harder. NaN where the weight is 0.
     weights_ : ndarray of shape (n_samples,)
-        What `difficulty_weights` made of it; 0 for rows of sample weight 0.
+        What `difficulty_weights` made of it; 0 for samples of weight 0.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     n_features_in_, feature_names_in_ : int and ndarray of str

@@ -34,7 +34,7 @@ def error_rate_by_difficulty(
 
     The samples are sorted by difficulty and cut into groups of equal size. Where a cut falls
     between samples of equal difficulty, each of them counts in part on either side: the result
-    is the mean over all orders of the ties, and does not depend on the order of the rows.
+    is the mean over all orders of the ties, and does not depend on the order of the samples.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def error_rate_by_difficulty(
     Returns
     -------
     error_rate : ndarray of shape (n_groups,)
-        Share of wrong predictions in each group, in [0, 1], from the easiest to the hardest. A
+        Fraction of wrong predictions in each group, in [0, 1], from the easiest to the hardest. A
         difficulty worth its name makes it rise.
 
     See Also

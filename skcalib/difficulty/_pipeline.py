@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _FinalStep(BaseEstimator):
-    """Last step of a Pipeline whose `fit_predict` returns the difficulty of the fitted rows."""
+    """Last step of a Pipeline whose `fit_predict` returns the difficulty of the fitted samples."""
 
     def __init__(self, scorer: Any, fit_params: dict[str, Any] | None = None) -> None:
         self.scorer = scorer

@@ -22,14 +22,14 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
 
     Self-supervised prototypicality [1]_: a sample close to a centroid of its features is
     typical, and easy. **Larger means harder.** Labels play no part, so a wrong one is not
-    noticed. For cosine distance, scale the rows to unit length first, by
+    noticed. For cosine distance, scale the samples to unit length first, by
     :class:`sklearn.preprocessing.Normalizer`.
 
     Parameters
     ----------
     n_clusters : int, default=None
         Number of prototypes. None takes the number of classes in `y`.
-    n_init : 'auto' or int, default='auto'
+    n_init : "auto" or int, default="auto"
         Number of starts, as in :class:`sklearn.cluster.KMeans`.
     max_iter : int, default=300
         Largest number of iterations of a start.

@@ -51,14 +51,14 @@ def difficulty_weights(
         T > 0. A small one concentrates the weight on the hardest samples.
     c : float, default=1e-3
         Positive constant that keeps the largest weight below 1.
-    scale : {'minmax', 'std'} or None, default='minmax'
-        What happens to `difficulty` first. 'minmax' maps it to [0, 1] and 'std' subtracts the
+    scale : {"minmax", "std"} or None, default="minmax"
+        What happens to `difficulty` first. "minmax" maps it to [0, 1] and "std" subtracts the
         mean and divides by the standard deviation, both of which make `temperature`
         independent of the unit of the difficulty; constant difficulty becomes 0, so that all
         weights are equal. None is the equation to the letter: since raw relative Mahalanobis
         distances grow with the number of features, it often leaves a single weight above 0.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights in the mean and standard deviation of 'std'. Rows of weight 0 count neither
+        Weights in the mean and standard deviation of "std". Samples of weight 0 count neither
         there nor in a maximum or minimum, and get weight 0.
 
     Returns

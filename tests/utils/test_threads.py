@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -62,6 +63,14 @@ def test_chunks_hold_the_blas_to_one_thread(monkeypatch):
     for_chunks(lambda _: blas_threads(), 4, 1, inside.append)
     assert inside == [1] * 4
     assert blas_threads() == 2
+
+
+def test_the_library_of_most_threads_counts(monkeypatch):
+    libraries = [{"num_threads": 2}, {"num_threads": 5}]
+    monkeypatch.setattr(_threads, "_blas", lambda: SimpleNamespace(info=lambda: libraries))
+    assert blas_threads() == 5
+    libraries.clear()
+    assert blas_threads() == 1
 
 
 def test_one_chunk_has_the_whole_blas():

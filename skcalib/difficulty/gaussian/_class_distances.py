@@ -182,7 +182,7 @@ def class_distances(
     if not n_varying:
         raise ValueError(
             "X must vary within at least one class, got no variance about the class means "
-            f"({total_weight:g} rows in {n_classes} classes)."
+            f"({total_weight:g} samples in {n_classes} classes)."
         )
     default = default_tol(len(within), statistics.work_eps)
     tolerance = RankTolerance(noise, default if tol is None else tol)

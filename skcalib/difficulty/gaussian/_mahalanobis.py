@@ -24,7 +24,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     """Difficulty as the relative Mahalanobis distance of a sample to its class.
 
     Every class is a Gaussian with its own mean and a covariance shared by all, the background
-    is one Gaussian over all rows. The difficulty of (x, y) is the squared Mahalanobis distance
+    is one Gaussian over all samples. The difficulty of (x, y) is the squared Mahalanobis distance
     of x to class y, minus that to the background:
 
     .. math::
@@ -42,8 +42,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     ----------
     relative : bool, default=True
         Subtract the background distance. False gives the plain squared Mahalanobis distance.
-    shrinkage : float in [0, 1] or 'auto', default=None
-        Shrinkage of both covariances toward the identity times their mean variance. 'auto'
+    shrinkage : float in [0, 1] or "auto", default=None
+        Shrinkage of both covariances toward the identity times their mean variance. "auto"
         takes the oracle approximating coefficient of each (see
         :func:`sklearn.covariance.oas`), which the fitted statistics determine. None does not
         shrink.
@@ -57,15 +57,15 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     class_count_ : ndarray of shape (n_classes,)
-        Number of rows of each class, or the sum of their weights.
+        Number of samples of each class, or the sum of their weights.
     means_ : ndarray of shape (n_classes, n_features)
         Class means. NaN for a class announced to `partial_fit` but not seen so far.
     mean_ : ndarray of shape (n_features,)
-        Mean of all rows.
+        Mean of all samples.
     covariance_ : ndarray of shape (n_features, n_features)
-        Covariance about the class means, normalized by the number of rows, after shrinkage.
+        Covariance about the class means, normalized by the number of samples, after shrinkage.
     background_covariance_ : ndarray of shape (n_features, n_features)
-        Covariance about `mean_`, normalized by the number of rows, after shrinkage.
+        Covariance about `mean_`, normalized by the number of samples, after shrinkage.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -78,11 +78,17 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
 
     Notes
     -----
-    A singular covariance (more features than rows, constant or duplicate columns) is replaced
+    A singular covariance (more features than samples, constant or duplicate columns) is replaced
     by its pseudo-inverse: each distance looks at the directions in which its own Gaussian has
-    variance, and the part of a row outside of them is ignored. On the fitted rows the mean
+    variance, and the part of a sample outside of them is ignored. On the fitted samples the mean
     difficulty is the rank of `covariance_` minus that of `background_covariance_`: zero where
     the supports agree.
+
+    Sums of squares in float32 do not tell a direction of very little variance, relative to that
+    of the features, from rounding. Where there are such directions, `fit` makes the sums once
+    more in float64; `partial_fit` cannot, and the first use of the scorer warns.
+
+    An update that raises, in `partial_fit` or `merge`, leaves the scorer as it was.
 
     `predict` is linear discriminant analysis with equal priors.
 
@@ -130,12 +136,12 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features. float16 and float32 input is worked on in float32, chunk by chunk; a
-            memory map stays on disk.
+            Features. float16 and float32 input is worked on in float32, chunk by chunk, unless
+            that loses directions: see Notes. A memory map stays on disk.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight k stands for k copies of a row, weight 0 removes it.
+            Weight k stands for k copies of a sample, weight 0 removes it.
 
         Returns
         -------
@@ -146,7 +152,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         ------
         ValueError
             If there is one class alone and `relative` is True, or if no class varies, for
-            instance because every class has a single row.
+            instance because every class has a single sample.
 
         Warns
         -----
@@ -170,7 +176,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add rows to the fit: equal to `fit` on all rows so far, in any order and chunking.
+        """Add samples to the fit: equal to `fit` on all so far, in any order and chunking.
 
         Parameters
         ----------
@@ -193,12 +199,12 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         return self
 
     def merge(self, other: RelativeMahalanobisScorer) -> Self:
-        """Add the rows that another scorer was fitted on, as if fitted on the union.
+        """Add the samples that another scorer was fitted on, as if fitted on the union.
 
         Parameters
         ----------
         other : RelativeMahalanobisScorer
-            A scorer fitted on other rows of the same features; left unchanged.
+            A scorer fitted on other samples of the same features; left unchanged.
 
         Returns
         -------
@@ -305,7 +311,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
 
     @property
     def mean_(self) -> NDArray[np.float64]:
-        """Mean of all rows."""
+        """Mean of all samples."""
         return self._statistics.mean()
 
     @property
@@ -316,7 +322,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
 
     @property
     def background_covariance_(self) -> NDArray[np.float64]:
-        """Covariance about the mean of all rows."""
+        """Covariance about the mean of all samples."""
         statistics = self._statistics
         root = statistics.between_root()
         background = statistics.within_covariance() + root.T @ root

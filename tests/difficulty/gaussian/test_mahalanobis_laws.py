@@ -203,7 +203,7 @@ def test_classes_with_one_row():
         scorer = RMDScorer().fit(X, y)
     assert np.isfinite(scorer.transform(X)).all()
     np.testing.assert_allclose(scorer.means_[5:], X[:3])
-    with pytest.raises(ValueError, match=r"got no variance .* \(20 rows in 20 classes\)"):
+    with pytest.raises(ValueError, match=r"got no variance .* \(20 samples in 20 classes\)"):
         RMDScorer().fit(X[:20], np.arange(20))
 
 

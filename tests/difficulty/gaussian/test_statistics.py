@@ -1,5 +1,7 @@
 """One-pass statistics: digits, order, merging, weights."""
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 
@@ -153,3 +155,20 @@ def test_a_class_without_rows():
     assert np.isnan(statistics.means()[4]).all()
     assert np.isfinite(statistics.within_covariance()).all()
     assert np.isfinite(statistics.mean()).all()
+
+
+def test_statistics_are_not_changed_in_place():
+    X, y = _data()
+    statistics = _fitted(X, y)
+    with pytest.raises(FrozenInstanceError):
+        statistics.weight = statistics.weight + 1
+
+
+def test_samples_of_weight_zero_place_no_reference():
+    X, y = _data()
+    weight = np.ones(300)
+    weight[:20] = 0
+    far = np.where(weight[:, None] > 0, X, 1e7).astype(np.float32)
+    statistics = _fitted(far, y, weight)
+    _check(statistics, far[20:], y[20:], 1e-5)
+    np.testing.assert_array_equal(statistics.count, np.bincount(y[20:]))
