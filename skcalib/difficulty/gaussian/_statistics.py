@@ -119,7 +119,9 @@ class GaussianStatistics:
             np.add(sums, chunk[0], out=sums)
             np.add(scatter, chunk[1], out=scatter)
 
-        for_chunks(chunk_sums, len(X), chunk_rows, add)
+        # What overflows here is found, and said, when the distances are asked for.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for_chunks(chunk_sums, len(X), chunk_rows, add)
         count = self.count + np.bincount(codes[used], minlength=len(self.count))
         weight = self.weight + np.bincount(codes, sample_weight, minlength=len(self.weight))
         return replace(placed, count=count, weight=weight, sums=sums, scatter=scatter)
@@ -151,7 +153,7 @@ class GaussianStatistics:
                 missing[found] = False
         touched = np.bincount(codes[used], minlength=len(missing)) > 0
         old = np.flatnonzero(touched & (self.weight > 0))
-        if len(old):
+        if len(old) and np.isfinite(self.scatter).all():
             offset = self.sums[old] / self.weight[old, None]
             # The variance about the references is larger than that about the means: if all are
             # a standard deviation off in every feature, twice as large.
@@ -257,12 +259,11 @@ def _sums(
     X: NDArray, codes: NDArray[np.intp], root_weight: NDArray | None, reference: NDArray
 ) -> tuple[NDArray, NDArray]:
     """Return the sums (n_classes, n_features) and outer products of samples about references."""
-    # Into memory at hand: new memory costs more than the subtraction.
     references = reference[codes]
-    deviation = np.subtract(X, references, out=references, casting="same_kind")
-    weights = np.ones(len(codes), dtype=deviation.dtype)
-    # What overflows here is found, and said, when the covariance is asked for.
     with np.errstate(over="ignore", invalid="ignore"):
+        # Into memory at hand: new memory costs more than the subtraction.
+        deviation = np.subtract(X, references, out=references)
+        weights = np.ones(len(codes), dtype=deviation.dtype)
         if root_weight is not None:
             weights = root_weight.astype(deviation.dtype)
             deviation = weights[:, None] * deviation

@@ -229,3 +229,14 @@ def test_constants_are_kept_between_calls(monkeypatch):
     found = scorer.difficulty(X, y), scorer.difficulty(X), scorer.transform(X)
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.usefixtures("_small_chunks")
+@pytest.mark.parametrize(("dtype", "unit"), [(np.float32, 1e25), (np.float64, 1e200)])
+def test_overflow_is_said_when_the_scorer_is_used(dtype, unit):
+    X, y = _data()
+    stream = RMDScorer()
+    for rows in np.split(np.arange(400), 2):
+        stream.partial_fit((unit * X[rows]).astype(dtype), y[rows])
+    with pytest.raises(ValueError, match="X must be small enough for its squares to be finite"):
+        stream.difficulty(X)
