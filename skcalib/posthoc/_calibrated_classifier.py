@@ -13,6 +13,7 @@ from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._arrays import refuse_masked
 from ..utils._estimators import fit_router, inner_fit_params, show_inner
 from ..utils._labels import check_class_labels, check_several_classes
 from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context
@@ -140,6 +141,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
                 "cv must be an int, a cross-validation generator or an iterable, got 'prefit'; a "
                 "classifier that is trained goes in as sklearn.frozen.FrozenEstimator(classifier)."
             )
+        refuse_masked(X, name="X")
         X, labels = indexable(X, check_class_labels(y))
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))

@@ -1,29 +1,40 @@
-"""Choose the rows a model is least sure about."""
+"""Choose the samples a model is least confident about."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import Tags, check_consistent_length, check_random_state
+from sklearn.utils import Tags, check_consistent_length, check_random_state, indexable
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..metrics import confidence_score, predictive_entropy, probability_margin
-from ..utils._blocks import top_rows
-from ..utils._estimators import show_inner
-from ..utils._labels import check_several_classes
+from ..utils._arrays import refuse_masked
+from ..utils._blocks import count_to_choose, row_entropy, row_margin, row_max, top_rows
+from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
+from ..utils._labels import check_class_labels, check_several_classes
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
+from ..utils._validation import check_weights
+
+# Of a block of probabilities; larger = more informative. The entropy adds up sorted rows, so that
+# rows that are equal up to the order of the classes tie to the last bit.
+_SCORES = {
+    "entropy": lambda block: row_entropy(np.sort(block, axis=1)),
+    "margin": lambda block: -row_margin(block),
+    "least_confidence": lambda block: 1 - row_max(block),
+}
 
 
 class MaxEntropySelector(TransformerMixin, BaseEstimator):
-    """Choose the most informative rows by the uncertainty of a classifier.
+    """Choose the most informative samples by the uncertainty of a classifier.
 
-    Rows are ranked by a score of the predicted class probabilities, larger = more informative, and
-    the first `fraction` of them is chosen. :meth:`transform` gives the scores and keeps every row,
-    as a step of a Pipeline must; :meth:`select` gives the rows, and
+    Samples are ranked by a score of the predicted class probabilities, larger = more informative,
+    and the first `fraction` of them is chosen [1]_. :meth:`transform` gives the scores and keeps
+    every sample, as a step of a Pipeline must; :meth:`select` gives the chosen samples, and
     :class:`~skcalib.selection.SubsetClassifier` trains on them inside a Pipeline or a grid search.
 
     Parameters
@@ -32,10 +43,11 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         `fit` trains a clone of it and scores its ``predict_proba(X)``; wrap a trained model in
         :class:`sklearn.frozen.FrozenEstimator` to use it as it is. With None, X holds the class
         probabilities themselves, shape (n_samples, n_classes).
-    fraction : float in (0, 1], default=0.3
-        Share of the rows to choose, rounded to the nearest count, at least one row.
-    n_samples : int or None, default=None
-        Number of rows to choose; takes the place of `fraction` when given.
+    fraction : float in (0, 1], default=None
+        Fraction of the samples to choose, rounded to the nearest count, at least one. None means
+        0.3, or `n_samples` where that is given.
+    n_samples : int, default=None
+        Number of samples to choose, instead of a `fraction`.
     criterion : {"entropy", "margin", "least_confidence", "random"}, default="entropy"
         The score: Shannon entropy in nats, the negated difference of the two largest
         probabilities, one minus the largest probability, or uniform random numbers (the
@@ -48,9 +60,10 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
     estimator_ : classifier
         The fitted clone, or `estimator` itself if frozen. Absent with ``estimator=None``.
     scores_ : ndarray of shape (n_samples,)
-        Scores of the fitted rows, larger = more informative.
+        Scores of the fitted samples, larger = more informative.
     support_ : ndarray of shape (n_samples,), dtype bool
-        The chosen rows. Ties at the cut are broken by row order.
+        The chosen samples. Ties at the cut are broken by the order of the samples; rows of
+        probabilities that are equal up to the order of the classes tie.
     n_features_in_ : int
         Number of columns of X seen in `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -58,11 +71,12 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    SubsetClassifier : Fit a classifier on the chosen rows.
+    SubsetClassifier : Fit a classifier on the chosen samples.
 
     References
     ----------
-    Tata et al., Can Calibration Improve Sample Prioritization?, 2022, Sec. 3.
+    .. [1] G. Tata, G. K. Gudur, G. Chennupati, M. E. Khan, "Can Calibration Improve Sample
+       Prioritization?", HITY Workshop, NeurIPS 2022, Sec. 3.
 
     Examples
     --------
@@ -76,9 +90,9 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
     array([0.33, 0.69, 0.67, 0.  ])
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
-        "fraction": [Interval(Real, 0, 1, closed="right")],
+        "fraction": [Interval(Real, 0, 1, closed="right"), None],
         "n_samples": [Interval(Integral, 1, None, closed="left"), None],
         "criterion": [StrOptions({"entropy", "margin", "least_confidence", "random"})],
         "random_state": ["random_state"],
@@ -88,7 +102,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         self,
         estimator: Any = None,
         *,
-        fraction: float = 0.3,
+        fraction: float | None = None,
         n_samples: int | None = None,
         criterion: str = "entropy",
         random_state: int | np.random.RandomState | None = None,
@@ -99,9 +113,16 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         self.criterion = criterion
         self.random_state = random_state
 
+    # The parameters of the estimator are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **fit_params: Any) -> Self:
-        """Score the rows of X and choose among them.
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Score the samples and choose among them.
 
         Parameters
         ----------
@@ -109,8 +130,11 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             Features, or class probabilities with ``estimator=None``.
         y : array-like of shape (n_samples,), default=None
             Class labels; needed to train `estimator`, not used otherwise.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights for the fit of `estimator`. Samples of weight 0 are neither counted nor
+            chosen; otherwise a sample counts as one, whatever its weight.
         **fit_params : dict
-            Passed to the fit of `estimator`, for instance ``sample_weight``.
+            Further parameters of ``estimator.fit``.
 
         Returns
         -------
@@ -120,28 +144,36 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X holds no probabilities where it must, if `n_samples` is larger than the number of
-            rows, if `y` has one class only, or if `fit_params` are given without an estimator to
-            take them.
+            If X holds no probabilities where it must, if `fraction` and `n_samples` are both
+            given or there are fewer samples, if `y` has one class only, if a weight is negative,
+            or if `fit_params` are given without an estimator to take them.
         """
+        refuse_masked(X, name="X")
+        (X,) = indexable(X)
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        weight = check_weights(sample_weight, n)
+        rows = np.arange(n) if weight is None else np.flatnonzero(weight)
+        count_to_choose(len(rows), fraction=self.fraction, n_samples=self.n_samples)
         if self.estimator is None:
             if fit_params:
                 raise ValueError(
-                    f"fit got {sorted(fit_params)}, but estimator=None has no use for them; "
-                    "give an estimator or leave them out."
+                    f"estimator must be given where fit gets {sorted(fit_params)}, got None."
                 )
             validate_data(self, X, skip_check_array=True)
         else:
-            self.estimator_ = clone(self.estimator).fit(X, y, **fit_params)
+            labels = None if y is None else check_class_labels(y)
+            params = inner_fit_params(self, "estimator", weight, fit_params)
+            self.estimator_ = clone(self.estimator).fit(X, labels, **params)
             check_several_classes(self.estimator_.classes_)
             show_inner(self, self.estimator_)
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         self.scores_ = self._score(X)
-        self.support_ = top_rows(self.scores_, fraction=self.fraction, n_samples=self.n_samples)
+        self.support_ = np.zeros(n, dtype=bool)
+        self.support_[rows] = self._top(self.scores_[rows])
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Score every row.
+        """Score every sample.
 
         Parameters
         ----------
@@ -157,7 +189,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         return self._score(X)[:, None]
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Tell which of the fitted rows were chosen.
+        """Tell which of the fitted samples were chosen.
 
         Parameters
         ----------
@@ -173,27 +205,26 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         return np.flatnonzero(self.support_) if indices else self.support_
 
     def select(self, X: ArrayLike, *arrays: Any) -> Any:
-        """Return the most informative rows of X, and the same rows of every other array.
+        """Return the most informative samples of X, and the same ones of every other array.
 
-        The rows of this X are scored anew, so it may be other data than in `fit`.
+        The samples of this X are scored anew, so they may be others than in `fit`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             As in `fit`.
         *arrays : array-likes of length n_samples
-            Labels, weights or whatever goes with the rows.
+            Labels, weights or whatever goes with the samples.
 
         Returns
         -------
         chosen : array, or list of arrays
-            The chosen rows of X in their order, or a list of the chosen rows of X and of every
+            The chosen rows of X in their order, or a list of these and of the same rows of every
             other array.
         """
         check_is_fitted(self)
         check_consistent_length(X, *arrays)
-        support = top_rows(self._score(X), fraction=self.fraction, n_samples=self.n_samples)
-        rows = np.flatnonzero(support)
+        rows = np.flatnonzero(self._top(self._score(X)))
         chosen = [_safe_indexing(array, rows) for array in (X, *arrays)]
         return chosen if arrays else chosen[0]
 
@@ -213,24 +244,36 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray([self.criterion], dtype=object)
 
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Get the metadata routing of this object.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            `sample_weight` and further metadata of `fit` go to the estimator, as it requests.
+        """
+        inner = {} if self.estimator is None else {"estimator": self.estimator}
+        return fit_router(self, **inner)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.estimator is not None
         if self.estimator is not None:
-            tags.input_tags = self.estimator.__sklearn_tags__().input_tags
+            tags.input_tags = common_input_tags(self.estimator)
         return tags
+
+    def _top(self, scores: NDArray[np.floating]) -> NDArray[np.bool_]:
+        return top_rows(scores, fraction=self.fraction, n_samples=self.n_samples)
 
     def _score(self, X: ArrayLike) -> NDArray[np.floating]:
         if self.estimator is None:
             validate_data(self, X, reset=False, skip_check_array=True)
-            proba = X
+            name, values = "X", X
         else:
-            proba = self.estimator_.predict_proba(X)
-        if self.criterion == "entropy":
-            return predictive_entropy(proba)
-        if self.criterion == "margin":
-            return -probability_margin(proba)
-        confidence = confidence_score(proba)
-        if self.criterion == "least_confidence":
-            return 1 - confidence
-        return np.random.RandomState(self._seed).uniform(size=len(confidence))
+            name, values = "y_proba", self.estimator_.predict_proba(X)
+        if self.criterion == "random":
+            proba = check_proba_matrix(values, name=name)
+            return np.random.RandomState(self._seed).uniform(size=len(proba))
+        score = _SCORES[self.criterion]
+        blocks = iter_proba_blocks(as_proba(values, name=name), name=name)
+        return np.concatenate([score(block) for _, block in blocks])

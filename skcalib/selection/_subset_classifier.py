@@ -1,42 +1,51 @@
-"""Train a classifier on selected rows, where a Pipeline expects a classifier."""
+"""Train a classifier on selected samples, where a Pipeline expects a classifier."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, assert_all_finite, column_or_1d, indexable
+from sklearn.utils import Tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
-from ..utils._estimators import show_inner
-from ..utils._labels import check_several_classes
+from ..utils._arrays import refuse_masked
+from ..utils._estimators import (
+    common_input_tags,
+    fit_router,
+    fit_takes,
+    inner_fit_params,
+    show_inner,
+)
+from ..utils._labels import check_class_labels, check_several_classes, class_positions
 from ..utils._private import (
     HasMethods,
     _check_method_params,
     _estimator_has,
     _fit_context,
+    _routing_enabled,
     _safe_indexing,
 )
+from ..utils._validation import check_weights
 
 
 class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Fit a classifier on the rows that a selector chooses.
+    """Fit a classifier on the samples that a selector chooses.
 
-    A step of a Pipeline cannot drop rows; this classifier at its end can.
+    A step of a Pipeline cannot drop samples; this classifier at its end can.
 
     Parameters
     ----------
     estimator : classifier
-        Fitted, as a clone, on the chosen rows.
+        Fitted, as a clone, on the chosen samples.
     selector : object with fit(X, y) and get_support()
         For instance :class:`~skcalib.selection.MaxEntropySelector`. Fitted, as a clone, on all
-        training rows.
+        training samples.
 
     Attributes
     ----------
@@ -45,7 +54,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         The fitted classifier.
     classes_ : ndarray of shape (n_classes,)
-        The classes of all training rows, chosen or not.
+        The classes of all training samples, chosen or not.
     n_features_in_ : int
         Number of features, where `estimator_` tells it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -53,7 +62,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    MaxEntropySelector : Choose the rows a model is least sure about.
+    MaxEntropySelector : Choose the samples a model is least confident about.
 
     Examples
     --------
@@ -69,7 +78,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     0.98
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "selector": [HasMethods(["fit", "get_support"])],
     }
@@ -78,9 +87,12 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator = estimator
         self.selector = selector
 
+    # The parameters of the estimator and of the selector are theirs to validate.
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, y: ArrayLike, **fit_params: Any) -> Self:
-        """Choose rows, then fit the classifier on them.
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+    ) -> Self:
+        """Choose samples, then fit the classifier on them.
 
         Parameters
         ----------
@@ -88,9 +100,13 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Features.
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, for the fit of `estimator`, cut to those chosen, and for the
+            fit of `selector` where it takes weights. With metadata routing, for whoever requests
+            them.
         **fit_params : dict
-            Passed to the fit of `estimator`; values with one entry a row are cut to the chosen
-            rows. They do not reach the selector, which counts rows.
+            Further parameters of ``estimator.fit``; those with one entry a sample are cut to the
+            chosen ones. With metadata routing they go to whoever requests them.
 
         Returns
         -------
@@ -100,38 +116,49 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `y` has one class only, or is no array of class labels.
+            If `y` has one class only or is no array of class labels, or if the weights are
+            negative or the classifier does not take them.
 
         Warns
         -----
         SkcalibWarning
-            If a class has no chosen row; its probability will be 0.
+            If no sample of a class is chosen; its probability will be 0.
         """
-        labels = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-        X, labels = indexable(X, labels)
+        refuse_masked(X, name="X")
+        X, labels = indexable(X, check_class_labels(y))
+        weight = check_weights(sample_weight, len(labels))
+        check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         self.classes_ = np.unique(labels)
-        check_several_classes(self.classes_)
-        self.selector_ = clone(self.selector).fit(X, labels)
+        params = inner_fit_params(self, "estimator", weight, fit_params)
+        selector_params = self._selector_params(weight, fit_params)
+        self.selector_ = clone(self.selector).fit(X, labels, **selector_params)
         rows = self.selector_.get_support(indices=True)
         lost = np.setdiff1d(self.classes_, labels[rows])
         if lost.size:
             warnings.warn(
-                f"No row of class {', '.join(map(repr, lost.tolist()))} was selected; "
-                "its probability will be 0. Select a larger share.",
+                f"No sample of class {', '.join(map(repr, lost.tolist()))} was selected; "
+                "its probability will be 0. Select a larger fraction.",
                 SkcalibWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        chosen_params = _check_method_params(X, fit_params, indices=rows)
+        chosen_params = _check_method_params(X, params, indices=rows)
         self.estimator_ = clone(self.estimator).fit(
             _safe_indexing(X, rows), labels[rows], **chosen_params
         )
         show_inner(self, self.estimator_)
         return self
 
+    def _selector_params(
+        self, weight: NDArray | None, fit_params: dict[str, Any]
+    ) -> dict[str, Any]:
+        if _routing_enabled():
+            return inner_fit_params(self, "selector", weight, fit_params)
+        if weight is None or not fit_takes(self.selector, "sample_weight"):
+            return {}
+        return {"sample_weight": weight}
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the class of every row.
+        """Predict the class of every sample.
 
         Parameters
         ----------
@@ -158,21 +185,52 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         y_proba : ndarray of shape (n_samples, n_classes)
-            One column for every entry of `classes_`; 0 for a class with no chosen row.
+            One column for every entry of `classes_`; 0 for a class with no chosen sample.
         """
         check_is_fitted(self)
-        proba = self.estimator_.predict_proba(X)
+        return self._with_all_classes(self.estimator_.predict_proba(X), absent=0)
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Decision function of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As the classifier defines them; the least number there is for a class with no chosen
+            sample.
+        """
+        check_is_fitted(self)
+        scores = self.estimator_.decision_function(X)
+        if scores.ndim == 1 and len(self.classes_) > 2:
+            scores = np.column_stack([-scores, scores])
+        return self._with_all_classes(scores, absent=np.finfo(scores.dtype).min)
+
+    def _with_all_classes(self, scores: NDArray, *, absent: float) -> NDArray:
+        """Return the columns of the fitted classes among those of all classes."""
         if len(self.estimator_.classes_) == len(self.classes_):
-            return proba
-        full = np.zeros((len(proba), len(self.classes_)), dtype=proba.dtype)
-        full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = proba
+            return scores
+        full = np.full((len(scores), len(self.classes_)), absent, dtype=scores.dtype)
+        full[:, class_positions(self.estimator_.classes_, self.classes_)] = scores
         return full
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Get the metadata routing of this object.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            `sample_weight` and further metadata of `fit` go to the selector and the estimator, as
+            these request.
+        """
+        return fit_router(self, selector=self.selector, estimator=self.estimator)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags = self.estimator.__sklearn_tags__().input_tags
-        if hasattr(self.selector, "__sklearn_tags__"):
-            selector = self.selector.__sklearn_tags__().input_tags
-            tags.input_tags.sparse &= selector.sparse
-            tags.input_tags.allow_nan &= selector.allow_nan
+        tags.input_tags = common_input_tags(self.estimator, self.selector)
         return tags

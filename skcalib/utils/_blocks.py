@@ -108,20 +108,33 @@ def row_entropy(block: NDArray) -> NDArray:
     return np.maximum(-row_sum(terms), 0)
 
 
+# Of the samples, where neither a fraction nor a number is given.
+DEFAULT_FRACTION = 0.3
+
+
+def count_to_choose(n: int, *, fraction: float | None, n_samples: int | None) -> int:
+    """Return how many of n samples to choose: `n_samples`, or a `fraction`, 0.3 by default."""
+    if n_samples is None:
+        return max(1, int((DEFAULT_FRACTION if fraction is None else fraction) * n + 0.5))
+    if fraction is not None:
+        raise ValueError(
+            f"n_samples must be None where fraction is given, got n_samples={n_samples!r} and "
+            f"fraction={fraction!r}."
+        )
+    if n_samples > n:
+        raise ValueError(f"n_samples must be at most the number of rows, {n}, got {n_samples}.")
+    return n_samples
+
+
 def top_rows(
-    scores: NDArray[np.floating], *, fraction: float, n_samples: int | None
+    scores: NDArray[np.floating], *, fraction: float | None, n_samples: int | None
 ) -> NDArray[np.bool_]:
-    """Return the mask of the largest scores, `n_samples` of them or, with None, a `fraction`.
+    """Return the mask of the largest scores, as many as :func:`count_to_choose` says.
 
     Ties at the cut are broken by row order.
     """
     n = len(scores)
-    if n_samples is None:
-        count = max(1, int(fraction * n + 0.5))
-    elif n_samples > n:
-        raise ValueError(f"n_samples must be at most the number of rows, {n}, got {n_samples}.")
-    else:
-        count = n_samples
+    count = count_to_choose(n, fraction=fraction, n_samples=n_samples)
     cut = np.partition(scores, n - count)[n - count]
     chosen = scores > cut
     ties = np.flatnonzero(scores == cut)

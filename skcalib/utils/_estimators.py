@@ -81,10 +81,10 @@ def inner_fit_params(
     fit_params : dict
         Further parameters of ``owner.fit``.
     """
-    if _routing_enabled():
-        routed = process_routing(owner, "fit", sample_weight=sample_weight, **fit_params)
-        return dict(routed[name]["fit"])
-    if sample_weight is None:
+    if sample_weight is not None:
+        if not _routing_enabled():
+            check_fit_takes(getattr(owner, name), "sample_weight")
+        fit_params = {**fit_params, "sample_weight": sample_weight}
+    if not _routing_enabled():
         return dict(fit_params)
-    check_fit_takes(getattr(owner, name), "sample_weight")
-    return {**fit_params, "sample_weight": sample_weight}
+    return dict(process_routing(owner, "fit", **fit_params)[name]["fit"])

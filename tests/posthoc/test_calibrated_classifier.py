@@ -188,6 +188,12 @@ def test_the_fitted_calibrator_prints_briefly(labels):
     np.testing.assert_array_equal(model.calibrator_.classes_, labels)
 
 
+def test_masked_features_are_refused():
+    X, y = data()
+    with pytest.raises(ValueError, match="X must not be masked"):
+        PostHocCalibratedClassifier(GaussianNB()).fit(np.ma.array(X, mask=X > 1), y)
+
+
 def test_one_class_is_an_error():
     X, _ = data()
     with pytest.raises(ValueError, match="y must hold at least two classes"):

@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -10,6 +11,8 @@ from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 
 from skcalib.selection import MaxEntropySelector
 
@@ -56,8 +59,32 @@ def test_ties_are_broken_by_row_order(values, fraction):
     np.testing.assert_array_equal(np.flatnonzero(mask), expected)
 
 
-def test_n_samples_takes_the_place_of_fraction():
+@given(
+    row=st.lists(st.floats(1e-6, 1), min_size=2, max_size=30),
+    order=st.randoms(use_true_random=False),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_rows_equal_up_to_the_order_of_the_classes_tie(row, order, dtype):
+    rows = [np.array(row, dtype=dtype) / sum(row)]
+    for _ in range(5):
+        rows.append(rows[0][order.sample(range(len(row)), len(row))])
+    for criterion in ("entropy", "margin", "least_confidence"):
+        selector = MaxEntropySelector(n_samples=2, criterion=criterion).fit(np.array(rows))
+        assert len(set(selector.scores_)) == 1
+        np.testing.assert_array_equal(selector.get_support(indices=True), [0, 1])
+
+
+def test_three_orders_of_one_row():
+    a, b, c = 0.6482021419113102, 0.35166006400659455, 0.00013779408209523564
+    selector = MaxEntropySelector(n_samples=1).fit(np.array([[a, b, c], [c, a, b], [b, c, a]]))
+    np.testing.assert_array_equal(selector.get_support(), [True, False, False])
+
+
+def test_a_number_a_fraction_or_three_tenths():
     assert MaxEntropySelector(n_samples=7).fit(dirichlet(20)).get_support().sum() == 7
+    assert MaxEntropySelector(fraction=0.5).fit(dirichlet(20)).get_support().sum() == 10
+    assert MaxEntropySelector().fit(dirichlet(20)).get_support().sum() == 6
+    assert MaxEntropySelector(fraction=1e-9).fit(dirichlet(20)).get_support().sum() == 1
 
 
 def test_fraction_one_keeps_all():
@@ -86,6 +113,54 @@ def test_fit_params_reach_the_estimator():
     selector = MaxEntropySelector(GaussianNB()).fit(X, y, sample_weight=weight)
     expected = GaussianNB().fit(X, y, sample_weight=weight).predict_proba(X)
     np.testing.assert_allclose(selector.scores_, naive_scores(expected, "entropy"), atol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [None, GaussianNB()])
+def test_samples_of_weight_zero_are_neither_counted_nor_chosen(estimator):
+    data, labels = (dirichlet(60), None) if estimator is None else (X, y)
+    weight = np.random.RandomState(0).uniform(size=len(data)) * (np.arange(len(data)) % 3 > 0)
+    selector = MaxEntropySelector(estimator, fraction=0.5).fit(data, labels, sample_weight=weight)
+    kept = np.flatnonzero(weight)
+    scores = selector.transform(data).ravel()
+    np.testing.assert_array_equal(selector.scores_, scores)
+    order = sorted(kept, key=lambda i: (-scores[i], i))
+    expected = sorted(order[: round(len(kept) / 2)])
+    np.testing.assert_array_equal(selector.get_support(indices=True), expected)
+    with pytest.raises(ValueError, match="n_samples must be at most the number of rows"):
+        MaxEntropySelector(n_samples=len(kept) + 1).fit(dirichlet(len(data)), sample_weight=weight)
+
+
+@pytest.mark.parametrize("estimator", [None, GaussianNB()])
+def test_negative_weights_are_refused(estimator):
+    weight = np.where(np.arange(150) == 4, -1.0, 1.0)
+    data = dirichlet(150) if estimator is None else X
+    with pytest.raises(ValueError, match=r"sample_weight must be finite and not .*-1\.0 in row 4"):
+        MaxEntropySelector(estimator).fit(data, y, sample_weight=weight)
+
+
+def test_weights_that_the_estimator_does_not_take():
+    with pytest.raises(ValueError, match="fit of KNeighborsClassifier has no parameter"):
+        MaxEntropySelector(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(150))
+
+
+def test_metadata_routing():
+    weight = np.random.RandomState(0).uniform(size=len(y))
+    expected = MaxEntropySelector(GaussianNB()).fit(X, y, sample_weight=weight)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = GaussianNB().set_fit_request(sample_weight=True)
+        selector = MaxEntropySelector(asks).set_fit_request(sample_weight=True)
+        routed = make_pipeline(selector).fit(X, y, sample_weight=weight)
+        alone = MaxEntropySelector(GaussianNB().set_fit_request(sample_weight=False))
+        alone.fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(routed[-1].scores_, expected.scores_)
+    np.testing.assert_array_equal(
+        alone.scores_, MaxEntropySelector(GaussianNB()).fit(X, y).scores_
+    )
+
+
+def test_labels_of_mixed_type_are_refused():
+    with pytest.raises(ValueError, match="y must hold labels of one type, got int, str"):
+        MaxEntropySelector(GaussianNB()).fit(X[:4], [0, 1, "a", "a"])
 
 
 def test_random_is_repeatable_and_uniform_in_the_rows():
@@ -138,9 +213,11 @@ def test_pickle():
         ({"n_samples": 0}, dirichlet(5), "'n_samples' parameter .* must be an int in the range"),
         ({"n_samples": 6}, dirichlet(5), "n_samples must be at most the number of rows, 5, got 6"),
         ({"criterion": "best"}, dirichlet(5), "'criterion' parameter .* must be a str among"),
-        ({}, dirichlet(5) * 2, r"y_proba.*\[0, 1\]"),
-        ({}, dirichlet(5)[:, :3], "y_proba.*sum to 1"),
-        ({}, np.where(np.eye(4, dtype=bool), np.nan, 0.25), "y_proba.*NaN"),
+        ({"fraction": 0.5, "n_samples": 2}, dirichlet(5), "n_samples must be None where fraction"),
+        ({}, np.ma.array(dirichlet(5), mask=True), "X must not be masked"),
+        ({}, dirichlet(5) * 2, r"X must lie in \[0, 1\]"),
+        ({}, dirichlet(5)[:, :3], "rows of X must sum to 1"),
+        ({}, np.where(np.eye(4, dtype=bool), np.nan, 0.25), "X must not contain NaN"),
     ],
 )
 def test_bad_input(params, proba, message):
@@ -149,8 +226,8 @@ def test_bad_input(params, proba, message):
 
 
 def test_fit_params_without_an_estimator():
-    with pytest.raises(ValueError, match="estimator=None has no use for them"):
-        MaxEntropySelector().fit(dirichlet(5), sample_weight=np.ones(5))
+    with pytest.raises(ValueError, match=r"estimator must be given where fit gets \['epochs'\]"):
+        MaxEntropySelector().fit(dirichlet(5), epochs=3)
 
 
 def test_select_arrays_of_other_length():
