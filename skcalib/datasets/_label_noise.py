@@ -1,16 +1,21 @@
-"""Replace a share of labels, and remember which."""
+"""Replace a fraction of labels, and remember which."""
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 
-from ..utils._labels import check_several_classes
+from ..utils._labels import check_class_labels, check_several_classes, encode
 from ..utils._private import Interval, validate_params
+
+# Of the stream that a seed gives here. train_test_split, KFold and others draw a permutation of
+# the samples from the seed itself: with the same stream, a split by an equal seed would hold all
+# of the flipped labels on one side.
+_STREAM = 0x666C6970
 
 
 @validate_params(
@@ -26,43 +31,62 @@ def flip_labels(
     *,
     fraction: float,
     random_state: int | np.random.RandomState | None = None,
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Replace the labels of a random share of the rows by another class, drawn uniformly.
+) -> tuple[Any, NDArray[np.bool_]]:
+    """Replace the labels of random samples by another class, drawn uniformly.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Class labels of any kind, at least two classes.
+        Class labels of any one kind, at least two classes.
     fraction : float in [0, 1]
-        Share of the rows to flip, rounded to the nearest count. Every one of them gets a label
-        different from its own.
+        Fraction of the samples to flip, rounded to the nearest count. Every one of them gets a
+        label different from its own.
     random_state : int, RandomState instance or None, default=None
-        Seed; pass an int for repeatable noise.
+        Seed; pass an int for repeatable noise. What an int draws is independent of how
+        :func:`~sklearn.model_selection.train_test_split` and the like split by the same int.
 
     Returns
     -------
-    y_flipped : ndarray of shape (n_samples,)
-        The labels after flipping; `y` is left as it is.
+    y_flipped : ndarray or Series of shape (n_samples,)
+        The labels after flipping; `y` is left as it is. A Series if `y` is one, with its index,
+        name and dtype.
     flipped : ndarray of shape (n_samples,), dtype bool
-        The rows whose label was replaced.
+        The samples whose label was replaced.
 
     Raises
     ------
     ValueError
-        If `y` has a single class.
+        If `y` has a single class, or holds NaN, infinity, fractions or labels of several types.
 
     Examples
     --------
     >>> from skcalib.datasets import flip_labels
     >>> y, flipped = flip_labels(["a", "b", "c", "a"], fraction=0.5, random_state=0)
     >>> y.tolist(), flipped.tolist()
-    (['a', 'b', 'b', 'c'], [False, False, True, True])
+    (['a', 'a', 'b', 'a'], [False, True, True, False])
     """
-    classes, codes = np.unique(column_or_1d(y), return_inverse=True)
+    labels = check_class_labels(y)
+    classes = np.unique(labels)
     check_several_classes(classes)
-    rng = check_random_state(random_state)
-    rows = rng.choice(len(codes), size=int(fraction * len(codes) + 0.5), replace=False)
-    codes[rows] = (codes[rows] + rng.randint(1, len(classes), size=len(rows))) % len(classes)
-    flipped = np.zeros(len(codes), dtype=bool)
+    rng = _generator(random_state)
+    n_flipped = int(fraction * len(labels) + 0.5)
+    rows = rng.choice(len(labels), size=n_flipped, replace=False)
+    other = encode(labels[rows], classes) + rng.randint(1, len(classes), size=n_flipped)
+    flipped = np.zeros(len(labels), dtype=bool)
     flipped[rows] = True
-    return classes[codes], flipped
+    new_labels = classes[other % len(classes)]
+    if hasattr(y, "iloc") and y.ndim == 1:
+        series = y.copy()
+        series.iloc[rows] = new_labels
+        return series, flipped
+    noisy = labels.copy()
+    noisy[rows] = new_labels
+    return noisy, flipped
+
+
+def _generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    """Return the generator given, or that of a stream which belongs to a seed and this file."""
+    if not isinstance(random_state, Integral):
+        return check_random_state(random_state)
+    seeds = np.random.SeedSequence(int(random_state), spawn_key=(_STREAM,))
+    return np.random.RandomState(np.random.MT19937(seeds))

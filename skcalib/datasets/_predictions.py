@@ -33,22 +33,22 @@ def make_predictions(
     """Draw labels from known probabilities, and state them with a known distortion.
 
     Logits are normal, labels are drawn from their softmax, and the predictions are the softmax of
-    the logits times `temperature`. Temperature scaling of the predictions by that temperature
-    repairs them exactly.
+    the logits times `temperature`: the temperature that
+    :class:`~skcalib.posthoc.TemperatureScaling` has to divide by to repair them exactly.
 
     Parameters
     ----------
     n_samples : int, default=1000
-        Number of rows.
+        Number of samples.
     n_classes : int, default=3
         Number of classes, at least 2.
     scale : float, default=2.0
-        Standard deviation of the logits; larger = more confident rows.
+        Standard deviation of the logits; larger = more confident predictions.
     temperature : float, default=1.0
-        1 states the probabilities as they are (perfectly calibrated), larger is over-confident,
-        smaller under-confident.
+        1 states the probabilities as they are (perfectly calibrated), larger is overconfident,
+        smaller underconfident.
     random_state : int, RandomState instance or None, default=None
-        Seed; pass an int for repeatable rows.
+        Seed; pass an int for repeatable samples.
 
     Returns
     -------

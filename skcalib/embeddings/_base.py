@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -19,7 +20,7 @@ from torch.utils.data import DataLoader
 from ..utils import import_optional
 from ..utils._device import auto_device
 from ..utils._private import Interval, StrOptions, _fit_context, validate_parameters
-from ._images import ImageDataset, as_items, collate
+from ._images import ImageDataset, as_items, collate, set_pixel_limit
 
 
 class Loaded(NamedTuple):
@@ -97,7 +98,8 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Raises
         ------
         OSError
-            If an image cannot be read (with its path), or weights cannot be downloaded.
+            If an image cannot be read (with its path) or has more pixels than
+            ``PIL.Image.MAX_IMAGE_PIXELS``, or if weights cannot be downloaded.
         ValueError
             If the model is unknown, or the weights do not fit it.
         """
@@ -123,11 +125,13 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         items = as_items(X)
         loaded = self._ready()
         n_views = self.n_views or 1
+        limit = import_optional("PIL.Image", extra="embeddings").MAX_IMAGE_PIXELS
         batches: Any = DataLoader(
             ImageDataset(items, loaded.preprocess, self.n_views, self.random_state),
             batch_size=max(1, self.batch_size // n_views),
             num_workers=self.num_workers,
             collate_fn=collate,
+            worker_init_fn=partial(set_pixel_limit, limit=limit),
             # Of its own, because the loader would draw from the generator of the user.
             generator=torch.Generator(),
         )

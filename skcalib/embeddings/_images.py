@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -58,12 +59,7 @@ def open_image(item: Any) -> Image:
     """Return an item as an RGB image; a photo is turned upright as its EXIF data say."""
     pil = import_optional("PIL.Image", extra="embeddings")
     if isinstance(item, str | os.PathLike):
-        ops = import_optional("PIL.ImageOps", extra="embeddings")
-        try:
-            with pil.open(item) as image:
-                return ops.exif_transpose(image).convert("RGB")
-        except (OSError, ValueError, SyntaxError) as error:
-            raise OSError(f"cannot read the image {os.fspath(item)!r}: {error}.") from error
+        return _open_file(item, pil)
     if isinstance(item, np.ndarray):
         pixels = _check_array(item[None])[0]
         item = pil.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
@@ -72,7 +68,31 @@ def open_image(item: Any) -> Image:
             "an image must be a path, a PIL image or a uint8 array (height, width, channels), "
             f"got {type(item).__name__}."
         )
+    if 0 in item.size:
+        raise ValueError(f"an image must have at least one pixel, got size {item.size}.")
     return item.convert("RGB")
+
+
+def _open_file(path: str | os.PathLike, pil: Any) -> Image:
+    ops = import_optional("PIL.ImageOps", extra="embeddings")
+    try:
+        with warnings.catch_warnings():
+            # PIL warns of an image beyond its limit, and refuses one of twice as many pixels.
+            warnings.simplefilter("error", pil.DecompressionBombWarning)
+            with pil.open(path) as image:
+                return ops.exif_transpose(image).convert("RGB")
+    except (pil.DecompressionBombWarning, pil.DecompressionBombError) as error:
+        raise OSError(
+            f"cannot read the image {os.fspath(path)!r}: it has more than {pil.MAX_IMAGE_PIXELS} "
+            "pixels; if it can be trusted, raise that limit, PIL.Image.MAX_IMAGE_PIXELS."
+        ) from error
+    except (OSError, ValueError, SyntaxError) as error:
+        raise OSError(f"cannot read the image {os.fspath(path)!r}: {error}.") from error
+
+
+def set_pixel_limit(worker: int, *, limit: int | None) -> None:
+    """Give a worker process the limit of PIL that is set in the main process."""
+    import_optional("PIL.Image", extra="embeddings").MAX_IMAGE_PIXELS = limit
 
 
 def random_view(image: Image, seed: int, view: int) -> Image:

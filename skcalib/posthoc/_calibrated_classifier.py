@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import refuse_masked
 from ..utils._estimators import fit_router, inner_fit_params, show_inner
-from ..utils._labels import check_class_labels, check_several_classes
+from ..utils._labels import check_class_labels, check_several_classes, encode
 from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context
 from ..utils._validation import check_weights
 from ._base import PostHocCalibrator
@@ -37,7 +38,8 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         The classifier; a clone is fitted.
     calibrator : PostHocCalibrator, default=None
         The calibrator; a clone is fitted, with `input` set to what the scores of the classifier
-        are and `classes` to None. None means :class:`TemperatureScaling`.
+        are, and `classes` to those of a frozen classifier where `y` lacks one of them. None means
+        :class:`TemperatureScaling`.
     cv : int, cross-validation generator or iterable, default=5
         The folds, as in scikit-learn: an int is a number of stratified folds.
     method : {"auto", "decision_function", "predict_proba"}, default="auto"
@@ -145,18 +147,26 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         X, labels = indexable(X, check_class_labels(y))
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
-        self.classes_, count = np.unique(labels, return_counts=True)
+        present, count = np.unique(labels, return_counts=True)
         params = inner_fit_params(self, "estimator", weight, fit_params)
         method = self._method()
-        cv = check_cv(self.cv, labels, classifier=True)
-        _check_folds(cv, count, self.classes_)
-        scores = cross_val_predict(
-            self.estimator, X, labels, cv=cv, method=method, n_jobs=self.n_jobs, params=params
-        )
+        if isinstance(self.estimator, FrozenEstimator):
+            # No fold would fit it; it may know classes that are not in y.
+            self.classes_ = self.estimator.classes_
+            encode(labels, self.classes_)
+            scores = getattr(self.estimator, method)(X)
+        else:
+            self.classes_ = present
+            cv = check_cv(self.cv, labels, classifier=True)
+            _check_folds(cv, count, self.classes_)
+            scores = cross_val_predict(
+                self.estimator, X, labels, cv=cv, method=method, n_jobs=self.n_jobs, params=params
+            )
         calibrator = TemperatureScaling() if self.calibrator is None else clone(self.calibrator)
-        # The columns of the scores are the sorted labels, which the calibrator finds by itself.
+        # Where all classes are in y, the calibrator finds the labels of the columns by itself.
         calibrator.set_params(
-            input="proba" if method == "predict_proba" else "logits", classes=None
+            input="proba" if method == "predict_proba" else "logits",
+            classes=None if len(present) == len(self.classes_) else self.classes_.tolist(),
         )
         self.calibrator_ = calibrator.fit(scores, labels, sample_weight=weight)
         self.estimator_ = clone(self.estimator).fit(X, labels, **params)

@@ -67,6 +67,14 @@ def test_workers(build, images, files, tmp_path):
         build(num_workers=2, batch_size=2).transform([*files, tmp_path / "missing.png"])
 
 
+@pytest.mark.filterwarnings("ignore:This process .* multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_the_limit_of_pixels_holds_in_every_process(num_workers, build, files, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 40 * 48 - 1)
+    with pytest.raises(OSError, match=r"^X\[0\]: .* more than 1919 pixels"):
+        build(num_workers=num_workers).transform(files)
+
+
 def test_views(build, images):
     plain = build()
     assert_array_equal(plain.transform_views(images), plain.transform(images)[None])

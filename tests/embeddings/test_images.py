@@ -1,5 +1,7 @@
 """Images in every form are the same pixels; what is no image is named."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,6 +90,30 @@ def test_unreadable_images_are_named(tmp_path, files):
     for path in (broken, text, tmp_path / "missing.png", tmp_path):
         with pytest.raises(OSError, match=f"cannot read the image '{path}'"):
             open_image(path)
+
+
+@pytest.mark.parametrize("side", [40, 200])
+def test_an_image_of_too_many_pixels_is_refused_with_its_row(side, files, tmp_path, monkeypatch):
+    """PIL itself warns up to twice its limit, and raises an error of its own beyond."""
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1599)
+    path = tmp_path / "bomb.png"
+    Image.new("L", (side, side)).save(path)
+    data = ImageDataset([path, path], lambda image: torch.tensor(np.asarray(image)), None, 0)
+    assert isinstance(data[1], OSError)
+    message = rf"X\[1\]: cannot read the image '{path}': it has more than 1599 pixels; if"
+    assert re.match(message, str(data[1]))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", side**2)
+    assert data[1].shape == (1, side, side, 3)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+    assert open_image(path).size == (side, side)
+
+
+@pytest.mark.parametrize("shape", [(0, 0, 3), (0, 4, 3), (4, 0)])
+@pytest.mark.parametrize("n_views", [None, 2])
+def test_an_image_without_pixels_is_refused_with_its_row(shape, n_views):
+    data = ImageDataset([np.zeros(shape, np.uint8)], torch.tensor, n_views, 0)
+    assert isinstance(data[0], ValueError)
+    assert str(data[0]).startswith("X[0]: an image must have at least one pixel, got size")
 
 
 @pytest.mark.parametrize("item", [None, 3, np.zeros((4, 4, 3)), np.zeros(4, np.uint8)])

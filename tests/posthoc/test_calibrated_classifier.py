@@ -87,6 +87,28 @@ def test_a_frozen_model_is_not_fitted_again():
     )
 
 
+@pytest.mark.parametrize(
+    ("labels", "unknown"), [(NAMES, "zebra"), (np.arange(3), 9), (np.array([7, 3, 5]), 9)]
+)
+@pytest.mark.parametrize("model", [GaussianNB(), LogisticRegression()], ids=str)
+def test_a_frozen_model_may_know_classes_that_are_not_in_y(labels, unknown, model):
+    X, y = data(n=600)
+    y = labels[np.searchsorted(NAMES, y)]
+    trained = model.fit(X[:300], y[:300])
+    X, y = X[300:], y[300:]
+    rows = y != labels[0]
+    calibrated = PostHocCalibratedClassifier(FrozenEstimator(trained)).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(calibrated.classes_, np.sort(labels))
+    name = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
+    form = "logits" if name == "decision_function" else "proba"
+    by_hand = TemperatureScaling(input=form, classes=np.sort(labels))
+    scores = getattr(trained, name)
+    by_hand.fit(scores(X[rows]), y[rows])
+    np.testing.assert_array_equal(calibrated.predict_proba(X), by_hand.predict_proba(scores(X)))
+    with pytest.raises(ValueError, match="y must hold labels among"):
+        calibrated.fit(X, np.where(rows, y, unknown))
+
+
 def test_weights_reach_the_folds_the_calibrator_and_the_classifier():
     X, y = data()
     weight = np.random.default_rng(0).uniform(0.1, 3, len(y))
