@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..utils._labels import check_class_labels, check_several_classes, encode
@@ -27,7 +27,7 @@ _STREAM = 0x666C6970
     prefer_skip_nested_validation=True,
 )
 def flip_labels(
-    y: ArrayLike,
+    y: Any,
     *,
     fraction: float,
     random_state: int | np.random.RandomState | None = None,

@@ -92,7 +92,8 @@ def _open_file(path: str | os.PathLike, pil: Any) -> Image:
 
 def set_pixel_limit(worker: int, *, limit: int | None) -> None:
     """Give a worker process the limit of PIL that is set in the main process."""
-    import_optional("PIL.Image", extra="embeddings").MAX_IMAGE_PIXELS = limit
+    pil: Any = import_optional("PIL.Image", extra="embeddings")
+    pil.MAX_IMAGE_PIXELS = limit
 
 
 def random_view(image: Image, seed: int, view: int) -> Image:

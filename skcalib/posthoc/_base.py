@@ -36,8 +36,8 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     A calibrator of your own derives from it and implements two methods:
 
     - ``_fit(scores, y, sample_weight)`` learns from scores of shape (n_samples, n_columns), from
-      `y`, the column of every label, and from weights (None where all are equal) of which the
-      largest is 1. Samples of weight 0 have been left out.
+      `y`, the column of every label, and from weights, None where all are equal. Samples of
+      weight 0 have been left out, and weights that would overflow or vanish have been scaled.
     - ``_predict_proba(scores)`` returns probabilities of shape (n_samples, n_classes).
 
     Scores come as the user gave them, checked. ``self._as_logits(scores)`` and
