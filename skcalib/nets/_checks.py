@@ -11,12 +11,12 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 from skorch.helper import SliceDataset
 from skorch.utils import to_numpy
 from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
+from ..utils._features import validate_data
 from ..utils._labels import check_class_labels
 from ..utils._validation import check_numbers, check_weights
 from ._samples import FitInputs

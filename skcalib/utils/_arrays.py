@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
 _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
+
+
+@contextmanager
+def naming(*names: str) -> Iterator[None]:
+    """Have the errors inside speak of the arguments `names`.
+
+    What numpy and scikit-learn say of an array is kept behind the name: "could not convert string
+    to float: 'a'" alone does not tell a user which of his arguments to look at.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        if any(re.search(rf"\b{name}\b", text) for name in names):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        lengths = _LENGTHS.search(text)
+        if lengths and len(names) == 2:
+            raise kind(
+                f"{names[0]} and {names[1]} must have the same number of samples, "
+                f"got {lengths[1]} and {lengths[2]}."
+            ) from error
+        raise kind(
+            f"{names[0]} must be an array that can be used here, got one that cannot: {text}"
+        ) from error
 
 
 def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
@@ -47,7 +76,7 @@ def as_features(X: Any, *, name: str = "X") -> Any:
     except (TypeError, RuntimeError) as error:
         raise TypeError(f"{name} cannot be read as a numpy array: {error}") from error
     for dtype in _dtypes(X):
-        if getattr(dtype, "kind", None) in ("m", "M"):
+        if getattr(dtype, "kind", None) in ("m", "M", "V"):
             raise TypeError(f"{name} must hold numbers, got dtype {dtype}.")
     return X
 

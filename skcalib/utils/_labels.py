@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._arrays import as_array, refuse_masked, to_host
+from ._arrays import as_array, naming, refuse_masked, to_host
 
 # Beyond, a float becomes an integer that it is not.
 _INT64_END = 2.0**63
@@ -87,12 +87,16 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
     scikit-learn warns of a column vector; NaN and continuous values are errors.
     """
     refuse_masked(y, name=name)
-    labels = column_or_1d(to_host(y), warn=True)
-    assert_all_finite(labels, input_name=name)
+    with naming(name):
+        labels = column_or_1d(to_host(y), warn=True)
+        if labels.dtype.kind in "mMV":
+            raise TypeError(f"{name} must hold class labels, got dtype {labels.dtype}.")
+        assert_all_finite(labels, input_name=name)
     if labels.dtype.kind == "U":
         _check_one_type(_undo_text(labels, y).ravel(), name)
     try:
-        check_classification_targets(labels)
+        with naming(name):
+            check_classification_targets(labels)
     except (TypeError, ValueError):  # objects that do not compare, or that begin with a number
         _check_one_type(labels, name)
         raise
