@@ -59,7 +59,7 @@ def measure_wide() -> None:
         proba.sum(axis=1)
         return proba[rows, proba.argmax(axis=1)]
 
-    name = "one min, one row sum, one argmax and gather"
+    name = "one min, one sum of every row, one argmax and gather"
     functions: Functions = {
         name: bound,
         "validation alone": lambda: check_predictions(y, proba),
@@ -143,7 +143,7 @@ def measure_interval() -> None:
         return calibration_error_interval(y, proba, **options)
 
     functions: Functions = {
-        "draw the rows of 1000 resamples": draws,
+        "draw the samples of 1000 resamples": draws,
         "bin sums": interval,
         "bin sums, basic": lambda: interval(method="basic"),
         "metric anew on all columns": lambda: interval(metric=anew),

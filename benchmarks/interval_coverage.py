@@ -12,9 +12,9 @@ N_TRIALS = 200
 N_BINS = 15
 TRUTHS = {
     "perfectly calibrated": lambda c: c,
-    "over-confident by .02": lambda c: np.clip(c - 0.02, 0, 1),
+    "overconfident by .02": lambda c: np.clip(c - 0.02, 0, 1),
     "wavy": lambda c: np.clip(c + 0.05 * np.sin(12 * c), 0, 1),
-    "over-confident": lambda c: c**1.8,
+    "overconfident": lambda c: c**1.8,
 }
 
 

@@ -54,16 +54,16 @@ try:
 except ImportError:
     KolmogorovSmirnovCalibrationMetric = None
 
-INTERPOLATED = "edges between observed values, not on them: border rows change bins"
+INTERPOLATED = "edges between observed values, not on them: samples on edges change bins"
 HALF_COUNTED = "mass in the last grid cell, beside 1, is half-counted; bandwidth to 1e-3"
-PERCENTILE = "percentiles of resamples, biased upwards; bins of equal mass; 100 resamples"
+PERCENTILE = "percentiles of resamples, biased upwards; bins of equal weight; 100 resamples"
 BEYOND = "confidences that float32 rounds to 1 are in a bin beyond the last"
 FLOAT32 = "cumulative sums in float32"
 
 Peer = tuple[str, Callable[[], Any], str | None]
 
 
-def rows(y: np.ndarray, proba: np.ndarray) -> Iterator[tuple[str, Any, list[Peer]]]:
+def comparisons(y: np.ndarray, proba: np.ndarray) -> Iterator[tuple[str, Any, list[Peer]]]:
     """Yield (name, our value, peers); a peer has a name, a value and the reason it differs."""
     n_classes = proba.shape[1]
     confidence, correct = proba.max(axis=1), (proba.argmax(axis=1) == y).astype(int)
@@ -244,9 +244,9 @@ def kumar_interval(y: np.ndarray, proba: np.ndarray) -> tuple[float, float]:
 
 
 def compare(title: str, y: np.ndarray, proba: np.ndarray) -> bool:
-    print(f"\n{title}: {len(y)} rows, {proba.shape[1]} classes, {proba.dtype}")
+    print(f"\n{title}: {len(y)} samples, {proba.shape[1]} classes, {proba.dtype}")
     explained = True
-    for name, ours, peers in rows(y, proba):
+    for name, ours, peers in comparisons(y, proba):
         print(f"  {name:<52}{shown(ours)}")
         for peer, measure, reason in peers:
             value = measure()
@@ -286,7 +286,7 @@ def constructed_cases() -> None:
         long = np.full(20_000_000, 0.92, dtype=np.float32)
         outcomes = np.arange(len(long)) % 10 != 0
         contrast(
-            "20 000 000 rows of confidence .92 and accuracy .90, float32",
+            "20 000 000 samples of confidence .92 and accuracy .90, float32",
             0.02,
             {
                 "ours": lambda: expected_calibration_error(outcomes, long),
@@ -297,11 +297,11 @@ def constructed_cases() -> None:
         )
         y, proba = rounded_predictions()
         contrast(
-            "Values of 1.00001 in 2744 rows of 10000, from rounding",
+            "Values of 1.00001 in 2744 samples of 10000, from rounding",
             expected_calibration_error(y, np.minimum(proba, 1)),
             {
                 "ours": lambda: expected_calibration_error(y, proba),
-                "torchmetrics: takes all rows for logits, softmax": lambda: (
+                "torchmetrics: takes all samples for logits, softmax": lambda: (
                     multiclass_calibration_error(torch.tensor(proba), torch.tensor(y), 10, 15)
                 ),
             },
@@ -310,7 +310,7 @@ def constructed_cases() -> None:
         p = np.repeat([0.0, 0.5], 50)
         y = np.concatenate([np.arange(50) < 10, np.arange(50) < 25]).astype(int)
         contrast(
-            "Half of the rows at 0 of which 10 of 50 are positive, half calibrated",
+            "Half of the samples at 0 of which 10 of 50 are positive, half calibrated",
             0.1,
             {
                 "ours": lambda: smooth_calibration_error(y, p),

@@ -1,7 +1,7 @@
 """Scores of uncertainty, selective prediction and detection against what they cannot avoid.
 
-Scores of rows: one logarithm of the array. Areas of a ranking: the maximum and its place in every
-row, and one sort. Detection and decomposition: one sort. Peers are timed where they are installed.
+Per-sample scores: one logarithm of the array. Areas of a ranking: the maximum and its place in
+every row, and one sort. Detection and decomposition: one sort. Peers are timed where installed.
 
     python -m benchmarks.selective
 """
@@ -39,7 +39,7 @@ def torch_uncertainty_area(metric, y, proba):
     return float(metric.compute())
 
 
-def scores_of_rows(n, k):
+def per_sample_scores(n, k):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(k), n).astype(np.float32)
     y = rng.integers(0, k, n)
@@ -56,7 +56,7 @@ def scores_of_rows(n, k):
             "numpy: two largest by np.partition": lambda: np.partition(proba, k - 2, axis=1),
         }
     )
-    print_ratios(f"scores of rows, ({n}, {k}) float32", "np.log", seconds)
+    print_ratios(f"per-sample scores, ({n}, {k}) float32", "np.log", seconds)
 
 
 def areas(n, k):
@@ -93,21 +93,21 @@ def areas(n, k):
 
 def detection(n):
     rng = np.random.default_rng(0)
-    own = rng.integers(0, 2, n)
-    score = rng.normal(size=n) + own
+    inside = rng.integers(0, 2, n)
+    score = rng.normal(size=n) + inside
 
     def scikit_learn():
         return (
-            roc_curve(own, score),
-            roc_auc_score(own, score),
-            average_precision_score(own, score),
-            average_precision_score(1 - own, -score),
+            roc_curve(inside, score),
+            roc_auc_score(inside, score),
+            average_precision_score(inside, score),
+            average_precision_score(1 - inside, -score),
         )
 
     seconds = least_seconds(
         {
             "np.argsort of the scores": lambda: np.argsort(score),
-            "ood_report of one score: four measures": lambda: ood_report(own, score),
+            "ood_report of one score: four measures": lambda: ood_report(inside, score),
             "scikit-learn: the same four measures": scikit_learn,
         },
         repeats=5,
@@ -133,8 +133,8 @@ def decomposition(n):
 
 
 def main():
-    scores_of_rows(1_000_000, 10)
-    scores_of_rows(50_000, 1000)
+    per_sample_scores(1_000_000, 10)
+    per_sample_scores(50_000, 1000)
     areas(1_000_000, 10)
     areas(50_000, 1000)
     detection(1_000_000)

@@ -79,7 +79,7 @@ def selective_rows(proba, y):
         {"torch-uncertainty AURC": torch_peer("AURC", proba, y)},
         TRAPEZOID,
     )
-    # Rounded to float16, many rows are surely right or surely wrong with confidence 1.
+    # Rounded to float16, many predictions, correct or wrong, have confidence 1.
     rounded = proba.astype(np.float16).astype(np.float64)
     wrong, confidence = rounded.argmax(axis=1) != y, rounded.max(axis=1)
     yield (
@@ -87,8 +87,8 @@ def selective_rows(proba, y):
         area_under_risk_coverage(y, rounded),
         {
             "torch-uncertainty AURC": torch_peer("AURC", rounded, y),
-            "numpy, right rows first in ties": mean_risk(wrong, np.lexsort([wrong, -confidence])),
-            "numpy, wrong rows first": mean_risk(wrong, np.lexsort([~wrong, -confidence])),
+            "numpy, correct first in ties": mean_risk(wrong, np.lexsort([wrong, -confidence])),
+            "numpy, wrong first": mean_risk(wrong, np.lexsort([~wrong, -confidence])),
         },
         "ties in one of their orders",
     )
@@ -206,15 +206,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     for name, proba, y, logits in load(parser.parse_args().data):
-        print(f"\n{name}: {len(y)} rows, accuracy {np.mean(proba.argmax(axis=1) == y):.4f}")
-        for rows in (
+        print(f"\n{name}: {len(y)} samples, accuracy {np.mean(proba.argmax(axis=1) == y):.4f}")
+        for comparisons in (
             selective_rows(proba, y),
             detection_rows(proba, y),
             score_rows(proba, y, logits),
             decomposition_rows(proba, y),
         ):
-            for row in rows:
-                print_row(*row)
+            for comparison in comparisons:
+                print_row(*comparison)
 
 
 if __name__ == "__main__":

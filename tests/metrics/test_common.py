@@ -1,6 +1,8 @@
 """Laws that every metric obeys, over a registry of all functions of (y_true, y_proba)."""
 
+import ast
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -112,14 +114,16 @@ def make(seed, *, n=60, n_classes=4, binary=False, grid=None):
     return labels, proba[:, 1] if binary else proba
 
 
+PREDICTION_METRICS = [
+    name
+    for name in skcalib.metrics.__all__
+    if inspect.isfunction(function := getattr(skcalib.metrics, name))
+    and list(inspect.signature(function).parameters)[:2] == ["y_true", "y_proba"]
+]
+
+
 def test_registry_is_complete():
-    takes_predictions = {
-        name
-        for name in skcalib.metrics.__all__
-        if inspect.isfunction(function := getattr(skcalib.metrics, name))
-        and list(inspect.signature(function).parameters)[:2] == ["y_true", "y_proba"]
-    }
-    assert takes_predictions - ELSEWHERE == {case.function.__name__ for case in CASES}
+    assert set(PREDICTION_METRICS) - ELSEWHERE == {case.function.__name__ for case in CASES}
 
 
 @shapes
@@ -497,3 +501,32 @@ def test_numbered_columns_are_positions(case, names):
     assert_same(case(y, proba), case(y, frame), 0)
     assert_same(case(y, proba), case(animals[y], frame), 0)
     assert_same(case(y, proba), case(animals[y], frame, labels=animals), 0)
+
+
+@pytest.mark.parametrize("name", skcalib.metrics.__all__)
+def test_defaults_are_those_of_the_docstring(name):
+    value = getattr(skcalib.metrics, name)
+    documented = dict(re.findall(r"^(\w+) : .*default=(.+)$", inspect.getdoc(value), re.M))
+    defaults = {
+        parameter.name: parameter.default
+        for parameter in inspect.signature(value).parameters.values()
+        if parameter.default is not parameter.empty
+    }
+    assert documented.keys() == defaults.keys()
+    for parameter, text in documented.items():
+        default = defaults[parameter]
+        assert text == default.__name__ if callable(default) else ast.literal_eval(text) == default
+
+
+@pytest.mark.parametrize("parameter", ["y_true", "sample_weight", "labels", "pos_label"])
+def test_shared_parameters_have_one_text(parameter):
+    texts = {}
+    for name in PREDICTION_METRICS:
+        doc = inspect.getdoc(getattr(skcalib.metrics, name))
+        found = re.search(rf"^{parameter} : (.+\n(?:    .+\n)+)", doc, re.M)
+        if found:
+            texts.setdefault(found[1], []).append(name)
+    # In the debiased error and the areas, the number of samples matters.
+    if parameter == "sample_weight":
+        texts = {text: names for text, names in texts.items() if len(names) > 1}
+    assert len(texts) == 1, texts

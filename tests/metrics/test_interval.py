@@ -109,13 +109,13 @@ def test_coverage_of_perfect_calibration(metric, shape):
     # The true error is 0. The percentile interval never holds it; the default does, up to
     # the chance of 5 % that is asked for: 4 misses in 20 trials have a probability of 2 %.
     rng = np.random.default_rng(0)
-    held = {"basic": 0, "percentile": 0}
+    covered = {"basic": 0, "percentile": 0}
     for seed in range(20):
         proba = rng.dirichlet(np.ones(3), size=200)
         y = (rng.uniform(size=(200, 1)) > np.cumsum(proba, axis=1)[:, :2]).sum(axis=1)
         if shape == "vector":
             y, proba = (y == 1).astype(int), proba[:, 1]
-        for method in held:
+        for method in covered:
             low, _ = calibration_error_interval(
                 y,
                 proba,
@@ -125,9 +125,9 @@ def test_coverage_of_perfect_calibration(metric, shape):
                 random_state=seed,
                 **({} if shape == "vector" else {"labels": range(3)}),
             )
-            held[method] += low == 0
-    assert held["percentile"] == 0
-    assert held["basic"] >= 17
+            covered[method] += low == 0
+    assert covered["percentile"] == 0
+    assert covered["basic"] >= 17
 
 
 def test_interval_shrinks_with_the_sample_and_the_level():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sklearn
 import sklearn.metrics
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import check_scoring
@@ -116,22 +117,43 @@ def test_metadata_routing(iris):
         assert score == -expected
 
 
-def test_every_metric_that_is_a_number_has_a_scorer():
-    assert get_scorer_names() == [
-        "accuracy_at_coverage",
-        "coverage_at_risk",
-        "discrimination",
-        "neg_area_under_generalized_risk_coverage",
-        "neg_area_under_risk_coverage",
-        "neg_classwise_calibration_error",
-        "neg_debiased_calibration_error",
-        "neg_excess_area_under_risk_coverage",
-        "neg_expected_calibration_error",
-        "neg_ks_calibration_error",
-        "neg_maximum_calibration_error",
-        "neg_miscalibration",
-        "neg_smooth_calibration_error",
-    ]
+def test_metrics_that_are_a_number_have_scorers():
+    names = set(get_scorer_names())
+    assert {"neg_expected_calibration_error", "coverage_at_risk", "discrimination"} <= names
+    # Values of every sample, intervals, curves, and what takes no probabilities have none.
+    others = ("generalized_brier", "interval", "curve", "fpr", "report", "entropy")
+    assert not [name for name in names if any(other in name for other in others)]
+
+
+class Oracle(ClassifierMixin, BaseEstimator):
+    """Predict the label, which is the only feature, or the next one, with a given confidence."""
+
+    def __init__(self, confidence=1.0, shift=0):
+        self.confidence = confidence
+        self.shift = shift
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        chosen = np.eye(len(self.classes_))[(X[:, 0] + self.shift) % len(self.classes_)]
+        rest = (1 - self.confidence) / (len(self.classes_) - 1)
+        return chosen * (self.confidence - rest) + rest
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_larger_is_better(name, n_classes):
+    y = np.arange(60) % n_classes
+    X = y[:, np.newaxis].copy()
+    X[::6] = (X[::6] + 1) % n_classes  # a sixth of the predictions is wrong
+    scorer = get_scorer(name)
+    perfect = scorer(Oracle().fit(X, y), y[:, np.newaxis], y)
+    poor = scorer(Oracle(confidence=0.95).fit(X, y), X, y)
+    hopeless = scorer(Oracle(shift=1).fit(X, y), y[:, np.newaxis], y)
+    assert perfect >= max(poor, hopeless)
+    assert perfect > min(poor, hopeless) or "excess" in name
 
 
 @pytest.mark.parametrize(
