@@ -79,8 +79,11 @@ def scale_weights(
 
 
 def count_unit(unit: float) -> float:
-    """Return the unit of weights that count samples; beyond 2**100 samples nothing changes."""
-    return min(unit, 2.0**100)
+    """Return the unit of weights that count samples, within 2**-100 and 2**100.
+
+    Beyond, no metric tells one number of samples from another.
+    """
+    return float(np.clip(unit, 2.0**-100, 2.0**100))
 
 
 def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDArray:

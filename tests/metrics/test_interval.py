@@ -162,6 +162,20 @@ def test_number_of_resamples_is_a_number(data, value):
         calibration_error_interval(*data[:2], n_resamples=value)
 
 
+@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e308])
+@pytest.mark.parametrize("metric", [expected_calibration_error, ks_calibration_error])
+def test_extreme_weights(scale, metric):
+    run = partial(
+        calibration_error_interval,
+        [0, 1, 1],
+        [0.2, 0.3, 0.9],
+        metric=metric,
+        n_resamples=20,
+        random_state=0,
+    )
+    assert run(sample_weight=[scale] * 3) == pytest.approx(run(), rel=1e-12)
+
+
 def test_defaults_are_those_of_the_metric(data, monkeypatch):
     y, proba, _ = data
     run = partial(calibration_error_interval, y, proba, n_resamples=20, random_state=0)
