@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 # Measured by benchmarks/block_sizes.py: process time, one thread, noisy machine, float32.
 
 # Elements of a block of probabilities or logits, one megabyte of float32. From 2**18 to 2**20 all
-# metrics are within a fifth of their best, with 10 classes and with 1000; 2**14 costs up to 5 times.
+# metrics are within a fifth of their best, with 10 classes and 1000; 2**14 costs up to 5 times.
 BLOCK_SIZE = 2**18
 # Up to here reductions run along the columns of the transposed block, else along the rows. With 2
 # columns that is 17 to 40 times as fast, with 8 4 to 12 times; sums break even at 24 columns, the
