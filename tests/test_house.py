@@ -121,6 +121,25 @@ def test_private_names_of_libraries_have_one_home(path):
             assert name not in forbidden, f"{where} uses {name}"
 
 
+def _defined_names(path):
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        for target in getattr(node, "targets", [getattr(node, "target", None)]):
+            if isinstance(target, ast.Name):
+                yield target.id
+
+
+def test_helpers_are_imported_from_the_module_that_defines_them():
+    helpers = {p.stem: set(_defined_names(p)) for p in (ROOT / "utils").glob("_[a-z]*.py")}
+    del helpers["_private"]  # its purpose is to hand on
+    for path in _modules():
+        for name, _ in _imports(path):
+            parts = name.split(".")
+            if parts[:2] == ["skcalib", "utils"] and len(parts) == 4 and parts[2] in helpers:
+                assert parts[3] in helpers[parts[2]], f"{path} imports {name}"
+
+
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_annotations_are_not_evaluated(path):
     """Else `help` spells out the union behind ArrayLike in every signature."""
