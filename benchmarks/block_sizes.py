@@ -124,10 +124,6 @@ def measure_columns() -> None:
     two_paths([_blocks, _top_label], "FEW_COLUMNS", columns, reductions)
 
 
-def constant_name(module: ModuleType, name: str) -> str:
-    return name if hasattr(module, name) else "_CHUNK_ELEMENTS"
-
-
 def measure_gaussian() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 256)).astype(np.float32)
@@ -135,13 +131,12 @@ def measure_gaussian() -> None:
     scorer = RelativeMahalanobisScorer().fit(X, y)
     values = [2**i for i in range(15, 26, 2)]
     fit: list[Case] = [("fit, 256 features", lambda: RelativeMahalanobisScorer().fit(X, y))]
-    sizes([_statistics], constant_name(_statistics, "SCATTER_BLOCK_SIZE"), values, fit)
+    sizes([_statistics], "SCATTER_BLOCK_SIZE", values, fit)
     query: list[Case] = [
         ("difficulty(X), 200 classes", lambda: scorer.difficulty(X)),
         ("difficulty(X, y)", lambda: scorer.difficulty(X, y)),
     ]
-    name = constant_name(_class_distances, "DISTANCE_BLOCK_SIZE")
-    sizes([_class_distances], name, values, query)
+    sizes([_class_distances], "DISTANCE_BLOCK_SIZE", values, query)
 
 
 if __name__ == "__main__":

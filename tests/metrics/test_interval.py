@@ -57,6 +57,7 @@ def test_every_metric_has_an_interval(data, metric, method):
         (expected_calibration_error, {}),
         (expected_calibration_error, {"n_bins": 4, "norm": "l2"}),
         (maximum_calibration_error, {"n_bins": 6}),
+        (expected_calibration_error, {"n_bins": 5, "strategy": "quantile"}),
     ],
 )
 @pytest.mark.parametrize("method", ["basic", "percentile"])
