@@ -383,7 +383,9 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
 
     def _use(self, distances: ClassDistances) -> ClassDistances:
         self._distances = distances
-        warn_of_limits(distances, self.classes_[self._statistics.count == 1])
+        # Weight 2 and more are copies: not a label that occurs once.
+        alone = (self._statistics.count == 1) & (self._statistics.weight < 2)
+        warn_of_limits(distances, self.classes_[alone])
         return distances
 
 

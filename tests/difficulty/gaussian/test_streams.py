@@ -188,14 +188,18 @@ def test_labels_that_occur_once_are_named_where_they_count():
     stream.partial_fit(X[:2], ["0 ", "x"]).difficulty(X)
 
 
-def test_weights_do_not_make_two_samples_of_one():
+@pytest.mark.parametrize("weight", [0.1, 1.0])
+def test_a_single_sample_of_small_weight_is_named(weight):
     X, y = _data()
     y[3] = 7
-    weight = np.full(400, 2.0)
+    weights = np.full(400, weight)
     with pytest.warns(SkcalibWarning, match=r"1 classes have a single sample, \[7\]"):
-        RMDScorer().fit(X, y, sample_weight=weight)
-    weight[3] = 0.0
-    RMDScorer().fit(X, y, sample_weight=weight)
+        RMDScorer().fit(X, y, sample_weight=weights)
+    weights[3] = 0.0
+    RMDScorer().fit(X, y, sample_weight=weights)
+    weights[3] = 2.0  # as two copies, which are not named either
+    RMDScorer().fit(X, y, sample_weight=weights)
+    RMDScorer().fit(np.vstack([X, X[3:4]]), np.append(y, 7))
 
 
 def test_merged_classes_of_one_are_counted():
