@@ -50,7 +50,7 @@ def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {words}, got {value!r}.")
 
 
-def _extremes(values: Tensor) -> tuple[float, float] | None:
+def extremes(values: Tensor) -> tuple[float, float] | None:
     """Return the least and the largest value (NaN if one is), None where none can be seen.
 
     An accelerator would have to stop for it, and a tensor that torch compiles or maps has none.
@@ -99,7 +99,7 @@ def check_inputs(logits: Tensor, target: Tensor, *, soft: bool = True) -> tuple[
             f"a floating-point tensor of shape {tuple(logits.shape)} of class probabilities, got "
             f"{target.dtype} of shape {tuple(target.shape)}."
         )
-    found = _extremes(target)
+    found = extremes(target)
     if found is not None and not 0 <= found[0] <= found[1] < logits.shape[1]:
         raise ValueError(
             f"target must hold class indices in [0, {logits.shape[1] - 1}], one for each column "
@@ -119,12 +119,12 @@ def _check_soft_target(target: Tensor, logits: Tensor, soft: bool) -> Tensor:
             f"target must have the shape {tuple(logits.shape)} of logits if it is a floating-"
             f"point tensor of class probabilities, got shape {tuple(target.shape)}."
         )
-    found = _extremes(target)
+    found = extremes(target)
     if found is not None and not found[0] >= -NEGATIVE_TOLERANCE:
         raise ValueError(f"target must hold class probabilities, got {found[0]:g}.")
     tolerance = max(SUM_TOLERANCE, 2 * torch.finfo(target.dtype).eps)
     target = target.to(logits.dtype)
-    found = _extremes(target.sum(1) - 1)
+    found = extremes(target.sum(1) - 1)
     if found is not None and not -tolerance <= found[0] <= found[1] <= tolerance:
         raise ValueError(
             "target must hold class probabilities, rows that sum to 1, got sums from "
@@ -146,7 +146,7 @@ def check_per_sample(name: str, value: object, values: Tensor) -> Tensor:
 
 def check_non_negative(name: str, value: Tensor) -> None:
     """Raise one sentence if a weight is negative, infinite or NaN."""
-    found = _extremes(value)
+    found = extremes(value)
     if found is not None and not 0 <= found[0] <= found[1] < math.inf:
         raise ValueError(
             f"{name} must be finite and not negative, got values from {found[0]:g} to "
@@ -157,7 +157,7 @@ def check_non_negative(name: str, value: Tensor) -> None:
 def check_unit_interval(name: str, value: object, values: Tensor, advice: str = "") -> Tensor:
     """Check that `value` has one number in [0, 1] for each of `values`."""
     fraction = check_per_sample(name, value, values)
-    found = _extremes(fraction)
+    found = extremes(fraction)
     if found is not None and not 0 <= found[0] <= found[1] <= 1:
         raise ValueError(
             f"{name} must be in [0, 1]{advice}, got values from {found[0]:g} to {found[1]:g}."

@@ -13,7 +13,7 @@ from ._base import (
     check_sample_weight,
     reduce_loss,
 )
-from ._softmax import largest_probabilities, miss_probability, target_logit, target_nll
+from ._softmax import target_logit, target_nll
 
 
 def _check_parameters(weight: float, weighted: bool, bandwidth: float) -> tuple[float, float]:
@@ -35,9 +35,10 @@ def _check_parameters(weight: float, weighted: bool, bandwidth: float) -> tuple[
 #
 # with the gaps d_i = r_i - r_(i+1). From Q to the same sum over the first i samples, one more
 # sample adds a_i^2 + 2 a_i (s_i - a_i) = s_i^2 - (s_i - a_i)^2, and s_i - a_i is
-# exp(-d_(i-1)) s_(i-1). Added up, and sorted by s_i:
+# exp(-d_(i-1)) s_(i-1). Added up, and sorted by s_i,
+# with an infinite gap d_n behind the last sample:
 #
-#     Q = sum_(i < n) (1 - exp(-2 d_i)) s_i^2 + s_n^2.
+#     Q = sum_i (1 - exp(-2 d_i)) s_i^2.
 #
 # No term is negative, so nothing cancels, and equal confidences (d = 0) count once, all together.
 # The running sum itself is a cumulative sum: s_i = exp(r_i) * cumsum(a exp(-r))_i.
@@ -45,16 +46,21 @@ def _laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> 
     """Compute ``sqrt(Q)`` in n log n time and linear memory."""
     r, order = (confidence / bandwidth).sort(descending=True)
     a = coefficient.gather(0, order)
-    running_squared = (r.exp() * (a * (-r).exp()).cumsum(0)).square()
-    fresh = -torch.expm1(2 * (r[1:] - r[:-1]))
-    squared = running_squared[-1] + (fresh * running_squared[:-1]).sum()
+    running = r.exp() * (a * (-r).exp()).cumsum(0)
+    next_r = torch.nn.functional.pad(r[1:], (0, 1), value=-torch.inf)
+    squared = -(torch.expm1(2 * (next_r - r)) * running.square()).sum()
     # The square root of 0 has no slope; 0 is taken.
     positive = squared > 0
     return torch.where(positive, torch.where(positive, squared, 1.0).sqrt(), 0.0)
 
 
-def _fractions(weight: Tensor, correct: Tensor, weighted: bool) -> Tensor:
+def _fractions(
+    sample_weight: Tensor | None, correct: Tensor, weighted: bool, like: Tensor
+) -> Tensor | float:
     """Return the weights over their sum, with `weighted` over that of the (in)correct samples."""
+    if sample_weight is None and not weighted:
+        return 1 / len(like)
+    weight = torch.ones_like(like) if sample_weight is None else sample_weight
     if weighted:
         total = torch.where(correct, (weight * correct).sum(), (weight * ~correct).sum())
     else:
@@ -126,11 +132,12 @@ def mmce_loss(
     logits, target = check_inputs(logits, target, soft=False)
     nll = target_nll(logits, target)
     counted = check_sample_weight(sample_weight, nll)
-    counted = torch.ones_like(nll) if counted is None else counted
-    correct = target_logit(logits, target) == logits.amax(1)
-    confidence = largest_probabilities(logits, target, nll).squeeze(1)
-    gap = torch.where(correct, miss_probability(nll), -confidence)
-    coefficient = gap * _fractions(counted, correct, weighted)
+    label_logit, top = target_logit(logits, target), logits.max(1).values
+    correct = label_logit == top
+    confidence = (top - label_logit - nll).exp()
+    # r - c, which is p_y - 1 where the prediction is correct.
+    gap = torch.where(correct, torch.expm1(-nll), confidence)
+    coefficient = gap * _fractions(counted, correct, weighted, nll)
     mmce = _laplace_norm(coefficient, confidence, bandwidth)
     return reduce_loss(nll + weight * mmce, sample_weight, reduction)
 

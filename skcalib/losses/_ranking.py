@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -13,7 +14,9 @@ from ._base import (
     check_option,
     check_range,
     check_sample_weight,
+    check_tensor,
     check_unit_interval,
+    extremes,
     reduce_loss,
 )
 from ._softmax import class_nll, expectation, largest_probabilities, target_nll
@@ -54,12 +57,12 @@ def _next_sample(values: Tensor, sample_weight: Tensor | None) -> Tensor:
 
 
 class CorrectnessHistory:
-    """How often each training row has been classified correctly so far.
+    """How often each training sample has been classified correctly so far.
 
     Parameters
     ----------
     n_samples : int
-        Number of training rows.
+        Number of training samples, at least 1.
     device : torch.device or str, default=None
         Where the record lives; batches must be on the same device.
 
@@ -74,40 +77,80 @@ class CorrectnessHistory:
     """
 
     def __init__(self, n_samples: int, *, device: torch.device | str | None = None) -> None:
-        self.n_seen = torch.zeros(n_samples, device=device)
-        self.n_correct = torch.zeros(n_samples, device=device)
+        if isinstance(n_samples, bool) or not isinstance(n_samples, Integral) or n_samples < 1:
+            raise ValueError(f"n_samples must be an integer >= 1, got {n_samples!r}.")
+        self.n_seen: Tensor = torch.zeros(n_samples, device=device)
+        self.n_correct: Tensor = torch.zeros(n_samples, device=device)
 
     def record(self, index: Tensor, logits: Tensor, target: Tensor) -> None:
-        """Count one more look at the rows `index`.
+        """Count one more look at the samples `index`.
 
         Parameters
         ----------
-        index : Tensor of shape (n,)
-            Positions of the rows of the batch in the training data.
+        index : int Tensor of shape (n,)
+            Positions of the samples of the batch in the training data.
         logits : Tensor of shape (n, K)
             What the network said of them.
         target : Tensor of shape (n,) or (n, K)
             Class indices, or class probabilities, of which the largest counts.
+
+        Raises
+        ------
+        TypeError
+            If an argument is not a tensor.
+        ValueError
+            If `index` does not fit the record or the batch, or `target` does not fit `logits`.
         """
+        logits, target = check_inputs(logits, target)
+        index = self._check_index(index)
+        if index.shape != logits.shape[:1]:
+            raise ValueError(
+                f"index must have shape ({len(logits)},), one position for every row of logits, "
+                f"got shape {tuple(index.shape)}."
+            )
         label = target.argmax(1) if target.is_floating_point() else target
         correct = (logits.detach().argmax(1) == label).to(self.n_correct.dtype)
         self.n_seen.index_add_(0, index, torch.ones_like(correct))
         self.n_correct.index_add_(0, index, correct)
 
     def share(self, index: Tensor) -> Tensor:
-        """Return the share of looks in which the rows `index` were right.
+        """Return the fraction of looks in which the samples `index` were right.
 
         Parameters
         ----------
-        index : Tensor of shape (n,)
-            Positions of the rows of the batch in the training data.
+        index : int Tensor of shape (n,)
+            Positions of the samples of the batch in the training data.
 
         Returns
         -------
-        share : Tensor of shape (n,)
-            In [0, 1]; 0 for rows never seen.
+        fraction : Tensor of shape (n,)
+            In [0, 1]; 0 for samples never seen.
+
+        Raises
+        ------
+        TypeError
+            If `index` is not a tensor.
+        ValueError
+            If `index` does not hold positions of the record.
         """
+        index = self._check_index(index)
         return self.n_correct[index] / self.n_seen[index].clamp_min(1)
+
+    def _check_index(self, index: Tensor) -> Tensor:
+        check_tensor("index", index)
+        kind = index.dtype
+        if index.ndim != 1 or kind.is_floating_point or kind.is_complex or kind == torch.bool:
+            raise ValueError(
+                f"index must be a 1-D integer tensor, got {kind} of shape {tuple(index.shape)}."
+            )
+        n_samples = len(self.n_seen)
+        found = extremes(index) if len(index) else None
+        if found is not None and not 0 <= found[0] <= found[1] < n_samples:
+            raise ValueError(
+                f"index must hold positions in [0, {n_samples - 1}], got values from {found[0]} "
+                f"to {found[1]}."
+            )
+        return index.long()
 
 
 def correctness_ranking_loss(
@@ -122,7 +165,8 @@ def correctness_ranking_loss(
 ) -> Tensor:
     """Compute the cross-entropy plus a penalty on confidences that rank unlike past correctness.
 
-    Every row i is compared with the next one of the batch, the last with the first: the penalty is
+    Every sample i is compared with the next one j of the batch, the last with the first. Samples
+    of weight 0 are passed over. The penalty is
     ``max(0, |c_i - c_j| - sign(c_i - c_j) (k_i - k_j))`` with c the history and k the confidence.
 
     Parameters

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_flag, check_inputs, check_range, reduce_loss
-from ._softmax import expectation, miss_probability, power, target_nll
+from ._softmax import expectation, finite_slope, miss_probability, target_nll
 
 
 def _check_parameters(
@@ -32,13 +32,15 @@ def _check_parameters(
 
 
 def _weight(nll: Tensor, gammas: list[float], thresholds: list[float]) -> Tensor:
-    miss = miss_probability(nll)
-    weight = power(miss, gammas[-1])
+    gamma_of_sample = torch.full_like(nll, gammas[-1])
     for gamma, threshold in zip(gammas[-2::-1], reversed(thresholds), strict=True):
         # Compared as cross-entropies, which resolve probabilities near 0.
         limit = -math.log(threshold) if threshold else math.inf
-        weight = torch.where(nll > limit, power(miss, gamma), weight)
-    return weight
+        gamma_of_sample = torch.where(nll > limit, gamma, gamma_of_sample)
+    miss = miss_probability(nll)
+    for gamma in gammas:
+        miss = finite_slope(miss, gamma)
+    return miss**gamma_of_sample
 
 
 def sample_dependent_focal_weight(

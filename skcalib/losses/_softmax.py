@@ -47,10 +47,11 @@ class _ExactSoftmax(torch.autograd.Function):
         wrong = (logits - top).exp_().scatter_(1, label, 0.0)
         others = wrong.sum(1)
         lag = (logits.gather(1, label) - top).squeeze(1)
-        excess = lag.expm1() + others  # total - 1
+        excess = lag.expm1() + others
         nll = excess.log1p() - lag
-        miss = others / (excess + 1)
-        residual = wrong.div_(excess.unsqueeze(1) + 1).scatter_(1, label, -miss.unsqueeze(1))
+        total = excess + 1
+        miss = others / total
+        residual = wrong.div_(total.unsqueeze(1)).scatter_(1, label, -miss.unsqueeze(1))
         return nll, residual
 
     @staticmethod
@@ -157,14 +158,17 @@ def miss_probability(nll: Tensor) -> Tensor:
 
 
 def power(base: Tensor, exponent: float) -> Tensor:
-    """Return ``base ** exponent`` for base >= 0, with a finite gradient at 0.
+    """Return ``base ** exponent`` for base >= 0, with a finite gradient at 0."""
+    return finite_slope(base, exponent) ** exponent
 
-    Below an exponent of 1 the slope at 0 is infinite; it is taken as 0 there, the limit of its
-    product with the cross-entropy, which vanishes with the base.
+
+def finite_slope(base: Tensor, exponent: float) -> Tensor:
+    """Return a base whose power with an exponent in (0, 1) has a finite slope at 0.
+
+    The slope is infinite there; it is taken as 0, the limit of its product with the cross-entropy,
+    which vanishes with the base.
     """
-    if 0 < exponent < 1:
-        base = base.clamp_min(torch.finfo(base.dtype).tiny)
-    return base**exponent
+    return base.clamp_min(torch.finfo(base.dtype).tiny) if 0 < exponent < 1 else base
 
 
 def vector_norm(values: Tensor, order: float) -> Tensor:
