@@ -15,7 +15,7 @@ def brier_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the multi-class Brier score, ``sum_k (p_k - t_k)^2``.
+    """Compute the multi-class Brier score, ``sum_k (p_k - t_k)^2`` [1]_.
 
     Parameters
     ----------
@@ -34,9 +34,15 @@ def brier_loss(
     loss : Tensor of shape () or (n,)
         In [0, 2]; twice the score of the binary definition at K = 2.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Brier, Verification of Forecasts Expressed in Terms of Probability, 1950.
+    .. [1] G. W. Brier, "Verification of Forecasts Expressed in Terms of Probability", Monthly
+       Weather Review 1950.
 
     Examples
     --------
@@ -51,7 +57,7 @@ def brier_loss(
 
 
 class BrierLoss(CalibrationLoss):
-    """Multi-class Brier score, ``sum_k (p_k - t_k)^2``: proper, bounded, kind to mislabeled rows.
+    """Multi-class Brier score, ``sum_k (p_k - t_k)^2``: proper, bounded, kind to wrong labels.
 
     Its gradient vanishes where the prediction is certain and wrong, so training can stall there.
 

@@ -27,7 +27,7 @@ def _norm_power(residual: Tensor, order: float, exponent: float) -> Tensor:
 def generalized_brier_weight(
     logits: Tensor, target: Tensor, *, order: float = 2, exponent: float = 4
 ) -> Tensor:
-    """Compute the generalized Brier score, ``||p - t||_order ^ exponent``, of each sample.
+    """Compute the generalized Brier score of [1]_, ``||p - t||_order ^ exponent``.
 
     Parameters
     ----------
@@ -46,9 +46,15 @@ def generalized_brier_weight(
     weight : Tensor of shape (n,)
         In [0, 2^(exponent / order)].
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025.
+    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025.
 
     Examples
     --------
@@ -73,7 +79,7 @@ def bsce_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the Brier-score-weighted cross-entropy, ``-||p - t||_order^exponent log p_y``.
+    """Compute the Brier-score-weighted cross-entropy, ``-||p - t||_order^exponent log p_y`` [1]_.
 
     Parameters
     ----------
@@ -98,9 +104,15 @@ def bsce_loss(
     loss : Tensor of shape () or (n,)
         >= 0.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025.
+    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025.
 
     Examples
     --------
@@ -139,7 +151,7 @@ def bsce_gra_loss(
     order : float in [1, inf], default=2
         Order of the norm.
     exponent : float in [0, inf), default=4
-        Exponent of the norm; 0 is the cross-entropy. The paper sweeps 3 to 8 and finds 4 best.
+        Exponent of the norm; 0 is the cross-entropy. [1]_ sweeps 3 to 8 and finds 4 best.
     sample_weight : Tensor of shape (n,), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
@@ -150,9 +162,15 @@ def bsce_gra_loss(
     loss : Tensor of shape () or (n,)
         >= 0. What training descends is not this value, so it need not fall.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025, Eq. 10.
+    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025, Eq. 10.
 
     Examples
     --------

@@ -83,6 +83,11 @@ def dual_focal_weight(
     weight : Tensor of shape (n,) or, with class probabilities, (n, K)
         Non-negative; of the label, or of every class.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     Examples
     --------
     >>> import torch
@@ -133,10 +138,16 @@ def dual_focal_loss(
     loss : Tensor of shape () or (n,)
         >= the focal loss of the same gamma.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Tao, Dong and Xu, Dual Focal Loss for Calibration, ICML 2023.
-    .. [2] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025.
+    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration", ICML 2023.
+    .. [2] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025.
 
     Examples
     --------
@@ -159,7 +170,7 @@ def dual_focal_loss(
 class DualFocalLoss(CalibrationLoss):
     """Dual focal loss, ``-(1 - p_y + p_j)^gamma log p_y``, p_j the probability of a rival class.
 
-    Between the over-confidence of the cross-entropy and the under-confidence of the focal loss.
+    Between the overconfidence of the cross-entropy and the underconfidence of the focal loss.
     Not proper.
 
     Parameters

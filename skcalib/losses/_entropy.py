@@ -23,7 +23,7 @@ def entropy_regularized_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the cross-entropy minus alpha times the entropy of the prediction.
+    """Compute the cross-entropy minus alpha times the entropy of the prediction [1]_.
 
     Parameters
     ----------
@@ -43,12 +43,17 @@ def entropy_regularized_loss(
     loss : Tensor of shape () or (n,)
         In nats, >= ``-alpha log K``; may be negative.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Pereyra et al., Regularizing Neural Networks by Penalizing Confident Output
-       Distributions, 2017.
-    .. [2] Cui et al., Learning Sample Difficulty from Pre-trained Models for Reliable Prediction,
-       NeurIPS 2023.
+    .. [1] G. Pereyra, G. Tucker, J. Chorowski, L. Kaiser, G. Hinton, "Regularizing Neural Networks
+       by Penalizing Confident Output Distributions", ICLR Workshop 2017.
+    .. [2] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from Pre-trained
+       Models for Reliable Prediction", NeurIPS 2023.
 
     Examples
     --------
@@ -126,10 +131,15 @@ def difficulty_aware_loss(
     loss : Tensor of shape () or (n,)
         In nats, >= ``-alpha * difficulty_weight * log K``; may be negative.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Cui et al., Learning Sample Difficulty from Pre-trained Models for Reliable Prediction,
-       NeurIPS 2023, Eq. 9.
+    .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from Pre-trained
+       Models for Reliable Prediction", NeurIPS 2023, Eq. 9.
 
     Examples
     --------

@@ -25,6 +25,11 @@ def focal_weight(logits: Tensor, target: Tensor, *, gamma: float = 2.0) -> Tenso
     weight : Tensor of shape (n,) or, with class probabilities, (n, K)
         In [0, 1]; of the label, or of every class.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     Examples
     --------
     >>> import torch
@@ -46,7 +51,7 @@ def focal_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the focal loss, ``-(1 - p_y)^gamma log p_y``.
+    """Compute the focal loss [1]_, ``-(1 - p_y)^gamma log p_y``; [2]_ calibrates with it.
 
     Parameters
     ----------
@@ -60,7 +65,7 @@ def focal_loss(
         Exponent. 0 is the cross-entropy; larger holds confidence back more.
     detach_weight : bool, default=False
         If True, the weight ``(1 - p_y)^gamma`` is a constant for the gradient, which then is the
-        weight times that of the cross-entropy (the "-GRA" form of [2]_). The value is the same.
+        weight times that of the cross-entropy (the "-GRA" form of [3]_). The value is the same.
     sample_weight : Tensor of shape (n,), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
@@ -71,11 +76,19 @@ def focal_loss(
     loss : Tensor of shape () or (n,)
         Between 0 and the cross-entropy.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Lin et al., Focal Loss for Dense Object Detection, ICCV 2017, Eq. 4; for calibration,
-       Mukhoti et al., Calibrating Deep Neural Networks using Focal Loss, NeurIPS 2020.
-    .. [2] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025.
+    .. [1] T.-Y. Lin, P. Goyal, R. Girshick, K. He, P. Dollar, "Focal Loss for Dense Object
+       Detection", ICCV 2017, Eq. 4.
+    .. [2] J. Mukhoti, V. Kulharia, A. Sanyal, S. Golodetz, P. Torr, P. Dokania, "Calibrating Deep
+       Neural Networks using Focal Loss", NeurIPS 2020.
+    .. [3] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025.
 
     Examples
     --------

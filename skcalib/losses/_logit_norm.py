@@ -23,7 +23,7 @@ def logit_norm_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the cross-entropy plus alpha times the p-norm of the logits.
+    """Compute the cross-entropy plus alpha times the p-norm of the logits [1]_.
 
     Not to be confused with the method of Wei et al. (2022), which divides the logits by their
     norm.
@@ -51,10 +51,15 @@ def logit_norm_loss(
     loss : Tensor of shape () or (n,)
         >= 0.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Joo and Chung, Revisiting Explicit Regularization in Neural Networks for Well-Calibrated
-       Predictive Uncertainty, 2020.
+    .. [1] T. Joo, U. Chung, "Revisiting Explicit Regularization in Neural Networks for
+       Well-Calibrated Predictive Uncertainty", 2020.
 
     Examples
     --------

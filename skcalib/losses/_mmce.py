@@ -80,7 +80,7 @@ def mmce_loss(
 ) -> Tensor:
     """Compute the cross-entropy plus `weight` times the maximum mean calibration error.
 
-    With r the confidence and c the correctness (0 or 1, a constant) of the n rows of the batch,
+    With r the confidence and c the correctness (0 or 1, a constant) of the n samples of the batch,
     ``MMCE^2 = n^-2 sum_ij (c_i - r_i) (c_j - r_j) exp(-|r_i - r_j| / bandwidth)``.
 
     Parameters
@@ -88,25 +88,30 @@ def mmce_loss(
     logits : Tensor of shape (n, K)
         Finite scores before the softmax.
     target : Tensor of shape (n,)
-        Class indices. A row is correct if no class stands above its label.
+        Class indices. A sample is correct if no class stands above its label.
     weight : float in [0, inf), default=2.0
         Strength of the MMCE; 0 is the cross-entropy, [1]_ uses 2 to 4.
     weighted : bool, default=False
-        If True, correct and incorrect rows are averaged apart (MMCE_w of [1]_), so that a batch
-        with few errors is not judged on its correct rows alone. Each block of pairs is a mean; it
-        is normalized once.
+        If True, correct and incorrect samples are averaged apart (MMCE_w of [1]_), so that a batch
+        with few errors is not judged on its correct samples alone. Each block of pairs is a mean;
+        it is normalized once.
     bandwidth : float in [0.02, inf), default=0.4
         Width of the Laplace kernel, in units of confidence.
     sample_weight : Tensor of shape (n,), default=None
         Non-negative weights, of the cross-entropy and of the means inside the MMCE.
     reduction : {"none", "sum", "mean"}, default="mean"
-        The MMCE belongs to the batch and counts once in the "mean". "none" adds it to every row,
-        so that the (weighted) mean of the rows is the "mean".
+        The MMCE belongs to the batch and counts once in the "mean". "none" adds it to every
+        sample, so that the (weighted) mean over the samples is the "mean".
 
     Returns
     -------
     loss : Tensor of shape () or (n,)
         >= 0. Takes n log n time and linear memory.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
 
     Notes
     -----
@@ -115,8 +120,8 @@ def mmce_loss(
 
     References
     ----------
-    .. [1] Kumar, Sarawagi and Jain, Trainable Calibration Measures for Neural Networks from Kernel
-       Mean Embeddings, ICML 2018.
+    .. [1] A. Kumar, S. Sarawagi, U. Jain, "Trainable Calibration Measures for Neural Networks from
+       Kernel Mean Embeddings", ICML 2018.
 
     Examples
     --------
@@ -153,7 +158,7 @@ class MMCELoss(CalibrationLoss):
     weight : float in [0, inf), default=2.0
         Strength of the MMCE; 0 is the cross-entropy.
     weighted : bool, default=False
-        If True, correct and incorrect rows are averaged apart.
+        If True, correct and incorrect samples are averaged apart.
     bandwidth : float in [0.02, inf), default=0.4
         Width of the Laplace kernel, in units of confidence.
     reduction : {"none", "sum", "mean"}, default="mean"

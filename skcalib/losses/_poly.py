@@ -16,7 +16,7 @@ def poly_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the Poly-1 loss, ``-log p_y + epsilon (1 - p_y)``.
+    """Compute the Poly-1 loss, ``-log p_y + epsilon (1 - p_y)`` [1]_.
 
     Parameters
     ----------
@@ -37,10 +37,15 @@ def poly_loss(
     loss : Tensor of shape () or (n,)
         >= 0.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Leng et al., PolyLoss: A Polynomial Expansion Perspective of Classification Loss
-       Functions, ICLR 2022.
+    .. [1] Z. Leng, M. Tan, C. Liu, E. D. Cubuk, X. Shi, S. Cheng, D. Anguelov, "PolyLoss: A
+       Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
 
     Examples
     --------

@@ -165,8 +165,8 @@ def correctness_ranking_loss(
 ) -> Tensor:
     """Compute the cross-entropy plus a penalty on confidences that rank unlike past correctness.
 
-    Every sample i is compared with the next one j of the batch, the last with the first. Samples
-    of weight 0 are passed over. The penalty is
+    Every sample i is compared with the next one j of the batch, the last with the first [1]_.
+    Samples of weight 0 are passed over. The penalty is
     ``max(0, |c_i - c_j| - sign(c_i - c_j) (k_i - k_j))`` with c the history and k the confidence.
 
     Parameters
@@ -176,25 +176,31 @@ def correctness_ranking_loss(
     target : Tensor of shape (n,) or (n, K)
         Class indices, or class probabilities, which the penalty does not use.
     history : Tensor of shape (n,)
-        Share in [0, 1] of the epochs so far in which the row was right, as
-        :meth:`CorrectnessHistory.share` gives it. Rows with equal history are not ranked.
+        Fraction in [0, 1] of the epochs so far in which the sample was right, as
+        :meth:`CorrectnessHistory.share` gives it. Samples with equal history are not ranked.
     weight : float in [0, inf), default=1.0
         Strength of the penalty; 0 is the cross-entropy.
     confidence : {"msp", "margin", "entropy"}, default="msp"
         Largest probability; largest minus second-largest; ``-H / log K``.
     sample_weight : Tensor of shape (n,), default=None
-        Non-negative weights. The penalty of a pair has the weight of its row i.
+        Non-negative weights. The penalty of a pair has the weight of its sample i.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
     loss : Tensor of shape () or (n,)
-        >= 0. Depends on the order of the rows: shuffle between epochs.
+        >= 0. Depends on the order of the samples: shuffle between epochs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
 
     References
     ----------
-    .. [1] Moon et al., Confidence-Aware Learning for Deep Neural Networks, ICML 2020.
+    .. [1] J. Moon, J. Kim, Y. Shin, S. Hwang, "Confidence-Aware Learning for Deep Neural
+       Networks", ICML 2020.
 
     Examples
     --------
@@ -241,7 +247,7 @@ class CorrectnessRankingLoss(CalibrationLoss):
     >>> import torch
     >>> from skcalib.losses import CorrectnessHistory, CorrectnessRankingLoss
     >>> logits, target = torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 0])
-    >>> index = torch.tensor([7, 3])  # positions of the two rows in the training data
+    >>> index = torch.tensor([7, 3])  # positions of the two samples in the training data
     >>> loss, history = CorrectnessRankingLoss(), CorrectnessHistory(10)
     >>> loss(logits, target, history=history.share(index))
     tensor(0.4100)
@@ -277,7 +283,7 @@ class CorrectnessRankingLoss(CalibrationLoss):
         target : Tensor of shape (n,) or (n, K)
             Class indices, or class probabilities.
         history : Tensor of shape (n,)
-            Share of the epochs so far in which each row was right.
+            Fraction of the epochs so far in which each sample was right.
         difficulty_weight : None
             Has no use here; an error if given.
         sample_weight : Tensor of shape (n,), default=None
@@ -289,9 +295,9 @@ class CorrectnessRankingLoss(CalibrationLoss):
         """
         if history is None:
             raise ValueError(
-                f"{type(self).__name__} needs history, the share of past epochs in which each row "
-                "was right: pass CorrectnessHistory.share(index) with every batch, or zeros for "
-                "rows without a past."
+                f"{type(self).__name__} needs history, the fraction of past epochs in which each "
+                "sample was right: pass CorrectnessHistory.share(index) with every batch, or "
+                "zeros for samples without a past."
             )
         return self._evaluate(
             logits, target, difficulty_weight, history=history, sample_weight=sample_weight

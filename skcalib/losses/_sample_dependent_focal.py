@@ -68,6 +68,11 @@ def sample_dependent_focal_weight(
     weight : Tensor of shape (n,) or, with class probabilities, (n, K)
         In [0, 1]; of the label, or of every class.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     Examples
     --------
     >>> import torch
@@ -93,7 +98,8 @@ def sample_dependent_focal_loss(
 ) -> Tensor:
     """Compute the focal loss with an exponent that depends on the probability of the label.
 
-    The exponent itself is not differentiated; the loss jumps where p_y crosses a threshold.
+    The loss of [1]_. The exponent itself is not differentiated; the loss jumps where p_y crosses
+    a threshold.
 
     Parameters
     ----------
@@ -117,10 +123,15 @@ def sample_dependent_focal_loss(
     loss : Tensor of shape () or (n,)
         Between 0 and the cross-entropy.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Mukhoti et al., Calibrating Deep Neural Networks using Focal Loss, NeurIPS 2020
-       (FLSD-53).
+    .. [1] J. Mukhoti, V. Kulharia, A. Sanyal, S. Golodetz, P. Torr, P. Dokania, "Calibrating Deep
+       Neural Networks using Focal Loss", NeurIPS 2020 (FLSD-53).
 
     Examples
     --------

@@ -48,7 +48,7 @@ def uncertainty_weighted_loss(
 ) -> Tensor:
     """Compute the cross-entropy times an uncertainty that is held constant for the gradient.
 
-    The gradient with respect to the logits is ``u (p - t)``.
+    The framework of [1]_. The gradient with respect to the logits is ``u (p - t)``.
 
     Parameters
     ----------
@@ -73,9 +73,15 @@ def uncertainty_weighted_loss(
     loss : Tensor of shape () or (n,)
         What training descends is not this value, so it need not fall.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025, Eq. 10.
+    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025, Eq. 10.
 
     Examples
     --------
@@ -127,7 +133,8 @@ class UncertaintyWeightedLoss(CalibrationLoss):
 
     References
     ----------
-    .. [1] Lin et al., Uncertainty Weighted Gradients for Model Calibration, CVPR 2025, Eq. 10.
+    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025, Eq. 10.
 
     Examples
     --------

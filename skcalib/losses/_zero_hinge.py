@@ -35,10 +35,15 @@ def zero_hinge_loss(
     loss : Tensor of shape () or (n,)
         >= 0; 0 as soon as no class is above the label, with a gradient of 0 at ties.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an input or a parameter is not as described.
+
     References
     ----------
-    .. [1] Baldock, Maennel and Neyshabur, Deep Learning Through the Lens of Example Difficulty,
-       NeurIPS 2021, App. A.7.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, App. A.7.
 
     Examples
     --------

@@ -37,7 +37,7 @@ def test_weight_is_the_norm_of_numpy(order, exponent, soft):
 
 
 @pytest.mark.parametrize("order", [1, 2, INF])
-def test_weight_is_the_metric_of_the_house(order):
+def test_weight_is_the_metric(order):
     metric = generalized_brier_score(LABEL.numpy(), PROBA.numpy(), order=order, exponent=3)
     ours = generalized_brier_weight(LOGITS, LABEL, order=order, exponent=3)
     np.testing.assert_allclose(ours.numpy(), metric, rtol=1e-12)

@@ -72,7 +72,7 @@ def test_it_pulls_confidence_towards_the_order_of_correctness():
 
 
 def test_history_is_needed_and_checked():
-    with pytest.raises(ValueError, match="CorrectnessRankingLoss needs history, the share"):
+    with pytest.raises(ValueError, match="CorrectnessRankingLoss needs history, the fraction"):
         CorrectnessRankingLoss()(LOGITS, LABEL)
     with pytest.raises(ValueError, match=r"history must be a real tensor of shape \(9,\)"):
         CorrectnessRankingLoss()(LOGITS, LABEL, history=torch.zeros(3))
