@@ -53,6 +53,10 @@ def reliability(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     return ReliabilityDisplay.from_predictions(y, proba, **options)
 
 
+def isotonic(**options):
+    return reliability(kind="isotonic", **options)
+
+
 def risk_coverage(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     y, proba = predictions(n_samples, n_classes, sharpness, seed)
     noise = np.random.default_rng(seed).normal(size=n_samples) * 0.03 * sharpness
@@ -92,8 +96,8 @@ def hardest(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     return HardestSamplesDisplay.from_predictions(images, score, labels=labels, **options)
 
 
-DISPLAYS = (reliability, risk_coverage, difficulty, plane, probes, hardest)
-CURVES = (reliability, risk_coverage, difficulty, probes)
+DISPLAYS = (reliability, isotonic, risk_coverage, difficulty, plane, probes, hardest)
+CURVES = (reliability, isotonic, risk_coverage, difficulty, probes)
 
 
 def several(draw, ax=None, **options):

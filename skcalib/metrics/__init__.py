@@ -12,6 +12,7 @@ from ._debiased import debiased_calibration_error
 from ._decomposition import score_decomposition
 from ._detection import fpr_at_tpr
 from ._interval import calibration_error_interval
+from ._isotonic import isotonic_reliability_curve
 from ._ks import ks_calibration_error
 from ._per_sample import (
     confidence_score,
@@ -49,6 +50,7 @@ __all__ = [
     "generalized_brier_score",
     "get_scorer",
     "get_scorer_names",
+    "isotonic_reliability_curve",
     "ks_calibration_error",
     "max_logit_score",
     "maximum_calibration_error",

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..metrics import expected_calibration_error, reliability_curve
+from ..metrics import (
+    expected_calibration_error,
+    isotonic_reliability_curve,
+    reliability_curve,
+    score_decomposition,
+)
 from ..utils import import_optional
 from ..utils._proba import wilson_interval
+from ..utils._validation import check_predictions
 from ._base import NARROW, BaseDisplay, plain_text
 
 if TYPE_CHECKING:
@@ -28,18 +34,24 @@ class ReliabilityDisplay(BaseDisplay):
 
     Parameters
     ----------
-    prob_true : ndarray of shape (n_bins,)
-        Accuracy, or fraction of the positive class, of every bin; NaN where a bin is empty.
-    prob_pred : ndarray of shape (n_bins,)
-        Mean confidence of every bin; NaN where a bin is empty.
+    prob_true : ndarray of shape (n_points,)
+        Accuracy, or fraction of the positive class: of every bin, NaN where it is empty, or at
+        every confidence.
+    prob_pred : ndarray of shape (n_points,)
+        Mean confidence of every bin, NaN where it is empty, or the confidences.
     count : ndarray of shape (n_cells,)
         Number of samples, or sum of their weights, in cells of equal width: the histogram.
     edges : ndarray of shape (n_cells + 1,)
         Edges of the cells.
     calibration_error : float, default=None
         Expected calibration error, shown in the legend.
-    band : tuple of two ndarrays of shape (n_bins,), default=None
-        Lower and upper end of an interval of `prob_true`.
+    decomposition : ScoreDecomposition, default=None
+        That of the Brier score, of which the miscalibration is shown in the legend.
+    band : tuple of two ndarrays of shape (n_points,), default=None
+        For bins, lower and upper end of an interval of `prob_true`; for the isotonic curve, where
+        that of a calibrated model lies.
+    kind : {"bins", "isotonic"}, default="bins"
+        What the curve is.
     strategy : {"uniform", "quantile"}, default="uniform"
         How the bins were made, shown in the legend.
     name : str, default=None
@@ -61,6 +73,7 @@ class ReliabilityDisplay(BaseDisplay):
     See Also
     --------
     skcalib.metrics.reliability_curve : The numbers behind the diagram.
+    skcalib.metrics.isotonic_reliability_curve : Those with ``kind="isotonic"``.
 
     Examples
     --------
@@ -82,7 +95,9 @@ class ReliabilityDisplay(BaseDisplay):
         edges: NDArray[np.float64],
         *,
         calibration_error: float | None = None,
+        decomposition: Any = None,
         band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+        kind: str = "bins",
         strategy: str = "uniform",
         name: str | None = None,
         pos_label: Any = None,
@@ -92,7 +107,9 @@ class ReliabilityDisplay(BaseDisplay):
         self.count = count
         self.edges = edges
         self.calibration_error = calibration_error
+        self.decomposition = decomposition
         self.band = band
+        self.kind = kind
         self.strategy = strategy
         self.name = name
         self.pos_label = pos_label
@@ -150,6 +167,7 @@ class ReliabilityDisplay(BaseDisplay):
         y_true: ArrayLike,
         y_proba: ArrayLike,
         *,
+        kind: str = "bins",
         n_bins: int = 15,
         strategy: str = "uniform",
         confidence_level: float | None = 0.95,
@@ -167,13 +185,17 @@ class ReliabilityDisplay(BaseDisplay):
             True labels, integers or strings.
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes (the diagram of the top label) or of the positive class.
+        kind : {"bins", "isotonic"}, default="bins"
+            The accuracy of bins, or isotonic regression of the accuracy on the confidence, which
+            needs no choice of bins.
         n_bins : int, default=15
-            Number of bins.
+            Number of bins of the curve and of the histogram.
         strategy : {"uniform", "quantile"}, default="uniform"
             Bins of equal width or of equal weight; the histogram has equal widths.
         confidence_level : float or None, default=0.95
-            Level in (0, 1) of a Wilson interval of the accuracy of every bin, drawn as a band.
-            Weights count as numbers of samples. None draws no band.
+            Level in (0, 1) of the band: a Wilson interval of the accuracy of every bin, with
+            weights counted as numbers of samples; with ``kind="isotonic"``, the place of the curve
+            of a calibrated model. None draws no band.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         labels : array-like of shape (n_classes,), default=None
@@ -190,35 +212,33 @@ class ReliabilityDisplay(BaseDisplay):
         display : ReliabilityDisplay
             The display, plotted.
         """
-        options: dict[str, Any] = {
-            "n_bins": n_bins,
-            "strategy": strategy,
+        if kind not in ("bins", "isotonic"):
+            raise ValueError(f"kind must be 'bins' or 'isotonic', got {kind!r}.")
+        data: dict[str, Any] = {
+            "y_true": y_true,
+            "y_proba": y_proba,
             "sample_weight": sample_weight,
             "labels": labels,
             "pos_label": pos_label,
         }
-        curve = reliability_curve(y_true, y_proba, **options)
+        bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+        if kind == "bins":
+            numbers = _binned(data, bins, confidence_level)
+        else:
+            numbers = _isotonic(data, confidence_level)
+        # Equal counts tell nothing: the histogram keeps bins of equal width.
+        cells = reliability_curve(**data, n_bins=n_bins)
         if pos_label is None and np.ndim(y_proba) == 1:
             pos_label = 1 if labels is None else np.asarray(labels)[1]
-        band = None
-        if confidence_level is not None:
-            band = wilson_interval(curve.prob_true, curve.bin_weight, confidence_level)
-        cells = curve
-        if strategy == "quantile":
-            # Equal counts tell nothing: the histogram keeps bins of equal width.
-            cells = reliability_curve(y_true, y_proba, **{**options, "strategy": "uniform"})
-        display = cls(
-            curve.prob_true,
-            curve.prob_pred,
-            cells.bin_weight,
-            cells.edges,
-            calibration_error=expected_calibration_error(y_true, y_proba, **options),
-            band=band,
+        return cls(
+            **numbers,
+            count=cells.bin_weight,
+            edges=cells.edges,
+            kind=kind,
             strategy=strategy,
             name=name,
             pos_label=pos_label,
-        )
-        return display.plot(**kwargs)
+        ).plot(**kwargs)
 
     def plot(
         self,
@@ -253,7 +273,7 @@ class ReliabilityDisplay(BaseDisplay):
         label = self._open_axes(ax, name)
         if ref_line:
             self._draw_reference([0, 1], [0, 1], "Perfectly calibrated")
-        self._draw_bins(label, kwargs)
+        self._draw_points(label, kwargs)
         self.ax_.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel=self._axis_label(1))
         self.ax_.set_box_aspect(1)
         self.histogram_ax_ = self._draw_histogram() if histogram else None
@@ -262,11 +282,14 @@ class ReliabilityDisplay(BaseDisplay):
         return self
 
     def _measure(self) -> tuple[str, str]:
+        judged = "top-label" if self.pos_label is None else "positive-class"
+        if self.decomposition is not None:
+            value = self.decomposition.miscalibration
+            return f"{judged} Brier miscalibration", f"{value:.4f}"
         if self.calibration_error is None:
             return "", ""
-        kind = "top-label" if self.pos_label is None else "positive-class"
         bins = "bins" if self.strategy == "uniform" else "equal-mass bins"
-        return f"{kind} ECE, {len(self.prob_true)} {bins}", f"{self.calibration_error:.3f}"
+        return f"{judged} ECE, {len(self.prob_true)} {bins}", f"{self.calibration_error:.3f}"
 
     def _axis_label(self, axis: int) -> str:
         if self.pos_label is None:
@@ -277,10 +300,11 @@ class ReliabilityDisplay(BaseDisplay):
         one_line = self._characters() >= NARROW and len(text) + len(name) < width
         return text + (" " if one_line else "\n") + name
 
-    def _draw_bins(self, name: str, kwargs: dict[str, Any]) -> None:
+    def _draw_points(self, name: str, kwargs: dict[str, Any]) -> None:
         filled = ~np.isnan(self.prob_true)
         x = self.prob_pred[filled]
-        self.line_ = self._draw_curve(x, self.prob_true[filled], name, kwargs)
+        style = {"marker": "", "linewidth": 2} if self.kind == "isotonic" else {}
+        self.line_ = self._draw_curve(x, self.prob_true[filled], name, kwargs, **style)
         if self.band is not None:
             lower, upper = (end[filled] for end in self.band)
             color = self.line_.get_color()
@@ -311,3 +335,42 @@ class ReliabilityDisplay(BaseDisplay):
             self.ax_.set_position((box.x0, box.y1 - height, box.width, height))
         place = (0, -bottom, 1, HISTOGRAM_HEIGHT)
         return self.ax_.inset_axes(place, sharex=self.ax_, label=HISTOGRAM_LABEL)
+
+
+def _binned(
+    data: dict[str, Any], bins: dict[str, Any], confidence_level: float | None
+) -> dict[str, Any]:
+    """Return what the display shows of bins."""
+    curve = reliability_curve(**data, **bins)
+    band = None
+    if confidence_level is not None:
+        band = wilson_interval(curve.prob_true, curve.bin_weight, confidence_level)
+    error = expected_calibration_error(**data, **bins)
+    return {
+        "prob_true": curve.prob_true,
+        "prob_pred": curve.prob_pred,
+        "band": band,
+        "calibration_error": error,
+    }
+
+
+def _isotonic(data: dict[str, Any], confidence_level: float | None) -> dict[str, Any]:
+    """Return what the display shows of isotonic regression, for the class or the top label."""
+    predictions = check_predictions(**data)
+    codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
+    if proba.ndim == 2:
+        codes, proba = (proba.argmax(axis=1) == codes).astype(int), proba.max(axis=1)
+    curve = isotonic_reliability_curve(
+        codes,
+        proba,
+        confidence_level=0.95 if confidence_level is None else confidence_level,
+        n_resamples=200 if confidence_level is not None else 1,
+        sample_weight=weight,
+        random_state=0,
+    )
+    return {
+        "prob_true": curve.prob_true,
+        "prob_pred": curve.prob_pred,
+        "band": None if confidence_level is None else (curve.lower, curve.upper),
+        "decomposition": score_decomposition(codes, proba, sample_weight=weight),
+    }

@@ -5,7 +5,12 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.naive_bayes import GaussianNB
 
-from skcalib.metrics import expected_calibration_error, reliability_curve
+from skcalib.metrics import (
+    expected_calibration_error,
+    isotonic_reliability_curve,
+    reliability_curve,
+    score_decomposition,
+)
 from skcalib.plots import ReliabilityDisplay
 from skcalib.utils._proba import wilson_interval
 
@@ -192,3 +197,46 @@ def test_frames_are_read_and_masks_refused(data):
     assert display.calibration_error == expected_calibration_error(y, proba)
     with pytest.raises(ValueError, match="y_proba must not be masked"):
         ReliabilityDisplay.from_predictions(y, np.ma.masked_less(proba, 0.01))
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_the_isotonic_curve(data, binary):
+    y, proba = data
+    if binary:
+        y, proba = (y == 1).astype(int), proba[:, 1]
+    weight = np.arange(300)
+    display = ReliabilityDisplay.from_predictions(
+        y, proba, kind="isotonic", sample_weight=weight, name="model"
+    )
+    curve = isotonic_reliability_curve(y, proba, sample_weight=weight, random_state=0)
+    np.testing.assert_allclose(display.line_.get_xdata(), curve.prob_pred)
+    np.testing.assert_allclose(display.line_.get_ydata(), curve.prob_true)
+    np.testing.assert_allclose(display.band, curve[2:])
+    if not binary:
+        y, proba = (proba.argmax(axis=1) == y).astype(int), proba.max(axis=1)
+    parts = score_decomposition(y, proba, sample_weight=weight)
+    np.testing.assert_allclose(display.decomposition, parts)
+    judged = "positive-class" if binary else "top-label"
+    expected = f"model {judged} Brier miscalibration: {parts.miscalibration:.4f}"
+    assert legend(display)[1] == expected
+    counts = display.histogram_ax_.patches[0].get_data().values
+    assert counts.sum() == weight.sum()
+
+
+def test_the_isotonic_curve_without_a_band(data):
+    display = ReliabilityDisplay.from_predictions(*data, kind="isotonic", confidence_level=None)
+    assert display.band is None
+    assert not display.ax_.collections
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "smooth"}, "kind must be 'bins' or 'isotonic', got 'smooth'."),
+        ({"kind": "isotonic", "confidence_level": 0}, "'confidence_level' parameter"),
+        ({"confidence_level": 0}, "confidence_level must be"),
+    ],
+)
+def test_bad_options_are_named(data, options, message):
+    with pytest.raises(ValueError, match=message):
+        ReliabilityDisplay.from_predictions(*data, **options)

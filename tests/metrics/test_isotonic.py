@@ -1,0 +1,92 @@
+"""The isotonic reliability curve against scikit-learn, and its band against simulation."""
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from skcalib.metrics import isotonic_reliability_curve, score_decomposition
+
+
+def sample(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    proba = rng.uniform(size=n).round(2)
+    return (rng.uniform(size=n) < proba**1.5).astype(int), proba
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_curve_is_that_of_scikit_learn(weighted):
+    y, proba = sample()
+    weight = np.random.default_rng(1).uniform(0.1, 3, len(y)) if weighted else None
+    curve = isotonic_reliability_curve(y, proba, sample_weight=weight, random_state=0)
+    model = IsotonicRegression().fit(proba, y, sample_weight=weight)
+    np.testing.assert_array_equal(curve.prob_pred, np.unique(proba))
+    np.testing.assert_allclose(curve.prob_true, model.predict(curve.prob_pred), atol=1e-12)
+
+
+def test_its_gap_is_the_miscalibration_of_the_decomposition():
+    y, proba = sample()
+    curve = isotonic_reliability_curve(y, proba, random_state=0)
+    recalibrated = np.interp(proba, curve.prob_pred, curve.prob_true)
+    gap = np.mean((y - proba) ** 2) - np.mean((y - recalibrated) ** 2)
+    assert gap == pytest.approx(score_decomposition(y, proba).miscalibration)
+
+
+def test_the_top_label_is_a_binary_problem():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(4), 200)
+    y = rng.integers(4, size=200)
+    of_classes = isotonic_reliability_curve(y, proba, random_state=0)
+    binary = isotonic_reliability_curve(
+        (proba.argmax(axis=1) == y).astype(int), proba.max(axis=1), random_state=0
+    )
+    for first, second in zip(of_classes, binary):
+        np.testing.assert_allclose(first, second)
+
+
+def test_whole_weights_are_repetitions():
+    y, proba = sample(100)
+    weight = np.random.default_rng(2).integers(0, 4, 100)
+    weighted = isotonic_reliability_curve(y, proba, sample_weight=weight, random_state=0)
+    repeated = isotonic_reliability_curve(
+        np.repeat(y, weight), np.repeat(proba, weight), random_state=0
+    )
+    for first, second in zip(weighted, repeated):
+        np.testing.assert_allclose(first, second, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_samples", [200, 2000])
+def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
+    """At single confidences, over 200 new sets of labels: 90 % within four standard errors."""
+    rng = np.random.default_rng(3)
+    proba = rng.uniform(size=n_samples)
+    band = isotonic_reliability_curve(
+        np.arange(n_samples) % 2, proba, confidence_level=0.9, n_resamples=500, random_state=0
+    )
+    places = np.searchsorted(band.prob_pred, [0.1, 0.3, 0.5, 0.7, 0.9])
+    inside = []
+    for _ in range(200):
+        y = (rng.uniform(size=n_samples) < proba).astype(int)
+        curve = isotonic_reliability_curve(y, proba, n_resamples=1, random_state=0).prob_true
+        slack = 1e-9
+        inside.append((band.lower - slack <= curve) & (curve <= band.upper + slack))
+    coverage = np.mean(inside, axis=0)[places]
+    # Curves have few values, so that a quantile may hold more than it has to.
+    assert coverage.min() > 0.9 - 4 * np.sqrt(0.09 / 200)
+    assert coverage.mean() < 0.97
+
+
+def test_a_higher_level_is_a_wider_band():
+    y, proba = sample()
+    narrow = isotonic_reliability_curve(y, proba, confidence_level=0.5, random_state=0)
+    wide = isotonic_reliability_curve(y, proba, confidence_level=0.99, random_state=0)
+    assert (wide.lower <= narrow.lower).all()
+    assert (wide.upper >= narrow.upper).all()
+
+
+@pytest.mark.parametrize(
+    "options", [{"confidence_level": 0}, {"confidence_level": 1.0}, {"n_resamples": 0}]
+)
+def test_bad_options_are_refused(options):
+    name = next(iter(options))
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        isotonic_reliability_curve([0, 1], [0.2, 0.7], **options)
