@@ -40,9 +40,19 @@ def find_images(folder):
     return np.array(files), np.array([path.relative_to(folder).parts[0] for path in files])
 
 
-def thumbnail(path, size=96):
-    with Image.open(path) as image:
-        return ImageOps.fit(ImageOps.exif_transpose(image).convert("RGB"), (size, size))
+class Thumbnails:
+    """Small pictures of files, each read when it is asked for."""
+
+    def __init__(self, files, size=96):
+        self.files = files
+        self.size = (size, size)
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, number):
+        with Image.open(self.files[number]) as image:
+            return ImageOps.fit(ImageOps.exif_transpose(image).convert("RGB"), self.size)
 
 
 def draw(files, y, difficulty, n_columns):
@@ -50,19 +60,20 @@ def draw(files, y, difficulty, n_columns):
     classes = np.unique(y)
     figure, axes = plt.subplots(
         len(classes),
-        figsize=(1.1 * n_columns + 0.5, 3.4 * len(classes)),
+        figsize=(1.1 * n_columns + 0.5, 3.8 * len(classes)),
         squeeze=False,
-        gridspec_kw={"hspace": 0.35},
+        layout="constrained",
     )
     for label, ax in zip(classes, axes[:, 0]):
-        rows = np.flatnonzero(y == label)
-        rows = rows[np.argsort(difficulty[rows], kind="stable")]
-        rows = np.unique(np.concatenate([rows[:n_columns], rows[-n_columns:]]))
-        images = [thumbnail(path) for path in files[rows]]
         HardestSamplesDisplay.from_predictions(
-            images, difficulty[rows], n_columns=n_columns, ax=ax
+            Thumbnails(files),
+            # Where difficulty is NaN, the image is not shown.
+            np.where(y == label, difficulty, np.nan),
+            labels=[path.stem for path in files],
+            n_columns=n_columns,
+            name=label,
+            ax=ax,
         )
-        ax.set_title(label, pad=22, fontweight="bold")
     return figure
 
 
@@ -74,7 +85,7 @@ def main():
     parser.add_argument("--pretrained", help="a tag or a local file of weights")
     parser.add_argument("--image-size", type=int)
     parser.add_argument("--workers", type=int, default=0, help="processes that read images")
-    parser.add_argument("--columns", type=int, default=8, help="images a row")
+    parser.add_argument("--columns", type=int, default=8, help="images in a row")
     parser.add_argument("--out", type=Path, default=Path("hardest_images.png"))
     args = parser.parse_args()
 
@@ -95,7 +106,7 @@ def main():
         writer.writerow(["file", "class", "difficulty"])
         for row in np.argsort(-difficulty, kind="stable"):
             writer.writerow([files[row], y[row], f"{difficulty[row]:.4f}"])
-    draw(files, y, difficulty, args.columns).savefig(args.out, dpi=120, bbox_inches="tight")
+    draw(files, y, difficulty, args.columns).savefig(args.out, dpi=120)
     print(f"{len(files)} images of {len(np.unique(y))} classes: {args.out}, {table.name}")
 
 

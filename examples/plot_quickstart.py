@@ -3,8 +3,8 @@ Confidence repaired by sample difficulty
 ========================================
 
 A tenth of the training labels of the handwritten digits is flipped. The relative Mahalanobis
-distance finds the flipped rows, and a loss that knows how hard each row is keeps a small net from
-being sure about them. Six losses are compared on rows that none of them has seen.
+distance finds the flipped samples, and a loss that knows how hard each sample is keeps a small net
+from being sure about them. Six losses are compared on samples that none of them has seen.
 
 Progress is printed; a table and two pictures are written to ``demo_output/``.
 """
@@ -12,9 +12,9 @@ Progress is printed; a table and two pictures are written to ``demo_output/``.
 # %%
 # Data
 # ----
-# Half of the 1797 digits are training rows; a tenth of their labels is replaced by another digit.
-# A quarter has checked labels and serves to choose hyper-parameters and temperatures. The last
-# quarter is only looked at in the table.
+# Half of the 1797 digits are training samples; a tenth of their labels is replaced by another
+# digit. A quarter has checked labels and serves to choose hyper-parameters and temperatures. The
+# last quarter is only looked at in the table.
 import csv
 from pathlib import Path
 from time import perf_counter
@@ -64,14 +64,14 @@ X_val, X_test, y_val, y_test = train_test_split(
 )
 y_train, flipped = flip_labels(y_true, fraction=FLIPPED, random_state=0)
 print(
-    f"{len(y_train)} training rows, {flipped.sum()} of their labels flipped ({FLIPPED:.0%}); "
-    f"{len(y_val)} validation and {len(y_test)} test rows with the true labels"
+    f"{len(y_train)} training samples, {flipped.sum()} of their labels flipped ({FLIPPED:.0%}); "
+    f"{len(y_val)} validation and {len(y_test)} test samples with the true labels"
 )
 
 # %%
-# How hard is each row?
-# ---------------------
-# The relative Mahalanobis distance of a row to the Gaussian of its label. Here the features are
+# How hard is each sample?
+# ------------------------
+# The relative Mahalanobis distance of a sample to the Gaussian of its label. Here the features are
 # principal components; with photographs, the first step would be an embedder.
 scorer = Pipeline([("pca", PCA(30, random_state=0)), ("rmd", RMDScorer())])
 scorer.fit(X_train, y_train)
@@ -79,7 +79,7 @@ difficulty = score_difficulty(scorer, X_train, y_train)
 hardest = np.argsort(-difficulty)[: flipped.sum()]
 print(
     f"difficulty finds the flipped labels with AUROC {roc_auc_score(flipped, difficulty):.3f}; "
-    f"{flipped[hardest].mean():.0%} of the {len(hardest)} hardest rows are flipped"
+    f"{flipped[hardest].mean():.0%} of the {len(hardest)} hardest samples are flipped"
 )
 display = HardestSamplesDisplay.from_estimator(
     scorer,
@@ -95,7 +95,7 @@ display.figure_.savefig(OUTPUT / "hardest_digits.png", dpi=150)
 # Choose alpha, T and gamma
 # -------------------------
 # One Pipeline serves all six losses. Difficulty weights are computed within each fit, from its
-# training rows alone; the validation rows never enter them.
+# training samples alone; the validation samples never enter them.
 net = CalibratedNetClassifier(
     MLP,
     module__hidden=(256,),
@@ -155,11 +155,11 @@ for name, grid in grids.items():
     )
 
 # %%
-# Six losses on held-out rows
-# ---------------------------
+# Six losses on held-out samples
+# ------------------------------
 # The settings chosen above, trained from several seeds. ECE has 15 bins of equal mass. Temperature
-# scaling is fitted on the logits of the validation rows. The net is trained until it has memorized
-# the flipped labels, which is what makes plain cross-entropy over-confident.
+# scaling is fitted on the logits of the validation samples. The net is trained until it has
+# memorized the flipped labels, which is what makes plain cross-entropy overconfident.
 
 
 def with_seed(model, seed):
@@ -172,25 +172,25 @@ def judge(model, seed):
     scaler = TemperatureScaling().fit(model.decision_function(X_val), y_val)
     before = model.predict_proba(X_test)
     after = scaler.predict_proba(model.decision_function(X_test))
-    row = {"accuracy": accuracy_score(y_test, model.predict(X_test))}
+    result = {"accuracy": accuracy_score(y_test, model.predict(X_test))}
     for suffix, proba in [("", before), (" scaled", after)]:
-        row[f"ECE{suffix}"] = expected_calibration_error(y_test, proba, strategy="quantile")
-        row[f"log-loss{suffix}"] = log_loss(y_test, proba, labels=model.classes_)
-    return row | {"temperature": scaler.temperature_}, before
+        result[f"ECE{suffix}"] = expected_calibration_error(y_test, proba, strategy="quantile")
+        result[f"log-loss{suffix}"] = log_loss(y_test, proba, labels=model.classes_)
+    return result | {"temperature": scaler.temperature_}, before
 
 
 table, probabilities = [], {}
 print(
-    f"\nmean of {N_SEEDS} seeds on {len(y_test)} test rows; 'scaled' = after temperature scaling"
+    f"\nmean of {N_SEEDS} seeds, {len(y_test)} test samples; 'scaled': after temperature scaling"
 )
 for name, model in best.items():
     judged = Parallel(n_jobs=2)(delayed(judge)(model, seed) for seed in range(N_SEEDS))
-    rows = [row for row, _ in judged]
+    results = [result for result, _ in judged]
     probabilities[name] = np.concatenate([proba for _, proba in judged])
-    table.append({"loss": name} | {key: np.mean([row[key] for row in rows]) for key in rows[0]})
+    table.append({"loss": name} | {key: np.mean([r[key] for r in results]) for key in results[0]})
     if len(table) == 1:
-        print("loss".ljust(17), *(f"{key:>15}" for key in rows[0]))
-    print(name.ljust(17), *(f"{table[-1][key]:15.3f}" for key in rows[0]), flush=True)
+        print("loss".ljust(17), *(f"{key:>15}" for key in results[0]))
+    print(name.ljust(17), *(f"{table[-1][key]:15.3f}" for key in results[0]), flush=True)
 
 with open(OUTPUT / "losses.csv", "w", newline="") as file:
     writer = csv.DictWriter(file, fieldnames=list(table[0]))
@@ -200,8 +200,9 @@ with open(OUTPUT / "losses.csv", "w", newline="") as file:
 # %%
 # Reliability diagrams
 # --------------------
-# Before temperature scaling, all seeds together. Below the diagonal, a net is surer than it is
-# right.
+# Before temperature scaling. Below the diagonal, a net is more confident than it is correct. The
+# diagrams and the errors in their legends are of the predictions of all seeds together; they are
+# smaller than the means over seeds in the table, since the chance errors of single seeds cancel.
 figure, axes = plt.subplots(2, 3, figsize=(13, 10), layout="constrained")
 for ax, (name, proba) in zip(axes.flat, probabilities.items(), strict=True):
     ReliabilityDisplay.from_predictions(

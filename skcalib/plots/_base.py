@@ -156,9 +156,8 @@ class BaseDisplay:
         }  # fmt: skip
         options["title_fontsize"] = options["fontsize"]
         n_lines = "\n".join([*labels, title or ""]).count("\n") + 1
-        # Above narrow axes, of 0.13 inches a line.
-        fits_above = 0.13 * n_lines * self.figure_.dpi < 0.4 * self.figure_.bbox.height
-        if len(labels) > 3 and (fits_above if narrow else self._has_room_beside()):
+        has_room = self._has_room_above(n_lines) if narrow else self._has_room_beside()
+        if len(labels) > 3 and has_room:
             options |= {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
             if narrow:
                 options |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.02)}
@@ -190,15 +189,23 @@ class BaseDisplay:
                 labels[i] = plain_text(name, width=width, tail=tail)
         return handles, labels, plain_text(what, width=width, tail=":")
 
+    def _has_room_above(self, n_lines: int) -> bool:
+        """Tell whether a layout may take as many lines, of 0.13 inches, from the axes."""
+        if self.figure_.get_layout_engine() is None:
+            return False
+        return bool(0.13 * n_lines * self.figure_.dpi < 0.4 * self.figure_.bbox.height)
+
     def _has_room_beside(self) -> bool:
-        """Tell whether a layout makes room, or axes alone in their figure leave 2 inches."""
+        """Tell whether a layout makes room, or square axes on the left leave 2 inches."""
         if self.figure_.get_layout_engine() is not None:
             return True
-        if self.figure_.axes != [self.ax_]:
-            return False
-        self.ax_.set_anchor("W")
-        self.ax_.apply_aspect()
-        return bool(self.figure_.bbox.x1 - self.ax_.bbox.x1 > 2 * self.figure_.dpi)
+        box = self.ax_.get_position(original=True)
+        pixels = box.width * self.figure_.bbox.width
+        aspect = self.ax_.get_box_aspect()
+        if aspect is not None:
+            pixels = min(pixels, box.height * self.figure_.bbox.height / aspect)
+        free = (1 - box.x0) * self.figure_.bbox.width - pixels
+        return self.figure_.axes == [self.ax_] and bool(free > 2 * self.figure_.dpi)
 
     def _emptiest_corner(self) -> str:
         self.ax_.get_xlim(), self.ax_.get_ylim()  # bring the limits up to date

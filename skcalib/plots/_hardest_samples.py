@@ -300,7 +300,7 @@ class HardestSamplesDisplay(BaseDisplay):
 
     def _draw_sample(self, ax: Axes, number: int, kwargs: dict[str, Any]) -> None:
         sample = _sample(self.samples, number)
-        ax.set(xticks=[], yticks=[])
+        ax.set(xticks=[], yticks=[], anchor="N")
         if np.ndim(sample) > 1:
             ax.imshow(sample, **{"cmap": "gray_r", **kwargs})
             return

@@ -156,6 +156,23 @@ def test_the_legend_of_many_entries_stands_beside_the_axes():
     assert legend.x1 < display.figure_.bbox.x1
 
 
+@pytest.mark.parametrize("size", [(3, 3), (6.4, 4.8), (12, 4)])
+@pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+def test_a_legend_never_leaves_the_figure(size, layout):
+    ax = plt.subplots(figsize=size, layout=layout)[1]
+    curve = np.array([0.1, 0.4, 0.9])
+    for i in range(4):
+        display = plots.ReliabilityDisplay(
+            curve, curve, np.ones(3), np.arange(4) / 3, calibration_error=0.1, name=f"model {i}"
+        ).plot(ax=ax)
+    display.figure_.canvas.draw()
+    legend, figure = ax.get_legend().get_window_extent(), display.figure_.bbox
+    assert legend.x0 >= 0
+    assert legend.y0 >= 0
+    assert legend.x1 <= figure.x1
+    assert legend.y1 <= figure.y1
+
+
 def test_the_legend_of_few_entries_hides_no_curve():
     display = plots.ProbeAccuracyDisplay(np.array([0.1, 0.9]), name="rises").plot()
     display.figure_.canvas.draw()
