@@ -53,6 +53,7 @@ class ItemDataset(Dataset):
         return len(self.dataset)
 
     def __getitems__(self, positions: list[int]) -> ItemBatch:
+        # torch's own protocol for a whole list, which Subset and many data sets have.
         if hasattr(self.dataset, "__getitems__"):
             items = self.dataset.__getitems__(positions)
         else:
@@ -77,6 +78,7 @@ class ArrayDataset(Dataset):
         return len(self.indices)
 
     def __getitems__(self, positions: list[int]) -> ArrayBatch:
+        # positions count the items of this dataset; its item i is at indices[i] of the arrays.
         at = self.indices[positions]
         X = self.X[at]
         X = torch.as_tensor(X.toarray() if sparse.issparse(X) else X)
@@ -93,6 +95,7 @@ class ArrayDataset(Dataset):
 
 def wrap(dataset: Any, samples: NDArray[np.intp] | None, *, own_collate: bool) -> Any:
     """Wrap `dataset` so that its batches are quick to build and, with `samples`, know them."""
+    # Look through all Subsets at the arrays below: indices of indices are one indexing operation.
     base, indices = dataset, None
     while isinstance(base, Subset):
         inner = np.asarray(base.indices, dtype=np.intp)
@@ -115,7 +118,7 @@ def collate(items: Any, *, collate_fn: Any) -> Any:
     """Collate what a dataset gave for a list of positions, and keep its samples aside."""
     if isinstance(items, ArrayBatch):
         return tuple(items)
-    if not isinstance(items, ItemBatch):
+    if not isinstance(items, ItemBatch):  # a plain list, of a dataset that nobody has wrapped
         return collate_fn(items)
     X, y = skorch.dataset.unpack_data(collate_fn(items.items))
     return X, BatchLabels(y, items.samples)
@@ -126,6 +129,7 @@ def batches_items(iterator: Any, params: Mapping[str, Any]) -> bool:
     while isinstance(iterator, partial):
         iterator = iterator.func
     loader = isinstance(iterator, type) and issubclass(iterator, DataLoader)
+    # batch_size=None switches batching off: the dataset gives whole batches.
     return loader and params.get("batch_size", 1) is not None
 
 

@@ -24,6 +24,7 @@ from ._samples import FitInputs
 
 def check_X(net: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Return arrays and data frames as finite float32; leave what only skorch knows as it is."""
+    # Tensors of integers are tokens for an embedding, not a table.
     if isinstance(X, Tensor) and X.is_floating_point() and X.device.type == "cpu":
         X = X.detach().numpy()
     if isinstance(X, Dataset | SliceDataset | Mapping | tuple | Tensor) and not sparse.issparse(X):
@@ -48,7 +49,7 @@ def labels_of(dataset: Any) -> Any:
     if isinstance(dataset, Subset):
         labels = labels_of(dataset.dataset)
         return None if labels is None else np.asarray(labels)[np.asarray(dataset.indices)]
-    if isinstance(dataset, TensorDataset):
+    if isinstance(dataset, TensorDataset):  # by convention the last of its tensors
         return dataset.tensors[-1]
     for name in ("y", "targets", "labels"):
         if getattr(dataset, name, None) is not None:
@@ -59,6 +60,7 @@ def labels_of(dataset: Any) -> Any:
 def sizes_of(X: Any) -> dict[str, int]:
     """Return the sizes of a sample that a module may ask for, none where X shows no shape."""
     if isinstance(X, Dataset | SliceDataset):
+        # An item of a dataset is a pair (x, y), that of a slice is x alone.
         sample = X[0][0] if isinstance(X, Dataset) else X[0]
         shape = tuple(getattr(sample, "shape", ()))
     else:
@@ -78,7 +80,11 @@ def check_inputs(
             raise ValueError(
                 f"difficulty_weight must have shape ({n_samples},), got shape {difficulty.shape}."
             )
-    return FitInputs(n_samples, _as_tensor(weight), _as_tensor(difficulty))
+    return FitInputs(
+        n_samples,
+        _as_tensor("sample_weight", weight),
+        _as_tensor("difficulty_weight", difficulty),
+    )
 
 
 def check_range(difficulty_weight: Tensor | None) -> None:
@@ -94,5 +100,14 @@ def check_range(difficulty_weight: Tensor | None) -> None:
         )
 
 
-def _as_tensor(values: NDArray[Any] | None) -> Tensor | None:
-    return None if values is None else torch.from_numpy(values.astype(np.float32))
+def _as_tensor(name: str, values: NDArray[Any] | None) -> Tensor | None:
+    if values is None:
+        return None
+    with np.errstate(over="ignore", under="ignore"):
+        single = values.astype(np.float32)
+    # Losses are computed in float32, where 1e39 is infinite and 1e-46 is 0.
+    if not np.isfinite(single).all() or (values.any() and not single.any()):
+        raise ValueError(
+            f"{name} must be in the range of float32, got a largest value of {values.max():g}."
+        )
+    return torch.from_numpy(single)

@@ -43,6 +43,8 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
     def initialize_module(self) -> Self:
         """Build the module with sizes that come from the data, or copy the given instance."""
         kwargs = self.get_params_for("module")
+        # n_features, n_channels and n_classes, where the module asks for them; what the user has
+        # given as module__n_features comes first.
         if not isinstance(self.module, nn.Module):
             wanted = inspect.signature(self.module).parameters
             kwargs = {k: v for k, v in self._data_sizes_.items() if k in wanted} | kwargs
@@ -77,10 +79,10 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
             self.__dict__.pop(name, None)
 
     def _learn_classes(self, y: Any, fresh: bool, classes: ArrayLike | None) -> None:
+        # skorch's `classes_` is the parameter classes or, if there is none, what is set here.
         if fresh:
             self.classes_inferred_ = np.unique(y if classes is None else np.asarray(classes))
         known = self.classes_
-        # Others may follow where all labels are named in the parameter classes.
         check_several_classes(known)
         if y is not None:
             encode(y, known)
@@ -88,6 +90,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
 
     def _note_encoding(self) -> None:
         known = self.classes_
+        # The labels 0, 1, ..., K - 1 are class indices already: no look-up for every batch.
         self._labels_are_indices_ = known.dtype.kind in "biuf" and np.array_equal(
             known, np.arange(len(known))
         )
@@ -111,6 +114,8 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         if fresh or not hasattr(self, "random_state_"):  # not, for a net from a file
             self.random_state_ = check_random_state(self.random_state)
         device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        # A fit goes on drawing from `random_state_` where the last one ended, so that a second
+        # partial_fit is not a repetition of the first.
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(self.random_state_.randint(np.iinfo(np.int32).max))
             yield

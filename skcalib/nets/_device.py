@@ -39,10 +39,12 @@ class AutoDeviceMixin:
         params : dict
             Names and values.
         """
+        # skorch reads the attribute, which is the device in use, not the word.
         params = super().get_params(deep=deep, **kwargs)  # type: ignore[misc]
         return params | {"device": self.__dict__["device"]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        # skorch's __setstate__ looks for the device of the pickle; "auto" is none.
         device = state["device"]
         auto = isinstance(device, str) and device == "auto"
         super().__setstate__(state | {"device": auto_device()} if auto else state)  # type: ignore[misc]

@@ -88,6 +88,8 @@ class TrainingDynamics(Callback):
 
     def initialize(self) -> Self:
         """Forget the record, as the net forgets its weights."""
+        # One block for every call of fit or partial_fit, allocated for its epochs at once; of the
+        # last block, _n_steps_ lines are filled.
         self._blocks_: list[dict[str, NDArray[Any]]] = []
         self._n_steps_ = 0
         return self
@@ -97,12 +99,13 @@ class TrainingDynamics(Callback):
         self._check(net, y)
         n_samples = skorch.dataset.get_len(X)
         if self._blocks_ and self._blocks_[-1]["margin"].shape[1] != n_samples:
-            self.initialize()
+            self.initialize()  # other data
         self._crop()
         self.label_ = net._encoded(y)
         first = self.source == "forward" and not self._blocks_
         n_classes, n_epochs = len(net.classes_), net.max_epochs + first
         whole = next(t for t in (np.int8, np.int16, np.int32) if n_classes <= np.iinfo(t).max)
+        # Half precision is enough to rank and to average; 1 + 3 * 2 bytes a sample and epoch.
         dtypes = {"prediction": whole, "confidence": "f2", "margin": "f2", "entropy": "f2"}
         shape = n_epochs, n_samples
         self._blocks_.append(
@@ -120,7 +123,7 @@ class TrainingDynamics(Callback):
         if self.source == "batches":
             samples = net._fit_.batch_samples
             if samples is None:
-                if training:
+                if training:  # validation data may come from elsewhere
                     raise ValueError(
                         "iterator_train must be a DataLoader, and train_split must return torch "
                         "Subsets, for TrainingDynamics with source='batches', got batches that do "
@@ -206,7 +209,7 @@ class TrainingDynamics(Callback):
             self._blocks_[-1] = {name: block[: self._n_steps_] for name, block in last.items()}
 
     def _record_all(self, net: Any, dataset: Any) -> None:
-        n_done = 0
+        n_done = 0  # batches of the whole dataset come in the order of its samples
         for batch in net.get_iterator(dataset, ranking=True):
             logits = first_output(net.evaluation_step(batch))
             self._record(np.arange(n_done, n_done + len(logits)), logits)
@@ -218,7 +221,7 @@ class TrainingDynamics(Callback):
         proba = torch.softmax(logits, dim=1)
         of_label = logits.gather(1, label)[:, 0]
         others = logits.scatter(1, label, -torch.inf)
-        limit = float(np.finfo(np.float16).max)
+        limit = float(np.finfo(np.float16).max)  # beyond it float16 is infinite
         values = {
             "prediction": logits.argmax(1),
             "confidence": proba.gather(1, label)[:, 0],

@@ -18,7 +18,7 @@ from ..utils import SkcalibWarning
 
 def check_names(net: Any, names: Any) -> None:
     """Raise if a keyword of the constructor is no parameter of the net."""
-    known = {"history"}
+    known = {"history"}  # skorch takes it out of its keywords
     for base in type(net).__mro__:
         known |= set(inspect.signature(vars(base).get("__init__", object)).parameters)
     for name in names:
@@ -44,7 +44,7 @@ def check_callbacks(net: Any, *, has_validation: bool) -> None:
         if not isinstance(monitor, str):
             continue
         written = positions.get(monitor.removesuffix("_best"))
-        if written is None:
+        if written is None:  # by no score, so perhaps by a callback of the user's own
             continue
         reader, writer = callback, net.callbacks_[written][1]
         if not has_validation and not getattr(writer, "on_train", True):
@@ -62,6 +62,7 @@ def check_callbacks(net: Any, *, has_validation: bool) -> None:
 def check_finite(net: Any) -> None:
     """Raise if the epoch that has just been trained left the finite numbers."""
     epoch = len(net.history)
+    # skorch has brought the loss of every batch to the CPU: looking at them costs nothing.
     for batch in net.history[-1]["batches"]:
         loss = batch.get("train_loss", 0.0)
         if not math.isfinite(loss):
@@ -92,6 +93,8 @@ def is_stop(interrupt: KeyboardInterrupt) -> bool:
 
     Ctrl-C raises the same exception, in whatever line happens to run, of a callback as well.
     """
+    # `raise KeyboardInterrupt` in a callback is the last line of the traceback; a signal stops at
+    # the line that it has interrupted.
     frames = traceback.extract_tb(interrupt.__traceback__)
     in_callback = any(frame.name == "notify" for frame in frames)
     return in_callback and (frames[-1].line or "").startswith("raise")
@@ -100,6 +103,7 @@ def is_stop(interrupt: KeyboardInterrupt) -> bool:
 def warn_of_probabilities(logits: Tensor) -> None:
     """Warn if the output of the module looks like the result of a softmax."""
     values = logits.detach()
+    # Log-probabilities are no fault: their softmax is what they are the logarithm of.
     inside = bool(((values >= 0) & (values <= 1)).all())
     if inside and bool(((values.sum(dim=1) - 1).abs() < 1e-4).all()):
         warnings.warn(

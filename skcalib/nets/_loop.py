@@ -77,7 +77,7 @@ class TrainingLoop(NetComponents):
     ) -> Iterator[tuple[Any, Any]]:
         """Check the data, and keep what the loss must know about its samples for one fit."""
         validate_parameters(self)
-        if fresh:
+        if fresh:  # of earlier data, which may have had other columns
             self._forget_features()
         if y is None and isinstance(X, torch.utils.data.Dataset):
             y = labels_of(X)
@@ -94,8 +94,10 @@ class TrainingLoop(NetComponents):
         self._data_sizes_ = {**sizes_of(X), "n_classes": len(self.classes_)}
         inputs = check_inputs(n_samples, sample_weight, difficulty_weight)
         if self.prioritizer is not None:
+            # A target with a line for every epoch needs one for those of earlier fits as well.
             n_epochs = self.max_epochs + (0 if fresh else len(self.history))
             self.prioritizer_ = copy.copy(self.prioritizer).start(given_X, n_samples, n_epochs)
+        # From here on the calls of skorch know that they are within a fit.
         self._fit_ = FitState(inputs)
         try:
             with self._seeded(fresh):
@@ -118,12 +120,14 @@ class TrainingLoop(NetComponents):
 
     def get_split_datasets(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
         """Split into training and validation samples, as skorch does."""
+        # Made here, so that positions() recognizes the Subsets that train_split makes of it.
         dataset = self.get_dataset(X, y)
         train, valid = super().get_split_datasets(dataset, y, **fit_params)
         if self._fit_ is not None:
             n_samples = self._fit_.inputs.n_samples
             positions = DataSplit(dataset, n_samples).positions(train)
             self._fit_.split = DataSplit(dataset, n_samples, positions)
+            # Only now is it known whether there are validation samples, and what the loss needs.
             check_callbacks(self, has_validation=valid is not None)
             if uses(self.criterion_, "difficulty_weight"):
                 check_range(self._fit_.inputs.difficulty_weight)
@@ -143,6 +147,7 @@ class TrainingLoop(NetComponents):
         """Return an iterator over batches; within a fit these know their samples."""
         prefix = "iterator_train" if training else "iterator_valid"
         build, params = getattr(self, prefix), self.get_params_for(prefix)
+        # Something else than a DataLoader over items is left as it is: its batches are anonymous.
         wraps, samples, fit = batches_items(build, params), None, self._fit_
         if wraps:
             if fit is not None and fit.split is not None:
@@ -184,7 +189,7 @@ class TrainingLoop(NetComponents):
             return
         start = time.perf_counter()
         choosing = training and self.prioritizer is not None
-        if choosing:
+        if choosing:  # skorch has made its iterator before the first epoch, over all samples
             iterator, n_chosen = self._choose_samples(self._fit_, iterator)
         chosen = time.perf_counter()
         batches = self._fit_.unwrap(iterator)
@@ -224,11 +229,12 @@ class TrainingLoop(NetComponents):
             fit.mixup = Mixup.draw(self.mixup_alpha, skorch.dataset.get_len(X))
             batch = fit.mixup.inputs(X), y
         try:
-            step = super().train_step(batch, **fit_params)
+            step = super().train_step(batch, **fit_params)  # calls get_loss
         finally:
             if fit is not None:
                 fit.mixup = None
         if fit is not None and fit.history is not None:
+            # After the loss: a step is judged by the past, without itself.
             logits = first_output(step["y_pred"]).detach().cpu()
             target = self._targets(batch[1], logits)
             fit.history.record(fit.batch_samples.cpu(), logits, target)  # type: ignore[union-attr]
@@ -236,7 +242,7 @@ class TrainingLoop(NetComponents):
 
     def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> Tensor:
         """Return the criterion of the logits, with what belongs to the samples of the batch."""
-        logits = first_output(y_pred).float()
+        logits = first_output(y_pred).float()  # the module may compute in half precision
         n_classes = len(self.classes_)
         if logits.ndim != 2 or logits.shape[1] != n_classes:
             raise ValueError(

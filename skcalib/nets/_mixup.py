@@ -30,6 +30,7 @@ class Mixup:
     def draw(cls, alpha: float, n_samples: int) -> Mixup:
         """Draw fraction and partners from torch's generator."""
         fraction = torch.distributions.Beta(alpha, alpha).sample().item()
+        # Every sample is some other's partner once; a few may be their own.
         return cls(fraction, torch.randperm(n_samples))
 
     def inputs(self, X: Any) -> Any:

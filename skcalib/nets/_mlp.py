@@ -28,7 +28,7 @@ class MLP(nn.Module):
     Parameters
     ----------
     n_features : int
-        Number of inputs a row; inputs of more dimensions are flattened.
+        Number of inputs a sample; inputs of more dimensions are flattened.
     n_classes : int
         Number of classes.
     hidden : sequence of int, default=(100,)
@@ -58,7 +58,7 @@ class MLP(nn.Module):
         if isinstance(hidden, str) or not isinstance(hidden, Iterable):
             raise TypeError(f"hidden must be a sequence of integers, got {hidden!r}.")
         _check_dropout(dropout)
-        layers: list[nn.Module] = [nn.Flatten()]
+        layers: list[nn.Module] = [nn.Flatten()]  # images become tables
         for width in hidden:
             _check_size("hidden", width)
             layers += [nn.Linear(n_features, width), nn.ReLU()]

@@ -120,5 +120,5 @@ class CalibrationMonitor(EpochScoring):
             n_bins=self.n_bins,
             strategy=self.strategy,
             norm=self.norm,
-            labels=np.arange(len(net.classes_)),
+            labels=np.arange(len(net.classes_)),  # a class may be missing among these samples
         )

@@ -216,6 +216,7 @@ class CalibratedNetClassifier(TrainingLoop):
         KeyboardInterrupt
             At Ctrl-C, after the callbacks have heard of the end; the net is usable as it is then.
         """
+        # skorch's fit calls initialize and then partial_fit, which is ours: see there.
         fresh = self._is_fresh(restart=not self.warm_start)
         with self._fitting(X, y, sample_weight, difficulty_weight, fresh) as (X, y):
             return super().fit(X, y, **fit_params)
@@ -245,17 +246,20 @@ class CalibratedNetClassifier(TrainingLoop):
         self : CalibratedNetClassifier
             The trained classifier.
         """
-        if self._fit_ is not None:  # the call of skorch's own fit
+        if self._fit_ is not None:  # called by skorch's own fit, with data that is checked
             return self._train(X, y, fit_params)
         fresh = self._is_fresh(restart=False)
         with self._fitting(X, y, sample_weight, difficulty_weight, fresh, classes) as (X, y):
             return self._train(X, y, fit_params)
 
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
+        # skorch catches KeyboardInterrupt and returns, as if the training had come to its end: a
+        # grid search would go on with half-trained nets. Its callbacks have heard of the end by
+        # then, and the net can be used; so this is the place to raise what fit_loop has kept.
         self._interrupt_ = None
         super().partial_fit(X, y, **fit_params)
         interrupt, self._interrupt_ = self._interrupt_, None
-        if interrupt is not None:  # all callbacks have heard of the end: the net can be used
+        if interrupt is not None:
             raise interrupt
         return self
 

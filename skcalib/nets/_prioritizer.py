@@ -152,6 +152,8 @@ class EpochPrioritizer(BaseEstimator):
         chosen : ndarray of shape (n_chosen,)
             Positions, in any order.
         """
+        # Epochs 0, ..., warmup_epochs - 1 take all samples. From then on there is a new choice at
+        # every refresh_every-th epoch, and at the first one of a fit that goes on from another.
         after_warmup = epoch - self.warmup_epochs
         if after_warmup < 0:
             chosen = samples
@@ -163,7 +165,7 @@ class EpochPrioritizer(BaseEstimator):
             chosen = self._chosen
         mask = np.zeros(self._n_samples, dtype=bool)
         mask[chosen] = True
-        self._masks.append(np.packbits(mask))
+        self._masks.append(np.packbits(mask))  # one bit a sample: 12 MB for 100 epochs of 10^6
         return chosen
 
     def _score(
@@ -171,7 +173,7 @@ class EpochPrioritizer(BaseEstimator):
     ) -> NDArray[np.floating]:
         if self.selector.criterion == "random":  # needs no model, and differs between epochs
             return torch.rand(len(samples)).numpy()
-        if self._scores is None:
+        if self._scores is None:  # no target: the net itself
             return clone(self.selector).fit(predict_proba()).scores_
         return (self._scores if self._scores.ndim == 1 else self._scores[epoch])[samples]
 

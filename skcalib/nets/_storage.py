@@ -15,6 +15,7 @@ def save_net(net: Any, path: Any) -> None:
     net.check_is_fitted()
     classes = net.classes_
     labels = classes.tolist()
+    # Plain values only: what torch.load reads with weights_only=True.
     if not all(isinstance(label, bool | int | float | str) for label in labels):
         kinds = sorted({type(label).__name__ for label in labels})
         raise TypeError(
