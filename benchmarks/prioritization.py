@@ -89,8 +89,8 @@ def runs(seeds, losses):
 class Experiment:
     def __init__(self, options):
         self.options = options
-        self.X, self.y = load(options.data, "train", options.rows, options.size)
-        self.X_test, self.y_test = load(options.data, "test", options.test_rows, options.size)
+        self.X, self.y = load(options.data, "train", options.samples, options.size)
+        self.X_test, self.y_test = load(options.data, "test", options.test_samples, options.size)
         mean = self.X.mean(axis=(0, 2, 3), keepdims=True)
         std = self.X.std(axis=(0, 2, 3), keepdims=True)
         self.X, self.X_test = (self.X - mean) / std, (self.X_test - mean) / std
@@ -178,8 +178,8 @@ def main():
     default = Path(tempfile.gettempdir()) / "skcalib_prioritization.csv"
     parser.add_argument("--out", type=Path, default=default)
     parser.add_argument("--table", action="store_true", help="print the table and stop")
-    parser.add_argument("--rows", type=int, default=4000)
-    parser.add_argument("--test-rows", type=int, default=10_000)
+    parser.add_argument("--samples", type=int, default=4000)
+    parser.add_argument("--test-samples", type=int, default=10_000)
     parser.add_argument("--size", type=int, default=16, help="pixels a side: 32, 16 or 8")
     parser.add_argument("--depth", type=int, default=8)
     parser.add_argument("--target-depth", type=int, default=14)

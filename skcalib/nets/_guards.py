@@ -97,7 +97,8 @@ def is_stop(interrupt: KeyboardInterrupt) -> bool:
     # the line that it has interrupted.
     frames = traceback.extract_tb(interrupt.__traceback__)
     in_callback = any(frame.name == "notify" for frame in frames)
-    return in_callback and (frames[-1].line or "").startswith("raise")
+    line = frames[-1].line or "raise"  # without source code, as skorch: callbacks mean to stop
+    return in_callback and line.startswith("raise")
 
 
 def warn_of_probabilities(logits: Tensor) -> None:
