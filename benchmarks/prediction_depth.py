@@ -1,6 +1,6 @@
 """Nearest-neighbor probes against an exact faiss index with its vote, in the same run.
 
-python -m benchmarks.prediction_depth [--queries N] [--rows N] [--dims D ...] [--repeat R]
+python -m benchmarks.prediction_depth [--queries N] [--samples N] [--dims D ...] [--repeat R]
                                       [--threads T]
 
 Seconds are those of the processor, summed over threads: they bear a machine that is shared.
@@ -25,13 +25,13 @@ K, N_CLASSES = 30, 10
 class IndexVote:
     """The bound: an exact flat index and a vote."""
 
-    def __init__(self, train, codes):
-        self.codes = codes
+    def __init__(self, train, classes):
+        self.classes = classes
         self.index = faiss.IndexFlatL2(train.shape[1])
         self.index.add(train)
 
     def predict(self, queries):
-        votes = self.codes[self.index.search(queries, K)[1]]
+        votes = self.classes[self.index.search(queries, K)[1]]
         counts = np.zeros((len(queries), N_CLASSES))
         np.add.at(counts, (np.arange(len(queries))[:, None], votes), 1)
         return counts.argmax(axis=1)
@@ -39,19 +39,19 @@ class IndexVote:
 
 def compare(dim, options):
     rng = np.random.default_rng(0)
-    train = rng.normal(size=(options.rows, dim)).astype(np.float32)
+    train = rng.normal(size=(options.samples, dim)).astype(np.float32)
     queries = rng.normal(size=(options.queries, dim)).astype(np.float32)
-    codes = rng.integers(0, N_CLASSES, options.rows)
+    classes = rng.integers(0, N_CLASSES, options.samples)
     bound = "faiss IndexFlatL2 and vote"
     models = {
-        bound: IndexVote(train, codes),
+        bound: IndexVote(train, classes),
         "skcalib": NeighborVote(K, metric="euclidean", algorithm="faiss"),
         "scikit-learn KNeighborsClassifier, brute": KNeighborsClassifier(K, algorithm="brute"),
     }
     calls = {name: partial(model.predict, queries) for name, model in models.items()}
     seconds, answers = dict.fromkeys(calls, float("inf")), {}
     for model in list(models.values())[1:]:
-        model.fit(train, codes)
+        model.fit(train, classes)
     for repeat in range(options.repeat):
         for name, call in calls.items():
             if repeat and name.startswith("scikit-learn"):
@@ -59,7 +59,7 @@ def compare(dim, options):
             start = process_time()
             answers[name] = call()
             seconds[name] = min(seconds[name], process_time() - start)
-    shape = f"{options.queries} queries, {options.rows} rows, d = {dim}, k = {K}"
+    shape = f"{options.queries} queries, {options.samples} training samples, d = {dim}, k = {K}"
     print_ratios(f"{shape}, {options.threads} thread(s)", bound, seconds)
     agree = [f"{(answers[bound] == answer).mean():.2%}" for answer in answers.values()]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -69,7 +69,7 @@ def compare(dim, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=10_000)
-    parser.add_argument("--rows", type=int, default=50_000)
+    parser.add_argument("--samples", type=int, default=50_000)
     parser.add_argument("--dims", type=int, nargs="+", default=[64, 512, 3072])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)

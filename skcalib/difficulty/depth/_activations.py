@@ -147,6 +147,7 @@ class ActivationReader:
         self.steps = model[:-1] if isinstance(model, Pipeline) and len(model) > 1 else None
         network = last_step(model)
         sample = self._enter(X[:1])
+        self.shape = sample.shape[1:]
         if isinstance(network, MLPClassifier):
             self.reader: Any = _MLPReader(network, layers)
         else:
@@ -171,7 +172,13 @@ class ActivationReader:
     def read(self, X: Any) -> Iterator[tuple[slice, Reading]]:
         """Yield (samples, reading) for consecutive blocks."""
         for block in gen_batches(len(X), self.block_size):
-            layers, final = self.reader.read(self._enter(X[block]))
+            entered = self._enter(X[block])
+            if entered.shape[1:] != self.shape:
+                raise ValueError(
+                    f"X must hold samples of shape {self.shape}, as in fit, got shape "
+                    f"{entered.shape[1:]}."
+                )
+            layers, final = self.reader.read(entered)
             for i, projection in enumerate(self.projections):
                 if projection is not None:
                     layers[i] = projection.transform(layers[i])

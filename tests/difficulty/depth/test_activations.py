@@ -88,6 +88,8 @@ def test_named_layers_and_images():
     pooled = clone(whole).set_params(pooling="mean").fit(X, y)
     assert [p.train_.shape[1] for p in pooled.probes_] == [36, 3, 2]
     assert whole.difficulty(X).shape == (40,)
+    with pytest.raises(ValueError, match=r"X must hold samples of shape \(1, 6, 6\), as in fit"):
+        whole.difficulty(np.zeros((4, 1, 7, 7), dtype=np.float32))
 
 
 def test_one_logit_is_two_classes(data):

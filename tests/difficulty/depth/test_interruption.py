@@ -1,0 +1,150 @@
+"""Ctrl-C, as the system sends it, to a study in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skcalib.difficulty.depth._training import stopped_by_ctrl_c
+
+REPOSITORY = Path(__file__).parents[3]
+STUDY = """
+import sys, warnings
+import numpy as np
+from sklearn.datasets import make_blobs
+from sklearn.neural_network import MLPClassifier
+from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
+
+warnings.simplefilter("ignore")
+kind, folder, out = sys.argv[1:]
+X, y = make_blobs(400, n_features=6, centers=4, cluster_std=4.0, random_state=0)
+X, y = X.astype(np.float32), y.astype(np.int64)
+if kind == "mlp":
+    net = MLPClassifier((40, 40), max_iter=60, tol=0.0, n_iter_no_change=60, batch_size=16)
+elif kind == "mlp, epochs unobserved":
+    net = MLPClassifier(
+        (40, 40), max_iter=60, tol=0.0, n_iter_no_change=60, batch_size=16, early_stopping=True
+    )
+else:
+    import skorch, torch
+
+    def module():
+        return torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 4))
+
+    net = skorch.NeuralNetClassifier(
+        module, criterion=torch.nn.CrossEntropyLoss, max_epochs=20, batch_size=16,
+        train_split=None, verbose=0,
+    )
+scorer = PredictionDepthScorer(net, n_neighbors=5)
+profiler = DifficultyProfiler(
+    scorer, n_repeats=4, test_size=0.25, random_state=0, folder=folder or None
+).fit(X, y)
+np.savez(out, profiler.predictions_, profiler.depth_, profiler.iteration_learned_)
+"""
+
+
+@pytest.fixture
+def start():
+    """Start studies in processes of their own; none of them outlives the test."""
+    children = []
+
+    def start(kind, folder, out):
+        child = subprocess.Popen(
+            [sys.executable, "-c", STUDY, kind, str(folder), str(out)],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+def finish(child):
+    _, errors = child.communicate(timeout=300)
+    return child.returncode, errors
+
+
+def result(path):
+    with np.load(path) as arrays:
+        return [arrays[name] for name in arrays.files]
+
+
+def wait_for(path, child):
+    deadline = time.monotonic() + 300
+    while not path.exists():
+        assert child.poll() is None, finish(child)
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal of POSIX")
+@pytest.mark.parametrize("kind", ["mlp", "mlp, epochs unobserved", "skorch"])
+def test_ctrl_c_stops_the_study_and_nothing_of_the_repeat_is_kept(kind, tmp_path, start):
+    if kind == "skorch":
+        pytest.importorskip("skorch")
+    folder = tmp_path / "study"
+    child = start(kind, folder, tmp_path / "never.npz")
+    wait_for(folder / "repeat-0000.npz", child)
+    time.sleep(0.05)  # Into the training of the second network.
+    child.send_signal(signal.SIGINT)
+    code, errors = finish(child)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert code == -signal.SIGINT
+    assert not (tmp_path / "never.npz").exists()
+    stored = sorted(path.name for path in folder.iterdir())
+    assert stored == [f"repeat-000{i}.npz" for i in range(len(stored))]
+    assert 1 <= len(stored) < 4
+    assert finish(start(kind, folder, tmp_path / "resumed.npz")) == (0, "")
+    assert finish(start(kind, "", tmp_path / "whole.npz")) == (0, "")
+    for resumed, whole in zip(result(tmp_path / "resumed.npz"), result(tmp_path / "whole.npz")):
+        np.testing.assert_array_equal(resumed, whole)
+
+
+def swallow(interrupt):
+    with suppress(KeyboardInterrupt):
+        interrupt()
+
+
+def press_ctrl_c():
+    signal.raise_signal(signal.SIGINT)
+
+
+def stop_training():
+    raise KeyboardInterrupt  # As callbacks of skorch do to end a training.
+
+
+def test_a_swallowed_ctrl_c_comes_back_at_the_end():
+    former = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), stopped_by_ctrl_c():
+        swallow(press_ctrl_c)
+    assert signal.getsignal(signal.SIGINT) is former
+    with stopped_by_ctrl_c():
+        swallow(stop_training)
+    with pytest.raises(ZeroDivisionError), stopped_by_ctrl_c():
+        1 / 0  # noqa: B018
+    assert signal.getsignal(signal.SIGINT) is former
+
+
+def test_whoever_handles_ctrl_c_otherwise_is_left_to_it():
+    pressed = []
+    former = signal.signal(signal.SIGINT, lambda *_: pressed.append(1))
+    try:
+        with stopped_by_ctrl_c():
+            swallow(press_ctrl_c)
+        assert pressed == [1]
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with stopped_by_ctrl_c():
+            press_ctrl_c()
+    finally:
+        signal.signal(signal.SIGINT, former)
