@@ -14,9 +14,9 @@ from ...utils import import_optional
 
 # Up to this number of features, scikit-learn is as fast as faiss.
 SMALL_DIM = 32
-# Below this fraction of the squared norms, rounding in |x|^2 - 2xy + |y|^2 moves a squared
-# distance in float32 by more than about 0.1 %.
-CANCELLATION = 1e-4
+# Below this fraction of the squared norm of x, rounding in |x|^2 - 2xy + |y|^2 moves a squared
+# distance in float32 by more than about 0.1 %. (So close to x, y has about the norm of x.)
+CANCELLATION = 2e-4
 
 
 def resolve_algorithm(algorithm: str, metric: object) -> str:
@@ -107,9 +107,7 @@ class NeighborVote:
         squared, indices = faiss.knn(queries, self.train_, n_fetched)
         # Where neighbors are close and their norms are not, the expansion of the distance has
         # lost its digits in float32. scikit-learn expands it in float64.
-        norms = np.einsum("ij,ij->i", queries, queries)
-        largest = np.einsum("ij,ij->i", self.train_, self.train_).max()
-        again = squared[:, -1] < CANCELLATION * (norms + largest)
+        again = squared[:, -1] < CANCELLATION * np.einsum("ij,ij->i", queries, queries)
         if again.any():
             indices[again] = self._search_float64(queries[again], n_fetched)
         return indices

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from threading import current_thread, main_thread
@@ -18,14 +19,17 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._networks import check_network, is_skorch_net, is_torch_module, last_step, unfrozen
 
+MLP_INTERRUPTED = "Training interrupted by user"
+
 
 @contextmanager
 def stopped_by_ctrl_c() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end of the block where a Ctrl-C in it has been swallowed.
+    """Raise KeyboardInterrupt at the end of the block where one in it has been swallowed.
 
     MLPClassifier and skorch catch the exception, and `fit` returns a half-trained network as if
-    it were whole. The exception does not tell Ctrl-C from a skorch callback that ends the training
-    by a KeyboardInterrupt of its own, as EarlyStopping does; the signal does.
+    it were whole. MLPClassifier warns then. In skorch the exception does not tell Ctrl-C from a
+    callback that ends the training by a KeyboardInterrupt of its own, as EarlyStopping does; the
+    signal does.
     """
     former = signal.getsignal(signal.SIGINT)
     # Python hands signals to the main thread alone.
@@ -44,7 +48,13 @@ def stopped_by_ctrl_c() -> Iterator[None]:
 
     signal.signal(signal.SIGINT, remember)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", MLP_INTERRUPTED)
+            yield
+    except UserWarning as warning:
+        if not str(warning).startswith(MLP_INTERRUPTED):
+            raise
+        interrupted = True
     finally:
         signal.signal(signal.SIGINT, former)
     if interrupted:

@@ -105,9 +105,9 @@ def test_one_logit_is_two_classes(data):
 
 def test_outputs_of_classes_that_are_missing(data):
     X, y = data
-    rows = y != 1
+    others = y != 1
     module = small_module()
-    scorer = PredictionDepthScorer(module, n_neighbors=K).fit(X[rows], y[rows])
+    scorer = PredictionDepthScorer(module, n_neighbors=K).fit(X[others], y[others])
     final = module.eval()(torch.from_numpy(X)).argmax(1).numpy()
     assert (final == 1).any()
     np.testing.assert_array_equal(
@@ -115,8 +115,10 @@ def test_outputs_of_classes_that_are_missing(data):
     )
     assert np.isnan(scorer.difficulty(X)[final == 1]).all()  # No probe can say so.
     with pytest.raises(ValueError, match="estimator must have one output a class: it has 3"):
+        PredictionDepthScorer(module, n_neighbors=K).fit(X[others], np.where(y[others], 3, 0))
+    with pytest.raises(ValueError, match="estimator must have one output a class: it has 3"):
         PredictionDepthScorer(module, n_neighbors=K).fit(
-            X[rows], np.array(["a", "b", "c"])[y[rows]]
+            X[others], np.array(["a", "b", "c"])[y[others]]
         ).difficulty(X)
 
 
@@ -252,11 +254,11 @@ def test_a_network_that_is_not_trained_is_noticed(data):
         scorer.fit(X, answers)
 
 
-def test_of_many_samples_a_thousand_are_asked():
-    X = np.zeros((2500, 4), dtype=np.float32)
-    y = np.arange(2500) // 1250
-    with pytest.warns(SkcalibWarning, match="undefined for 834 of 834 training samples"):
-        PredictionDepthScorer(constant_module(2), n_neighbors=2500).fit(X, y)
+def test_of_many_samples_a_thousand_at_most_are_asked():
+    X = np.zeros((3003, 4), dtype=np.float32)
+    y = np.arange(3003) // 1502
+    with pytest.warns(SkcalibWarning, match="undefined for 751 of 751 training samples"):
+        PredictionDepthScorer(constant_module(2), n_neighbors=3003).fit(X, y)
 
 
 def constant_module(answer):

@@ -5,12 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.neural_network import MLPClassifier
 
+from skcalib.difficulty import PredictionDepthScorer
 from skcalib.difficulty.depth._training import stopped_by_ctrl_c
 
 REPOSITORY = Path(__file__).parents[3]
@@ -134,6 +137,30 @@ def test_a_swallowed_ctrl_c_comes_back_at_the_end():
     with pytest.raises(ZeroDivisionError), stopped_by_ctrl_c():
         1 / 0  # noqa: B018
     assert signal.getsignal(signal.SIGINT) is former
+
+
+def test_what_interrupts_the_default_network_interrupts_the_scorer(monkeypatch):
+    n_passes = []
+
+    def interrupted(net, *args):
+        n_passes.append(1)
+        if len(n_passes) == 7:
+            raise KeyboardInterrupt
+        return backprop(net, *args)
+
+    # Private, but nothing else of it runs in the middle of an epoch.
+    backprop = MLPClassifier._backprop
+    monkeypatch.setattr(MLPClassifier, "_backprop", interrupted)
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(KeyboardInterrupt):
+        PredictionDepthScorer(n_neighbors=3).fit(X, np.arange(40) % 2)
+
+
+def test_other_warnings_are_left_alone():
+    with pytest.warns(UserWarning, match="something else"), stopped_by_ctrl_c():
+        warnings.warn("something else", UserWarning, stacklevel=1)
+    with pytest.raises(UserWarning, match="as an error"), stopped_by_ctrl_c():
+        raise UserWarning("as an error")
 
 
 def test_whoever_handles_ctrl_c_otherwise_is_left_to_it():

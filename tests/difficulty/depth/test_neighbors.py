@@ -159,15 +159,18 @@ def test_labels_tell_duplicates_apart(algorithm):
     train[4] = 1
     classes = np.array([0, 1, 1, 0, 0])
     fitted = vote(train, classes, 4, algorithm)
-    neighbors = fitted.kneighbors(train, one_more=True)
-    found = fitted.find_self(train, neighbors, classes)
-    np.testing.assert_array_equal(classes[found], classes)
-    np.testing.assert_array_equal(found == 4, [False] * 4 + [True])
+    queries = np.concatenate([train, [[2.0, 2.0]]])
+    neighbors = fitted.kneighbors(queries, one_more=True)
+    found = fitted.find_self(queries, neighbors, np.append(classes, 1))
+    np.testing.assert_array_equal(classes[found[:5]], classes)
+    np.testing.assert_array_equal(found == 4, [False] * 4 + [True, False])
+    assert found[5] == -1
     # Without labels, or with one that no duplicate has, any of the duplicates will do.
-    for labels in (None, np.full(5, -1)):
-        found = fitted.find_self(train, neighbors, labels)
-        np.testing.assert_array_equal(found == 4, [False] * 4 + [True])
+    for labels in (None, np.full(6, -1)):
+        found = fitted.find_self(queries, neighbors, labels)
+        np.testing.assert_array_equal(found == 4, [False] * 4 + [True, False])
         assert (found[:4] >= 0).all()
+        assert found[5] == -1
 
 
 def test_a_sample_among_duplicates_does_not_vote_for_itself(algorithm):

@@ -9,10 +9,12 @@ from hypothesis.extra.numpy import arrays
 from skcalib.difficulty import (
     area_under_margin,
     confidence_variability,
+    consistency_score,
     correctness,
     el2n,
     forgetting_events,
     iteration_learned,
+    prediction_depth,
 )
 
 histories = st.tuples(st.integers(1, 6), st.integers(1, 5)).flatmap(
@@ -198,12 +200,14 @@ def test_probabilities_of_the_label_alone_need_not_sum_to_anything():
     np.testing.assert_allclose(confidence_variability([[0.9, 0.9], [0.1, 0.9]]), [0.4, 0.0])
 
 
-@pytest.mark.parametrize("function", [correctness, forgetting_events])
+@pytest.mark.parametrize("function", [correctness, forgetting_events, consistency_score])
 def test_labels_beyond_64_bits_are_an_error(function):
     with pytest.raises(ValueError, match="within the range of 64-bit integers"):
         function([[1e19, 1e20]], [1e20, 1e19])
     with pytest.raises(ValueError, match="within the range of 64-bit integers"):
         iteration_learned([[1e19, 1e20]])
+    with pytest.raises(ValueError, match="within the range of 64-bit integers"):
+        prediction_depth([[1e19], [1e20]], [1e20, 1e19])
 
 
 @pytest.mark.parametrize("predictions", [[["a", 1]], [["a", "b"], [1, 2]]])

@@ -79,9 +79,10 @@ def test_order_of_models_does_not_matter():
 
 
 def test_unanimous_entropy_is_plain_zero():
-    entropy = prediction_entropy([[1, 0], [1, 0]])
-    assert (entropy == 0).all()
-    assert not np.signbit(entropy).any()
+    for predictions in ([[1, 0], [1, 0]], [[1, 1], [1, 1]]):
+        entropy = prediction_entropy(predictions)
+        assert (entropy == 0).all()
+        assert not np.signbit(entropy).any()
 
 
 @pytest.mark.parametrize(
