@@ -144,7 +144,7 @@ class ActivationReader:
         n_components: int | None,
         random_state: np.random.RandomState,
     ) -> None:
-        self.steps = model[:-1] if isinstance(model, Pipeline) and len(model) > 1 else None
+        self.steps = model[:-1] if isinstance(model, Pipeline) else None
         network = last_step(model)
         sample = self._enter(X[:1])
         self.shape = sample.shape[1:]
@@ -166,7 +166,8 @@ class ActivationReader:
         self.block_size = max(64, MAX_NUMBERS // (sum(self.reader.sizes) + sample.size))
 
     def _enter(self, X: Any) -> NDArray:
-        entered = X if not self.steps else self.steps.transform(X)
+        # A Pipeline of a network alone has no steps before it, and no length.
+        entered = self.steps.transform(X) if self.steps else X
         return entered.toarray() if issparse(entered) else np.asarray(entered)
 
     def read(self, X: Any) -> Iterator[tuple[slice, Reading]]:

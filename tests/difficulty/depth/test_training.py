@@ -108,3 +108,23 @@ def test_skorch_nets_are_watched(data):
     assert not train_recorded(
         clone(net).set_params(callbacks="disable"), X[:40], y[:40], X, seed=5
     )
+
+
+def test_the_epoch_in_which_a_callback_stops_the_training_is_recorded(data):
+    torch = pytest.importorskip("torch")
+    skorch = pytest.importorskip("skorch")
+    X, y = data[0].astype(np.float32), data[1].astype(np.int64)
+
+    class StopAfterThree(skorch.callbacks.Callback):
+        def on_epoch_end(self, net, **kwargs):
+            if len(net.history) == 3:
+                raise KeyboardInterrupt  # As EarlyStopping does.
+
+    net = skorch.NeuralNetClassifier(
+        torch.nn.Linear, module__in_features=3, module__out_features=3, max_epochs=9, lr=0.1,
+        criterion=torch.nn.CrossEntropyLoss, train_split=None, verbose=0,
+        callbacks=[StopAfterThree()],
+    )  # fmt: skip
+    history = train_recorded(net, X, y, X, seed=5)
+    assert len(history) == 4
+    np.testing.assert_array_equal(history[-1], net.predict(X))
