@@ -25,14 +25,14 @@ from sklearn.neural_network import MLPClassifier
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
 
 warnings.simplefilter("ignore")
-kind, folder, out = sys.argv[1:]
+kind, n_repeats, folder, out = sys.argv[1:]
 X, y = make_blobs(400, n_features=6, centers=4, cluster_std=4.0, random_state=0)
 X, y = X.astype(np.float32), y.astype(np.int64)
 if kind == "mlp":
-    net = MLPClassifier((40, 40), max_iter=60, tol=0.0, n_iter_no_change=60, batch_size=16)
+    net = MLPClassifier((40, 40), max_iter=30, tol=0.0, n_iter_no_change=30, batch_size=16)
 elif kind == "mlp, epochs unobserved":
     net = MLPClassifier(
-        (40, 40), max_iter=60, tol=0.0, n_iter_no_change=60, batch_size=16, early_stopping=True
+        (40, 40), max_iter=30, tol=0.0, n_iter_no_change=30, batch_size=16, early_stopping=True
     )
 else:
     import skorch, torch
@@ -46,7 +46,7 @@ else:
     )
 scorer = PredictionDepthScorer(net, n_neighbors=5)
 profiler = DifficultyProfiler(
-    scorer, n_repeats=4, test_size=0.25, random_state=0, folder=folder or None
+    scorer, n_repeats=int(n_repeats), test_size=0.25, random_state=0, folder=folder or None
 ).fit(X, y)
 np.savez(out, profiler.predictions_, profiler.depth_, profiler.iteration_learned_)
 """
@@ -57,9 +57,9 @@ def start():
     """Start studies in processes of their own; none of them outlives the test."""
     children = []
 
-    def start(kind, folder, out):
+    def start(kind, n_repeats, folder, out):
         child = subprocess.Popen(
-            [sys.executable, "-c", STUDY, kind, str(folder), str(out)],
+            [sys.executable, "-c", STUDY, kind, str(n_repeats), str(folder), str(out)],
             env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"},
             stderr=subprocess.PIPE,
             text=True,
@@ -97,7 +97,8 @@ def test_ctrl_c_stops_the_study_and_nothing_of_the_repeat_is_kept(kind, tmp_path
     if kind == "skorch":
         pytest.importorskip("skorch")
     folder = tmp_path / "study"
-    child = start(kind, folder, tmp_path / "never.npz")
+    # More repeats than can be done before the signal comes, however slow this process is.
+    child = start(kind, 5000, folder, tmp_path / "never.npz")
     wait_for(folder / "repeat-0000.npz", child)
     time.sleep(0.05)  # Into the training of the second network.
     child.send_signal(signal.SIGINT)
@@ -106,10 +107,11 @@ def test_ctrl_c_stops_the_study_and_nothing_of_the_repeat_is_kept(kind, tmp_path
     assert code == -signal.SIGINT
     assert not (tmp_path / "never.npz").exists()
     stored = sorted(path.name for path in folder.iterdir())
-    assert stored == [f"repeat-000{i}.npz" for i in range(len(stored))]
-    assert 1 <= len(stored) < 4
-    assert finish(start(kind, folder, tmp_path / "resumed.npz")) == (0, "")
-    assert finish(start(kind, "", tmp_path / "whole.npz")) == (0, "")
+    assert stored == [f"repeat-{i:04d}.npz" for i in range(len(stored))]
+    assert 1 <= len(stored) < 5000
+    n_repeats = max(4, len(stored) + 1)
+    assert finish(start(kind, n_repeats, folder, tmp_path / "resumed.npz")) == (0, "")
+    assert finish(start(kind, n_repeats, "", tmp_path / "whole.npz")) == (0, "")
     for resumed, whole in zip(result(tmp_path / "resumed.npz"), result(tmp_path / "whole.npz")):
         np.testing.assert_array_equal(resumed, whole)
 
