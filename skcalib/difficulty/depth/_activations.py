@@ -158,9 +158,9 @@ class ActivationReader:
         self.projections = [
             None
             if n_components is None or size <= n_components
-            else SparseRandomProjection(
-                n_components, dense_output=True, random_state=random_state
-            ).fit(np.zeros((1, size), dtype=np.float32))
+            else SparseRandomProjection(n_components, random_state=random_state).fit(
+                np.zeros((1, size), dtype=np.float32)
+            )
             for size in [sample.size, *self.reader.sizes]
         ]
         self.block_size = max(64, MAX_NUMBERS // (sum(self.reader.sizes) + sample.size))

@@ -117,6 +117,8 @@ def test_outputs_of_classes_that_are_missing(data):
     with pytest.raises(ValueError, match="estimator must have one output a class: it has 3"):
         PredictionDepthScorer(module, n_neighbors=K).fit(X[others], np.where(y[others], 3, 0))
     with pytest.raises(ValueError, match="estimator must have one output a class: it has 3"):
+        PredictionDepthScorer(module, n_neighbors=K).fit(X[others], np.where(y[others], 1, -1))
+    with pytest.raises(ValueError, match="estimator must have one output a class: it has 3"):
         PredictionDepthScorer(module, n_neighbors=K).fit(
             X[others], np.array(["a", "b", "c"])[y[others]]
         ).difficulty(X)

@@ -223,18 +223,18 @@ def test_pipeline_reads_text_columns():
 def test_any_classifier_can_probe(data, net):
     X, y, queries, _ = data
     logistic = PredictionDepthScorer(
-        FrozenEstimator(net), layers=["linear_1"], probe=GaussianNB()
+        FrozenEstimator(net), layers=np.array(["linear_0", "linear_1"]), probe=GaussianNB()
     ).fit(X, y)
-    assert logistic.layer_names_ == ["input", "linear_1", "softmax"]
+    assert logistic.layer_names_ == ["input", "linear_0", "linear_1", "softmax"]
     by_hand = layers_by_hand(net, X)
-    for column, number in enumerate((0, 2, 4)):
+    for column, number in enumerate((0, 1, 2, 4)):
         probe = GaussianNB().fit(by_hand[number], y)
         expected = probe.predict_proba(layers_by_hand(net, queries)[number])
         np.testing.assert_allclose(
             logistic.probe_predict_proba(queries)[:, column], expected, rtol=1e-6
         )
     margin = clone(logistic).set_params(probe=RidgeClassifier()).fit(X, y)
-    assert margin.probe_predict(queries).shape == (len(queries), 3)
+    assert margin.probe_predict(queries).shape == (len(queries), 4)
     with pytest.raises(AttributeError, match="predict_proba"):
         margin.probe_predict_proba(queries)
 
