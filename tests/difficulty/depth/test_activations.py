@@ -232,7 +232,7 @@ def test_network_runs_once_unless_its_probabilities_are_its_own(data, n_passes):
 def test_the_output_can_be_among_the_named_layers(data):
     X, y = data
     module = small_module()
-    scorer = PredictionDepthScorer(module, layers=["", "0"], n_neighbors=K).fit(X, y)
+    scorer = PredictionDepthScorer(module, layers=np.array(["", "0"]), n_neighbors=K).fit(X, y)
     assert scorer.layer_names_ == ["input", "", "0", "softmax"]
     ((_, reading),) = scorer._reader.read(X)
     logits = module.eval()(torch.from_numpy(X)).detach()

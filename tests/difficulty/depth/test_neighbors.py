@@ -69,10 +69,12 @@ def test_tight_clusters_far_from_each_other(algorithm, n_features):
     assert (np.sort(found) == expected).all(axis=1).mean() > 0.98
 
 
+@pytest.mark.parametrize("n_features", [4, 40])
 @pytest.mark.parametrize("scale", [1e-25, 1e25])
-def test_scale_neither_overflows_nor_vanishes(algorithm, scale):
+def test_scale_neither_overflows_nor_vanishes(algorithm, scale, n_features):
     rng = np.random.default_rng(3)
-    train, queries = rng.normal(size=(60, 4)), rng.normal(size=(20, 4))
+    train, queries = rng.normal(size=(60, n_features)), rng.normal(size=(20, n_features))
+    train[:, 0] = queries[:, 0] = 0.0
     found = vote(train * scale, np.zeros(60, dtype=int), 5, algorithm).kneighbors(queries * scale)
     np.testing.assert_array_equal(np.sort(found), brute_neighbors(train, queries, 5))
 
