@@ -284,3 +284,50 @@ def test_history_checks_the_batch():
     with pytest.raises(TypeError, match=r"^logits must be a torch.Tensor"):
         history.record(torch.tensor([0]), LOGITS[:1].numpy(), LABEL[:1])
     assert history.share(torch.tensor([], dtype=torch.long)).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("excess", "refused"), [(9e-4, False), (1.2e-3, True), (-9e-4, False), (-1.2e-3, True)]
+)
+def test_soft_targets_may_miss_1_by_a_thousandth(excess, refused):
+    for n in (1, 3):  # one row alone has one sum
+        logits, target = torch.zeros(n, 2), torch.tensor([[0.5, 0.5 + excess]]).repeat(n, 1)
+        if refused:
+            with pytest.raises(ValueError, match=r"^target must hold .* rows that sum to 1, got"):
+                losses.focal_loss(logits, target)
+        else:
+            assert losses.focal_loss(logits, target).isfinite()
+
+
+def test_a_probability_may_miss_0_by_its_rounding():
+    for negative, refused in [(-8e-6, False), (-1.2e-5, True)]:
+        target = torch.tensor([[negative, 1 - negative]])
+        if refused:
+            with pytest.raises(ValueError, match=r"^target must hold class probabilities, got -"):
+                losses.brier_loss(torch.zeros(1, 2), target)
+        else:
+            assert losses.brier_loss(torch.zeros(1, 2), target).isfinite()
+
+
+def test_the_ends_of_every_range_are_allowed():
+    first, last = torch.tensor([0]), torch.tensor([1])
+    for target in (first, last):
+        assert losses.cross_entropy_loss(torch.zeros(1, 2), target).isfinite()
+    for weight in (torch.zeros(1), torch.ones(1)):
+        logits = torch.zeros(1, 2)
+        losses.difficulty_aware_loss(logits, first, difficulty_weight=weight)
+        losses.correctness_ranking_loss(logits, first, history=weight)
+        losses.cross_entropy_loss(logits, first, sample_weight=weight)
+        losses.uncertainty_weighted_loss(logits, first, uncertainty=lambda z, t, w=weight: w)
+    history = CorrectnessHistory(1)
+    history.record(first, torch.zeros(1, 2), first)
+    assert history.share(first) == 1
+    assert len(CorrectnessHistory(1).n_correct) == 1
+    for alpha in (0, 1):
+        losses.label_smoothing_loss(torch.zeros(1, 2), first, alpha=alpha)
+    for threshold in (0, 1):
+        losses.SampleDependentFocalLoss(thresholds=(threshold,))
+    losses.LogitNormLoss(p=1, alpha=0)
+    losses.BSCELoss(order=1, exponent=0)
+    losses.PolyLoss(epsilon=-1)
+    losses.MMCELoss(bandwidth=0.02, weight=0)
