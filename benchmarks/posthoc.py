@@ -90,7 +90,7 @@ def quality(folder):
     order = np.random.default_rng(0).permutation(len(y))
     test = order[5000:]
     for n in (500, 5000):
-        print(f"\nResNet-20 on shifted CIFAR-10, fitted on {n} rows, judged on 5000 others")
+        print(f"\nResNet-20 on shifted CIFAR-10, fitted on {n} samples, judged on 5000 others")
         print(f"  {'':<44}{'log-loss':>9}{'ECE':>9}{'classwise':>11}{'accuracy':>10}{'s':>7}")
         report("none", softmax(logits[test], axis=1), y[test], 0.0)
         for calibrator in (

@@ -121,7 +121,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return np.concatenate([views.swapaxes(0, 1) for views in self._batches(X)], axis=1)
 
     def _batches(self, X: Any) -> Iterator[NDArray[np.float32]]:
-        """Yield the features of the images of X, batch by batch: (rows, views, features)."""
+        """Yield the features of the images of X, batch by batch: (samples, views, features)."""
         items = as_items(X)
         loaded = self._ready()
         n_views = self.n_views or 1

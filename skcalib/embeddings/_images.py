@@ -147,7 +147,9 @@ class ImageDataset(Dataset):
         return torch.stack([self.preprocess(view) for view in views])
 
 
-def collate(rows: list[torch.Tensor | Exception]) -> torch.Tensor | Exception:
-    """Return the rows as one batch, or the first error among them."""
-    errors = [row for row in rows if isinstance(row, Exception)]
-    return errors[0] if errors else torch.stack([r for r in rows if isinstance(r, torch.Tensor)])
+def collate(samples: list[torch.Tensor | Exception]) -> torch.Tensor | Exception:
+    """Return the samples as one batch, or the first error among them."""
+    errors = [sample for sample in samples if isinstance(sample, Exception)]
+    if errors:
+        return errors[0]
+    return torch.stack([sample for sample in samples if isinstance(sample, torch.Tensor)])

@@ -46,7 +46,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
         None embeds the image as it is. A number embeds that many random augmentations (a crop
         of 60 to 100 % of the area, mirrored in half of the cases), of which `transform` returns
         the mean and `transform_views` every one. They depend on the image and `random_state`,
-        not on the other rows.
+        not on the other samples.
     batch_size : int, default=64
         Images a pass (views count as images).
     num_workers : int, default=0
@@ -56,8 +56,8 @@ class OpenClipEmbedder(BaseImageEmbedder):
     precision : {"float32", "float16", "bfloat16"}, default="float32"
         Type in which the model computes (by :class:`torch.autocast`). Features are float32.
     random_state : int, default=0
-        Seed of the views and of random weights. A number, not a generator: training rows and
-        test rows, and every copy of the embedder, must be embedded alike.
+        Seed of the views and of random weights. A number, not a generator: training and
+        test samples, and every copy of the embedder, must be embedded alike.
     progress : bool, default=False
         Whether to show a progress bar (tqdm).
 
@@ -69,12 +69,17 @@ class OpenClipEmbedder(BaseImageEmbedder):
 
     Notes
     -----
-    Averaging the views in feature space keeps one row a sample, as a Pipeline needs. Cui et al.
-    (NeurIPS 2023) instead fit the scorer on several runs and average its scores; with the views
-    of `transform_views` that is ``scorer.partial_fit(view, y)`` for every view, then the mean
-    of ``scorer.difficulty(view, y)``.
+    Averaging the views in feature space keeps one row a sample, as a Pipeline needs. The authors
+    of [1]_ instead fit the scorer on several runs and average its scores; with the views of
+    `transform_views` that is ``scorer.partial_fit(view, y)`` for every view, then the mean of
+    ``scorer.difficulty(view, y)``.
 
     A cache, ``Pipeline(memory=)``, recognizes a file by its path, not by its content.
+
+    References
+    ----------
+    .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from
+       Pre-trained Models for Reliable Prediction", NeurIPS 2023.
 
     Examples
     --------

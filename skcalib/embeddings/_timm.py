@@ -38,7 +38,7 @@ class TimmEmbedder(BaseImageEmbedder):
         None embeds the image as it is. A number embeds that many random augmentations (a crop
         of 60 to 100 % of the area, mirrored in half of the cases), of which `transform` returns
         the mean and `transform_views` every one. They depend on the image and `random_state`,
-        not on the other rows.
+        not on the other samples.
     batch_size : int, default=64
         Images a pass (views count as images).
     num_workers : int, default=0
@@ -48,8 +48,8 @@ class TimmEmbedder(BaseImageEmbedder):
     precision : {"float32", "float16", "bfloat16"}, default="float32"
         Type in which the model computes (by :class:`torch.autocast`). Features are float32.
     random_state : int, default=0
-        Seed of the views and of random weights. A number, not a generator: training rows and
-        test rows, and every copy of the embedder, must be embedded alike.
+        Seed of the views and of random weights. A number, not a generator: training and
+        test samples, and every copy of the embedder, must be embedded alike.
     progress : bool, default=False
         Whether to show a progress bar (tqdm).
 

@@ -283,6 +283,13 @@ def test_tensors_are_read(calibrator):
 
 
 @every
+@pytest.mark.parametrize("label", [0, 1, "a"])
+def test_a_single_class_is_refused(calibrator, label):
+    with pytest.raises(ValueError, match="y must hold at least two classes, got one class"):
+        calibrator().fit([[1.0, 2.0], [2.0, 1.0]], [label, label])
+
+
+@every
 def test_labels_of_mixed_type_are_refused(calibrator):
     with pytest.raises(ValueError, match="y must hold labels of one type, got int, str"):
         calibrator().fit([[1.0, 2.0], [2.0, 1.0], [0.5, 3.0]], [0, "a", "a"])

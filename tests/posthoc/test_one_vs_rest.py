@@ -26,7 +26,7 @@ def binary(n=600, a=1.5, b=0.7, c=0.3, seed=0):
 
 
 @pytest.mark.parametrize("strategy", ["quantile", "uniform"])
-def test_histogram_is_the_share_of_each_bin(strategy):
+def test_histogram_is_the_fraction_of_each_bin(strategy):
     p, y = binary()
     fitted = HistogramBinning(n_bins=7, strategy=strategy, input="proba")
     fitted.fit(p, y, sample_weight=WEIGHT)

@@ -1,6 +1,7 @@
 """Temperature scaling against scipy in float64, laws of the log-loss, and its limits."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
-from skcalib.posthoc import TemperatureScaling
+from skcalib.posthoc import TemperatureScaling, _temperature_search
 from skcalib.posthoc._temperature_search import slope_and_curvature
 from skcalib.utils import SkcalibWarning
 
@@ -139,6 +140,25 @@ def test_optimum_beyond_a_bound_gives_the_bound():
         assert TemperatureScaling(bounds=(0.1, 2)).fit(logits, y).temperature_ == 2
 
 
+# With and without enough rows for the search to start from a sample of them.
+@pytest.mark.parametrize("n", [4000, 20_000])
+@pytest.mark.parametrize("temperature", [0.3, 2.5, 40.0])
+@pytest.mark.parametrize("bounds", [(1e-3, 1e3), (3, 10), (0.1, 2)])
+def test_few_passes_over_the_logits(n, temperature, bounds, monkeypatch):
+    logits, y = sample(n, temperature=temperature)
+    passed = []
+
+    def counted(block, *args):
+        passed.append(len(block))
+        return slope_and_curvature(block, *args)
+
+    monkeypatch.setattr(_temperature_search, "slope_and_curvature", counted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkcalibWarning)
+        TemperatureScaling(bounds=bounds).fit(logits, y)
+    assert sum(passed) <= (5 if n > 10_000 else 8) * n
+
+
 def test_prediction_is_the_softmax_at_the_temperature():
     logits, y = sample()
     fitted = TemperatureScaling().fit(logits, y)
@@ -210,6 +230,15 @@ def test_ece_takes_the_best_of_the_grid():
     assert (
         TemperatureScaling(criterion="ece").fit(logits, y).temperature_ in np.arange(1, 101) / 10
     )
+
+
+def test_ends_of_the_default_grid():
+    label = np.arange(60) % 3
+    # Every prediction right, and every second: the confidence has to be 1, and as low as can be.
+    timid, bold = 0.1 * np.eye(3)[label], 30 * np.eye(3)[label]
+    scaling = TemperatureScaling(criterion="ece")
+    assert scaling.fit(timid, label).temperature_ == 0.1
+    assert scaling.fit(bold, (label + np.arange(60) % 2) % 3).temperature_ == 10.0
 
 
 def test_ece_that_cannot_be_improved_leaves_one():

@@ -6,6 +6,7 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
@@ -105,6 +106,19 @@ def test_frozen_estimator_is_used_as_it_is():
     selector = MaxEntropySelector(FrozenEstimator(model)).fit(X, y)
     np.testing.assert_allclose(
         selector.scores_, naive_scores(model.predict_proba(X), "entropy"), atol=1e-12
+    )
+
+
+def test_lists_and_sparse_features():
+    model = LogisticRegression(max_iter=2000, tol=1e-9)
+    expected = MaxEntropySelector(model).fit(X, y)
+    for data in (X.tolist(), csr_array(X)):
+        selector = MaxEntropySelector(model).fit(data, y.tolist())
+        np.testing.assert_allclose(selector.scores_, expected.scores_, rtol=1e-3)
+        assert selector.select(data, y)[1].shape == (45,)
+    proba = dirichlet(20)
+    np.testing.assert_array_equal(
+        MaxEntropySelector().fit(proba.tolist()).scores_, MaxEntropySelector().fit(proba).scores_
     )
 
 
