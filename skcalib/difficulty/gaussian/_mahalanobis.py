@@ -15,12 +15,15 @@ from ...utils._private import Interval, StrOptions, _fit_context
 from ...utils._validation import check_weights
 from .._base import DifficultyMixin
 from ._class_distances import ClassDistances, class_distances, warn_of_limits
+from ._leave_one_out import LeaveOneOutMixin
 from ._statistics import GaussianStatistics, shrunk
 
 _DTYPES = [np.float64, np.float32, np.float16]
 
 
-class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+class RelativeMahalanobisScorer(
+    LeaveOneOutMixin, DifficultyMixin, ClassifierMixin, TransformerMixin, BaseEstimator
+):
     """Difficulty as the relative Mahalanobis distance of a sample to its class.
 
     Every class is a Gaussian with its own mean and a covariance shared by all, the background

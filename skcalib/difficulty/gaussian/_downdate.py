@@ -1,0 +1,122 @@
+"""Distances to Gaussians from which one sample has been taken: exact, with no refit.
+
+Let a sample x of class c lose the weight w, of m in its class and n in all. Then, with
+v = x - mean_c and a = m / (m - w), its class mean is a v away from it, and the scatter W = n S
+loses ``a w v v^T``. By Sherman and Morrison, the squared length of any u becomes
+
+    (n - w) / n * (u S^-1 u + g (u S^-1 v)^2),    g = l / (1 - l v S^-1 v),    l = a w / n.
+
+The background is one class of all samples. Where a sample is the only one with variance in some
+direction, the divisor is 0: the direction leaves the support, and the pseudo-inverse becomes
+P S^+ P with the projection P along S^+ v. A shrunk covariance keeps its multiple of the identity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+# What remains of a class, relative to its weight, without its only sample.
+_NOTHING = 1e-12
+
+
+class Gaussian:
+    """Class means, and the factor of an inverse covariance: ``factor @ factor.T`` is S^+."""
+
+    def __init__(
+        self,
+        factor: NDArray[np.float64],
+        shift: NDArray[np.float64],
+        class_weight: NDArray[np.float64],
+        scatter_part: float,
+    ) -> None:
+        self.factor = factor
+        self.centers = shift @ factor
+        norms = np.einsum("ij,ij->i", self.centers, self.centers)
+        apart = norms[:, None] + norms - 2.0 * (self.centers @ self.centers.T)
+        self.apart = np.maximum(apart, 0.0)  # squared distances between the means
+        self.class_weight = class_weight
+        self.scatter_part = scatter_part
+
+
+class Without:
+    """Gaussians of all classes, without each of some samples in turn.
+
+    Parameters
+    ----------
+    gaussian : Gaussian
+        Fitted on all samples.
+    deviation : ndarray of shape (n_samples, n_features)
+        The samples, relative to the means of their classes. Its dtype is that of the products.
+    codes : ndarray of shape (n_samples,)
+        Their classes.
+    weight : ndarray of shape (n_samples,)
+        The weight that each loses.
+
+    Attributes
+    ----------
+    distance : ndarray of shape (n_samples,)
+        Distance of each sample to its own class; infinite where that has no other sample.
+    """
+
+    def __init__(
+        self,
+        gaussian: Gaussian,
+        deviation: NDArray,
+        codes: NDArray[np.intp],
+        weight: NDArray[np.float64],
+    ) -> None:
+        self.gaussian, self.codes = gaussian, codes
+        n, m = gaussian.class_weight.sum(), gaussian.class_weight[codes]
+        rest = m - weight
+        alone = (rest <= _NOTHING * m) & (weight > 0)
+        stretch = np.where(alone, 1.0, m / np.where(rest > 0, rest, 1.0))
+        self.z = deviation @ gaussian.factor.astype(deviation.dtype)
+        self.square = np.einsum("ij,ij->i", self.z, self.z).astype(np.float64)
+        # A mean that goes with its only sample takes no scatter along.
+        lost = np.where(alone, 0.0, stretch * weight / n) * gaussian.scatter_part
+        divisor = 1.0 - lost * self.square
+        only = divisor <= np.sqrt(np.finfo(deviation.dtype).eps)
+        self.gain = np.where(only, 0.0, lost / np.where(only, 1.0, divisor))
+        self.only = np.flatnonzero(only)
+        self.scale = (n - weight) / n
+        self._find_lost_directions()
+        own = self.square * (1.0 + self.gain * self.square)
+        projected = self.square[self.only] ** 2 * self.norm - self.square[self.only]
+        own[self.only] = np.maximum(projected, 0.0)
+        self.distance = np.where(alone, np.inf, stretch**2 * self.scale * own)
+
+    def _find_lost_directions(self) -> None:
+        """Set k = S^+ v of the samples `only`: its image z(k), k k, and k S^+ k / (k k)^2."""
+        factor = self.gaussian.factor.astype(self.z.dtype)
+        direction = self.z[self.only] @ factor.T
+        self.length = np.einsum("ij,ij->i", direction, direction)
+        self.image = direction @ factor
+        square = np.einsum("ij,ij->i", self.image, self.image)
+        self.norm = square.astype(np.float64) / self.length.astype(np.float64) ** 2
+
+    def to_all_classes(self) -> NDArray:
+        """Return the distance of each sample to every class, (n_samples, n_classes)."""
+        work, samples = self.z.dtype, np.arange(len(self.z))
+        centers = self.gaussian.centers.astype(work)
+        # With u the deviation from another mean: u S^-1 v = v S^-1 v - slope.
+        slope = self.z @ centers.T
+        slope -= slope[samples, self.codes][:, None]
+        cross = self.square[:, None].astype(work) - slope
+        distances = self.gaussian.apart[self.codes].astype(work)
+        distances += cross
+        distances -= slope
+        distances += self.gain[:, None].astype(work) * cross**2
+        if len(self.only):
+            distances[self.only] += self._change_by_projection(cross[self.only], centers)
+        distances *= self.scale[:, None].astype(work)
+        distances[samples, self.codes] = self.distance
+        return distances
+
+    def _change_by_projection(self, cross: NDArray, centers: NDArray) -> NDArray:
+        """Return ``(k u)^2 (k S^+ k) / (k k)^2 - 2 (k u) (k S^+ u) / (k k)``; k u is `cross`."""
+        slope = self.image @ centers.T
+        slope -= np.take_along_axis(slope, self.codes[self.only, None], axis=1)
+        # k S^+ v is k k.
+        to_image = 1.0 - slope / self.length[:, None]
+        return cross * (cross * self.norm[:, None].astype(cross.dtype) - 2.0 * to_image)

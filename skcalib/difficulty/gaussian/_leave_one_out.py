@@ -1,0 +1,191 @@
+"""Judging each fitted sample without itself: exact, with no refit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ...utils._labels import class_positions, encode
+from ...utils._threads import for_chunks
+from ...utils._validation import check_weights
+from ._diagonalize import RankTolerance, default_tol, inverse_factor
+from ._downdate import Gaussian, Without
+from ._statistics import GaussianStatistics, shrunk, working_dtype
+
+_DTYPES = [np.float64, np.float32, np.float16]
+_CHUNK_ELEMENTS = 2**20
+_MIN_CHUNK_ROWS = 64
+
+
+class LeaveOneOutMixin:
+    """Methods of a scorer of Gaussians that judge each fitted sample without itself."""
+
+    classes_: NDArray[Any]
+    relative: bool
+    shrinkage: float | str | None
+    tol: float | None
+    _statistics: GaussianStatistics
+
+    def leave_one_out_difficulty(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Difficulty of the fitted samples, each left out of the fit; larger means harder.
+
+        In closed form, what ``fit`` on the other samples and ``difficulty`` of this one give. A
+        sample that is the only one of its class is infinitely far from it. Weight k stands for k
+        copies, of which one is left out. With shrinkage, the multiple of the identity in both
+        covariances remains that of all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples of the fit.
+        y : array-like of shape (n_samples,)
+            Their labels in the fit.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights in the fit. A sample of weight 0 is scored, too.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Larger means harder.
+
+        Raises
+        ------
+        ValueError
+            If these are not the samples of the fit, as the weights of the classes tell.
+        """
+        left_out, *fitted = self._left_out(X, y, sample_weight)
+        return left_out.to_own(*fitted)
+
+    def leave_one_out_transform(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray:
+        """Distances of the fitted samples to every class, each left out of the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples of the fit.
+        y : array-like of shape (n_samples,)
+            Their labels in the fit.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights in the fit.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_classes)
+            What ``fit`` on the other samples and ``transform`` of this one give.
+
+        Raises
+        ------
+        ValueError
+            If these are not the samples of the fit, as the weights of the classes tell.
+        """
+        left_out, *fitted = self._left_out(X, y, sample_weight)
+        return left_out.to_all(*fitted)
+
+    def _left_out(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[_LeftOut, NDArray, NDArray[np.intp], NDArray[np.float64]]:
+        """Return the Gaussians, the samples, their classes and the weights to leave out."""
+        check_is_fitted(self)
+        samples, labels = validate_data(self, X, y, reset=False, dtype=_DTYPES)
+        given = check_weights(sample_weight, len(samples))
+        weight = np.ones(len(samples)) if given is None else given
+        encode(labels[weight > 0], self.classes_)
+        # A sample of weight 0 may bear a label that the fit does not know.
+        codes = np.maximum(class_positions(labels, self.classes_), 0)
+        seen = np.bincount(codes, weight, len(self.classes_))
+        if not np.allclose(seen, self._statistics.weight, rtol=1e-6, atol=0.0):
+            raise ValueError(
+                "X, y and sample_weight must be those of the fit, got classes of other weights."
+            )
+        left_out = _LeftOut(self._statistics, self.relative, self.shrinkage, self.tol)
+        return left_out, samples, codes, np.minimum(weight, 1.0)
+
+
+class _LeftOut:
+    """Both Gaussians of a fit: the classes, and the background (None if it does not count)."""
+
+    def __init__(
+        self,
+        statistics: GaussianStatistics,
+        relative: bool,
+        shrinkage: float | str | None,
+        tol: float | None,
+    ) -> None:
+        within, root = statistics.within_covariance(), statistics.between_root()
+        total, n = within + root.T @ root, statistics.total_weight
+        self.mean = statistics.mean()
+        noise = statistics.input_eps**2 * (self.mean**2 + np.diag(total))
+        tol = default_tol(len(within), statistics.work_eps) if tol is None else tol
+        tolerance = RankTolerance(noise, tol)
+        self.absent = statistics.weight <= 0
+        self.shift = np.where(self.absent[:, None], 0.0, statistics.means() - self.mean)
+
+        def gaussian(covariance: NDArray, shift: NDArray, weight: NDArray) -> Gaussian:
+            shrunk_covariance = shrunk(covariance, shrinkage, n)
+            factor = inverse_factor(shrunk_covariance, tolerance)
+            return Gaussian(factor, shift, weight, _scatter_part(covariance, shrunk_covariance))
+
+        self.classes = gaussian(within, self.shift, statistics.weight)
+        self.background = None
+        if relative:
+            self.background = gaussian(total, np.zeros((1, len(within))), np.array([n]))
+
+    def to_own(
+        self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the distance of each sample to its own class."""
+        out = np.empty(len(X))
+
+        def fill(rows: slice) -> None:
+            own, background = self._chunk(X, codes, weight, rows)
+            out[rows] = own.distance - background
+
+        self._map(fill, X)
+        out[self.absent[codes]] = np.inf
+        return out
+
+    def to_all(self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64]) -> NDArray:
+        """Return the distances of each sample to every class."""
+        out = np.empty((len(X), len(self.absent)), dtype=working_dtype(X.dtype))
+
+        def fill(rows: slice) -> None:
+            own, background = self._chunk(X, codes, weight, rows)
+            block = own.to_all_classes()
+            block -= background[:, None].astype(block.dtype)
+            out[rows] = block
+
+        self._map(fill, X)
+        out[:, self.absent] = np.inf
+        return out
+
+    def _map(self, fill: Callable[[slice], None], X: NDArray) -> None:
+        width = 2 * (X.shape[1] + len(self.absent))
+        n_rows = min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width))
+        for_chunks(fill, len(X), n_rows)
+
+    def _chunk(
+        self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64], rows: slice
+    ) -> tuple[Without, NDArray[np.float64]]:
+        work, label, w = working_dtype(X.dtype), codes[rows], weight[rows]
+        centered = X[rows] - self.mean
+        deviation = (centered - self.shift[label]).astype(work)
+        own = Without(self.classes, deviation, label, w)
+        if self.background is None:
+            return own, np.zeros(len(w))
+        nowhere = np.zeros(len(w), dtype=np.intp)
+        return own, Without(self.background, centered.astype(work), nowhere, w).distance
+
+
+def _scatter_part(covariance: NDArray, shrunk_covariance: NDArray) -> float:
+    """Return a where the shrunk covariance is ``a * covariance + ridge * identity``."""
+    deviation = covariance - np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    square = float(np.sum(deviation**2))
+    return float(np.sum(deviation * shrunk_covariance)) / square if square > 0 else 1.0

@@ -1,0 +1,102 @@
+"""Distances of samples to all classes that owe nothing to the labels of the samples themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+
+from ..difficulty import RelativeMahalanobisScorer
+from ..utils._labels import class_positions
+from ..utils._private import _check_method_params, _safe_indexing
+
+# Stands for a probability of 0: such a class is very far, but not infinitely.
+_SMALLEST = float(np.finfo(np.float32).tiny)
+
+
+def scores_left_out(estimator: Any) -> bool:
+    """Tell whether an estimator, or the last step of a Pipeline, leaves samples out itself."""
+    final = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    return isinstance(final, RelativeMahalanobisScorer)
+
+
+class LeaveOneOut:
+    """Distances by a scorer of Gaussians, or by a Pipeline that ends in one.
+
+    The samples pass through the transformers of the Pipeline once.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: NDArray, weight: NDArray | None) -> None:
+        self.X, self.fitted = X, clone(estimator)
+        self.weight = np.ones(len(y)) if weight is None else weight
+        self.scorer = self.fitted
+        if isinstance(self.fitted, Pipeline):
+            self.scorer = self.fitted[-1]
+            if len(self.fitted) > 1:
+                transformers = self.fitted[:-1]
+                self.X = transformers.fit_transform(X, y)
+                # With memory, a Pipeline fits copies of its steps.
+                self.fitted.steps[:-1] = transformers.steps
+
+    def difficulty(self, labels: NDArray) -> NDArray[np.float64]:
+        """Return the difficulty of the samples with these labels."""
+        scorer = clone(self.scorer).fit(self.X, labels, self.weight)
+        return scorer.leave_one_out_difficulty(self.X, labels, self.weight)
+
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+        """Return the distances by a fit to these labels; infinite to classes without any."""
+        self.scorer.fit(self.X, labels, self.weight)
+        # The background is a constant of the sample until distances are scaled.
+        plain = clone(self.scorer).set_params(relative=False).fit(self.X, labels, self.weight)
+        left_out = plain.leave_one_out_transform(self.X, labels, self.weight)
+        columns = class_positions(plain.classes_, classes)
+        # The mean of m samples errs by 1/m of the variance, which a new sample has besides.
+        size = plain.class_count_
+        left_out *= (size / (size + 1.0)).astype(left_out.dtype)
+        own = class_positions(labels, plain.classes_)
+        member = np.flatnonzero((own >= 0) & (self.weight > 0))
+        own = own[member]
+        rest = size[own] - np.minimum(self.weight[member], 1.0)
+        change = rest / (rest + 1.0) * (size[own] + 1.0) / size[own]
+        left_out[member, own] *= np.where(rest > 0, change, 1.0)
+        distances = np.full((len(labels), len(classes)), np.inf, dtype=left_out.dtype)
+        distances[:, columns] = left_out
+        return distances
+
+
+class OutOfFold:
+    """Distances -2 log p by the out-of-fold probabilities of a classifier."""
+
+    def __init__(
+        self, estimator: Any, X: Any, y: NDArray, weight: NDArray[np.float64] | None, cv: Any
+    ) -> None:
+        self.X, self.weight, self.estimator = X, weight, estimator
+        self.folds = list(check_cv(cv, y, classifier=True).split(X, y))
+        covered = np.bincount(np.concatenate([test for _, test in self.folds]), minlength=len(y))
+        if (covered != 1).any():
+            raise ValueError("cv must leave out every sample once, got folds that do not.")
+
+    def difficulty(self, labels: NDArray) -> NDArray[np.float64]:
+        """Return the out-of-fold log-loss of the samples with these labels."""
+        classes = np.unique(labels)
+        distances = self.distances(labels, classes)
+        own = class_positions(labels, classes)
+        return 0.5 * np.take_along_axis(distances, own[:, None], axis=1)[:, 0]
+
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+        """Return the distances by fits to these labels; large to classes that a fit lacks."""
+        proba = np.zeros((len(labels), len(classes)))
+        params = {} if self.weight is None else {"sample_weight": self.weight}
+        for train, test in self.folds:
+            given = _check_method_params(self.X, params, indices=train)
+            fitted = clone(self.estimator).fit(
+                _safe_indexing(self.X, train), labels[train], **given
+            )
+            columns = class_positions(fitted.classes_, classes)
+            proba[test[:, None], columns] = fitted.predict_proba(_safe_indexing(self.X, test))
+        self.fitted = fitted
+        return -2.0 * np.log(np.maximum(proba, _SMALLEST))

@@ -1,0 +1,336 @@
+"""Find wrong labels, and say how sure that is."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, indexable
+
+from ..difficulty import RelativeMahalanobisScorer
+from ..utils._estimators import check_fit_takes, common_input_tags, show_inner
+from ..utils._labels import check_class_labels, check_several_classes, encode
+from ..utils._private import HasMethods, Interval, StrOptions, _fit_context
+from ..utils._tables import as_table, row_index
+from ..utils._validation import check_weights
+from ._distances import LeaveOneOut, OutOfFold, scores_left_out
+from ._likelihood import label_posterior
+from ._noise_model import NoiseFit, fit_noise_model, rate_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FEWEST_OF_A_CLASS = 10
+_DEFAULT_FOLDS = 5
+
+
+class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
+    """Find wrong labels by a model of how labels go wrong.
+
+    The scorer says how far every training sample is from every class, each sample left out of
+    its own judgement. Four numbers are then fitted to the labels by maximum likelihood: how far
+    the scorer can be trusted (a temperature), the rate of random flips, the rate of flips to a
+    class that is near the sample, and what "near" means (a spread). With them, the probability
+    that a label is right follows from Bayes' rule, and the noise rate is one minus its mean.
+    There is no threshold to choose on the distances and no network to train.
+
+    Parameters
+    ----------
+    estimator : scorer, Pipeline or classifier, default=None
+        A :class:`~skcalib.difficulty.RelativeMahalanobisScorer`, or a Pipeline that ends in one:
+        leave-one-out distances in closed form. Or any classifier with `predict_proba`: its
+        out-of-fold probabilities over `cv`. None is
+        ``RelativeMahalanobisScorer(shrinkage="auto")``, whose shrinkage matters where classes
+        have few samples.
+    noise : {"mixed", "random"}, default="mixed"
+        "random" leaves out flips to a near class. These look like doubt of the scorer, so that
+        "mixed" takes some hard samples for wrong, and "random" nearly all flips to a near class
+        for hard samples.
+    threshold : float in (0, 1), default=0.5
+        A sample is an issue where its label is right with less probability than this.
+    n_refits : int, default=1
+        Number of times that the scorer is fitted again, to the suggested labels. Without it,
+        wrong labels blur the classes that judge them.
+    cv : int, cross-validation generator or iterable, default=None
+        Folds of a classifier; None means 5 stratified ones. Must be None for a scorer.
+
+    Attributes
+    ----------
+    issues_ : structured array of shape (n_samples,)
+        ``label``; ``suggested_label``, the most probable one; ``p_label_correct``; ``margin``,
+        by how much farther the class of the label is than the nearest class; ``difficulty`` of
+        the sample with its label, left out (for a classifier the out-of-fold log-loss);
+        ``is_issue``.
+    label_proba_ : ndarray of shape (n_samples, n_classes)
+        Probability of every class to be the true one.
+    noise_rate_ : float
+        Estimated fraction of wrong labels.
+    noise_rate_interval_ : tuple of two floats
+        95 % interval of `noise_rate_` by profile likelihood. It holds for samples that follow
+        the model: it does not cover what few samples a class leave unknown of the classes.
+    random_rate_, near_rate_ : float
+        The parts of the noise rate that are random flips and flips to a near class.
+    class_noise_rate_ : ndarray of shape (n_classes,)
+        Estimated fraction of wrong ones among the labels of each class; NaN for a class with less
+        than ten.
+    temperature_, spread_ : float
+        The other two numbers: distances are divided by twice the temperature, and by the spread
+        besides to say which classes are near.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    estimator_ : estimator
+        The scorer or Pipeline, fitted to the labels of the last refit; for a classifier, the one
+        of the last fold.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Of `estimator_`, where it has them.
+
+    See Also
+    --------
+    find_label_issues : The table in one call, most suspicious label first.
+    LabelCleaningClassifier : Train a classifier on cleaned labels.
+
+    Notes
+    -----
+    A wrong label that names a class near the sample cannot be told from a right label of a hard
+    sample by distances alone. What settles it are labels that are known to be right:
+    ``fit(X, y, verified=...)``.
+
+    Of more than 2 million distances (and 5000 samples), a random part enters the likelihood, the
+    same at every call; all samples are judged.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcalib.datasets import flip_labels
+    >>> from skcalib.labels import LabelIssueFinder
+    >>> X, y = load_iris(return_X_y=True)
+    >>> given, flipped = flip_labels(y, fraction=0.1, random_state=0)
+    >>> finder = LabelIssueFinder().fit(X, given)
+    >>> found = finder.issues_["is_issue"]
+    >>> int(flipped.sum()), int(found.sum()), int((found & flipped).sum())
+    (15, 11, 11)
+    >>> round(finder.noise_rate_, 2)
+    0.1
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [
+            HasMethods(["fit", "predict_proba"]),
+            RelativeMahalanobisScorer,
+            Pipeline,
+            None,
+        ],
+        "noise": [StrOptions({"mixed", "random"})],
+        "threshold": [Interval(Real, 0, 1, closed="neither")],
+        "n_refits": [Interval(Integral, 0, None, closed="left")],
+        "cv": ["cv_object"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        noise: str = "mixed",
+        threshold: float = 0.5,
+        n_refits: int = 1,
+        cv: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.noise = noise
+        self.threshold = threshold
+        self.n_refits = n_refits
+        self.cv = cv
+
+    # The parameters of the estimator are its own to validate.
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        verified: ArrayLike | None = None,
+    ) -> Self:
+        """Judge the labels of the samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or whatever the estimator takes
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight k stands for k copies of a sample; one of weight 0 is judged and counts
+            nowhere.
+        verified : array-like of shape (n_samples,), dtype bool, default=None
+            Samples whose label is known to be right. They are no issues, and tell the model how
+            hard samples with right labels are.
+
+        Returns
+        -------
+        self : LabelIssueFinder
+            The fitted finder.
+
+        Raises
+        ------
+        ValueError
+            If there is one class alone, if `cv` is given with a scorer, or if `verified` holds
+            other values than True and False.
+        """
+        labels = check_class_labels(y)
+        X, labels = indexable(X, labels)
+        given_weight = check_weights(sample_weight, len(labels))
+        weight = np.ones(len(labels)) if given_weight is None else given_weight
+        known = _check_verified(verified, len(labels))
+        check_several_classes(np.unique(labels[weight > 0]))
+        self.classes_ = np.unique(labels)
+        codes = encode(labels, self.classes_)
+        source = self._source(X, labels, given_weight)
+        difficulty = source.difficulty(labels)
+        mixed, believed = self.noise == "mixed", labels
+        for _ in range(self.n_refits + 1):
+            distances = source.distances(believed, self.classes_)
+            noise = fit_noise_model(distances, codes, weight, known, mixed=mixed)
+            proba = label_posterior(distances, codes, known, noise.parameters)
+            believed = self.classes_[proba.argmax(axis=1)]
+        self.label_proba_ = proba
+        self._summarize(labels, codes, weight, noise, known)
+        margin = distances[np.arange(len(codes)), codes] - distances.min(axis=1)
+        p_correct = proba[np.arange(len(codes)), codes]
+        columns = {
+            "label": labels,
+            "suggested_label": believed,
+            "p_label_correct": p_correct,
+            "margin": margin,
+            "difficulty": difficulty,
+            "is_issue": p_correct < self.threshold,
+        }
+        self.issues_ = as_table(columns, as_frame=False)
+        self.estimator_ = source.fitted
+        show_inner(self, self.estimator_)
+        return self
+
+    def _source(self, X: Any, labels: NDArray, weight: NDArray | None) -> LeaveOneOut | OutOfFold:
+        estimator = self.estimator
+        if estimator is None:
+            estimator = RelativeMahalanobisScorer(shrinkage="auto")
+        if not scores_left_out(estimator):
+            if weight is not None:
+                check_fit_takes(estimator, "sample_weight")
+            cv = _DEFAULT_FOLDS if self.cv is None else self.cv
+            return OutOfFold(estimator, X, labels, weight, cv)
+        if self.cv is not None:
+            raise ValueError(
+                "cv must be None where the estimator scores each sample without itself, "
+                f"got {self.cv!r}."
+            )
+        return LeaveOneOut(estimator, X, labels, weight)
+
+    def _summarize(
+        self,
+        labels: NDArray,
+        codes: NDArray[np.intp],
+        weight: NDArray[np.float64],
+        noise: NoiseFit,
+        known: NDArray[np.bool_],
+    ) -> None:
+        """Set the rates: the means of the probabilities that labels are wrong."""
+        wrong = 1.0 - self.label_proba_[np.arange(len(codes)), codes].astype(np.float64)
+        self.noise_rate_ = float(np.average(wrong, weights=weight))
+        p = noise.parameters
+        self.random_rate_ = self.noise_rate_ * p.random_rate / p.rate
+        self.near_rate_ = self.noise_rate_ - self.random_rate_
+        # The rate of the model is that among labels nobody has verified.
+        unverified = np.average(~known, weights=weight)
+        low, high = rate_interval(noise)
+        self.noise_rate_interval_ = (float(low * unverified), float(high * unverified))
+        count = np.bincount(codes, weight, len(self.classes_))
+        total = np.bincount(codes, weight * wrong, len(self.classes_))
+        enough = count >= _FEWEST_OF_A_CLASS
+        self.class_noise_rate_ = np.full(len(count), np.nan)
+        self.class_noise_rate_[enough] = total[enough] / count[enough]
+        self.temperature_, self.spread_ = p.temperature, p.spread
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        estimator = self.estimator
+        tags.input_tags = common_input_tags(
+            RelativeMahalanobisScorer() if estimator is None else estimator
+        )
+        tags.target_tags.required = True
+        return tags
+
+
+def _check_verified(verified: ArrayLike | None, n_samples: int) -> NDArray[np.bool_]:
+    if verified is None:
+        return np.zeros(n_samples, dtype=bool)
+    array = np.asarray(verified)
+    if array.dtype != bool or array.shape != (n_samples,):
+        raise ValueError(
+            f"verified must be a boolean mask of shape ({n_samples},), got dtype {array.dtype} "
+            f"and shape {array.shape}."
+        )
+    return array
+
+
+def find_label_issues(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    noise: str = "mixed",
+    threshold: float = 0.5,
+    n_refits: int = 1,
+    cv: Any = None,
+    sample_weight: ArrayLike | None = None,
+    verified: ArrayLike | None = None,
+    as_frame: bool = False,
+) -> pd.DataFrame | NDArray[Any]:
+    """Return all samples, the one with the most suspicious label first.
+
+    Parameters
+    ----------
+    estimator : scorer, Pipeline, classifier or None
+        As for :class:`LabelIssueFinder`.
+    X : array-like of shape (n_samples, n_features), or whatever the estimator takes
+        Samples.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    noise, threshold, n_refits, cv
+        As for :class:`LabelIssueFinder`.
+    sample_weight, verified : array-like of shape (n_samples,), default=None
+        As for :meth:`LabelIssueFinder.fit`.
+    as_frame : bool, default=False
+        Whether to return a DataFrame (needs pandas), with the index of X or y.
+
+    Returns
+    -------
+    issues : structured array of shape (n_samples,), or DataFrame
+        The columns of :attr:`LabelIssueFinder.issues_` in rising order of ``p_label_correct``,
+        ties in falling order of ``margin``. The first column, ``sample``, is the position in X.
+
+    See Also
+    --------
+    LabelIssueFinder : The same, with the noise rate and the probabilities of all classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcalib.labels import find_label_issues
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[7] = 2
+    >>> issues = find_label_issues(None, X, y)
+    >>> int(issues["sample"][0]), int(issues["suggested_label"][0])
+    (7, 0)
+    """
+    finder = LabelIssueFinder(
+        estimator, noise=noise, threshold=threshold, n_refits=n_refits, cv=cv
+    ).fit(X, y, sample_weight=sample_weight, verified=verified)
+    issues = finder.issues_
+    order = np.lexsort([-issues["margin"], issues["p_label_correct"]])
+    columns = {"sample": order, **{name: issues[name][order] for name in issues.dtype.names}}
+    index = row_index(X, y)
+    return as_table(columns, as_frame=as_frame, index=None if index is None else index[order])

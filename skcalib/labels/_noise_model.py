@@ -1,0 +1,175 @@
+"""The most likely noise: its four numbers, and an interval of its rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.stats import chi2
+
+from ._likelihood import NoiseLikelihood, NoiseParameters
+
+# Elements of the distances that enter the likelihood, and samples that do in any case: of very
+# many samples, a random part tells four numbers well enough.
+_MAX_ELEMENTS = 2**21
+_MIN_SAMPLES = 5000
+# A vector of parameters holds the logarithms of t, of both rates relative to that of true labels
+# (their odds), and of b - 1. Near flips are fewer than true labels, or the nearest class could
+# pass for the truth and every label for wrong.
+_BOUNDS = np.array([(-5.0, 10.0), (-14.0, 4.0), (-14.0, 0.0), (-6.0, 4.0)])
+_START = NoiseParameters(8.0, 0.05)
+_NEAR_START = NoiseParameters(1.0, 0.0, 0.15, 1.5)
+_BISECTIONS = 5  # of a step that is about a standard error
+
+
+class NoiseFit(NamedTuple):
+    """The maximum of the likelihood."""
+
+    parameters: NoiseParameters
+    log_likelihood: float  # mean over the samples
+    likelihood: NoiseLikelihood
+
+
+def fit_noise_model(
+    distances: NDArray,
+    codes: NDArray[np.intp],
+    weight: NDArray[np.float64],
+    verified: NDArray[np.bool_],
+    *,
+    mixed: bool,
+) -> NoiseFit:
+    """Return the most likely parameters; those of random flips alone are among the candidates.
+
+    Parameters
+    ----------
+    distances, codes, weight, verified : ndarray
+        As in `NoiseLikelihood`.
+    mixed : bool
+        Whether there may be near flips.
+    """
+    n_classes = distances.shape[1]
+    kept = np.flatnonzero(weight > 0)
+    n_kept = max(_MIN_SAMPLES, _MAX_ELEMENTS // n_classes)
+    if len(kept) > n_kept:
+        kept = np.sort(np.random.default_rng(0).choice(kept, n_kept, replace=False))
+    likelihood = NoiseLikelihood(distances[kept], codes[kept], weight[kept], verified[kept])
+    random = _maximum(likelihood, _START, mixed=False)
+    if not mixed or n_classes == 2:  # of two classes, the other one is random and near at once
+        return random
+    p, near = random.parameters, _NEAR_START
+    rest = p.random_rate * (1.0 - near.near_rate)
+    start = NoiseParameters(p.temperature, rest, near.near_rate * (1.0 - rest), near.spread)
+    return max(random, _maximum(likelihood, start, mixed=True), key=lambda f: f.log_likelihood)
+
+
+def rate_interval(fit: NoiseFit, confidence_level: float = 0.95) -> tuple[float, float]:
+    """Return the profile likelihood interval of the noise rate.
+
+    It holds the rates whose best likelihood is not below the maximum by more than chance makes it
+    (Wilks): half a quantile of chi-squared, between logarithms.
+    """
+    allowed = 0.5 * chi2.ppf(confidence_level, df=1) / fit.likelihood.total_weight
+    best = float(np.log(fit.parameters.rate / (1.0 - fit.parameters.rate)))
+    ends = []
+    for direction in (-1.0, 1.0):
+        vector = _vector(fit.parameters)
+
+        def is_likely(log_odds: float, vector: NDArray[np.float64] = vector) -> bool:
+            # Every search starts where the last one ended.
+            value = _maximum_at_rate(fit.likelihood, vector, np.exp(log_odds))
+            return value > fit.log_likelihood - allowed
+
+        # The standard error of a counted rate is where the search begins.
+        step = direction / np.sqrt(fit.likelihood.total_weight * fit.parameters.rate)
+        inside, outside = best, best + step
+        while abs(outside) < -_BOUNDS[1, 0] and is_likely(outside):
+            inside, step = outside, 2.0 * step
+            outside += step
+        for _ in range(_BISECTIONS if abs(outside) < -_BOUNDS[1, 0] else 0):
+            middle = 0.5 * (inside + outside)
+            inside, outside = (middle, outside) if is_likely(middle) else (inside, middle)
+        ends.append(outside)
+    low, high = 1.0 / (1.0 + np.exp(-np.array(ends)))
+    return float(low), float(high)
+
+
+def _parameters(vector: NDArray[np.float64]) -> NoiseParameters:
+    temperature, random, near, excess = np.exp(vector)
+    true = 1.0 / (1.0 + random + near)
+    return NoiseParameters(
+        float(temperature), float(true * random), float(true * near), 1.0 + float(excess)
+    )
+
+
+def _vector(p: NoiseParameters) -> NDArray[np.float64]:
+    odds = np.array([p.random_rate, p.near_rate]) / (1.0 - p.rate)
+    with np.errstate(divide="ignore"):  # no near flips
+        return np.log([p.temperature, *odds, max(p.spread - 1.0, 1e-3)])
+
+
+def _loss(
+    likelihood: NoiseLikelihood, vector: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """Return minus the log-likelihood and its derivatives by the vector."""
+    p = _parameters(vector)
+    value, (by_t, by_random, by_near, by_b) = likelihood.value_and_gradient(p)
+    mean = p.random_rate * by_random + p.near_rate * by_near
+    gradient = [by_t, p.random_rate * (by_random - mean), p.near_rate * (by_near - mean)]
+    return -value, -np.array([*gradient, by_b * (1.0 - 1.0 / p.spread)])
+
+
+def _maximum(likelihood: NoiseLikelihood, start: NoiseParameters, *, mixed: bool) -> NoiseFit:
+    free = slice(0, 4 if mixed else 2)
+    vector = _vector(start)
+
+    def loss(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        vector[free] = x
+        value, gradient = _loss(likelihood, vector)
+        return value, gradient[free]
+
+    vector[free], value = _minimum(loss, vector[free], _BOUNDS[free])
+    return NoiseFit(_parameters(vector), -value, likelihood)
+
+
+def _maximum_at_rate(
+    likelihood: NoiseLikelihood, vector: NDArray[np.float64], odds: float
+) -> float:
+    """Return the largest log-likelihood with these odds of a wrong label; `vector` goes there."""
+    old_odds = np.exp(vector[1:3]).sum()
+    vector[1:3] += np.log(odds / old_odds)  # both rates by the same factor
+    free = [0] if np.isneginf(vector[2]) else [0, 2, 3]
+
+    def loss(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        vector[free] = x
+        near = np.exp(vector[2])
+        random = max(odds - near, 1e-300)
+        vector[1] = np.log(random)
+        value, gradient = _loss(likelihood, vector)
+        gradient[2] -= gradient[1] * near / random  # one rate grows at the cost of the other
+        return value, gradient[free]
+
+    bounds = _BOUNDS.copy()
+    highest = min(bounds[2, 1], np.log(odds) - 1e-6)
+    bounds[2] = min(bounds[2, 0], highest - 1.0), highest
+    vector[free], value = _minimum(loss, vector[free], bounds[free])
+    return -value
+
+
+def _minimum(
+    loss: Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]],
+    start: NDArray[np.float64],
+    bounds: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], float]:
+    options = {"ftol": 1e-9, "gtol": 1e-6}
+    found = minimize(
+        loss,
+        np.clip(start, *bounds.T),
+        jac=True,
+        bounds=bounds,
+        method="L-BFGS-B",
+        options=options,
+    )
+    return found.x, float(found.fun)
