@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         datasets,
         difficulty,
         embeddings,
+        labels,
         losses,
         metrics,
         nets,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         RelativeMahalanobisScorer,
         RMDScorer,
     )
+    from .labels import LabelIssueFinder, find_label_issues
     from .metrics import expected_calibration_error
     from .nets import CalibratedNetClassifier
     from .posthoc import TemperatureScaling
@@ -39,6 +41,7 @@ _SUBPACKAGES = (
     "datasets",
     "difficulty",
     "embeddings",
+    "labels",
     "losses",
     "metrics",
     "nets",
@@ -50,6 +53,7 @@ _SUBPACKAGES = (
 _HEADLINE = {
     "CalibratedNetClassifier": "nets",
     "DifficultyAwareClassifier": "difficulty",
+    "LabelIssueFinder": "labels",
     "MaxEntropySelector": "selection",
     "PredictionDepthScorer": "difficulty",
     "RMDScorer": "difficulty",
@@ -57,11 +61,13 @@ _HEADLINE = {
     "SubsetClassifier": "selection",
     "TemperatureScaling": "posthoc",
     "expected_calibration_error": "metrics",
+    "find_label_issues": "labels",
 }
 
 __all__ = [
     "CalibratedNetClassifier",
     "DifficultyAwareClassifier",
+    "LabelIssueFinder",
     "MaxEntropySelector",
     "PredictionDepthScorer",
     "RMDScorer",
@@ -73,6 +79,8 @@ __all__ = [
     "difficulty",
     "embeddings",
     "expected_calibration_error",
+    "find_label_issues",
+    "labels",
     "losses",
     "metrics",
     "nets",

@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "datasets": set(),
     "difficulty": {"embeddings"},
     "embeddings": set(),
+    "labels": {"difficulty", "metrics"},
     "losses": set(),
     "metrics": set(),
     "nets": {"losses", "metrics", "selection"},

@@ -17,6 +17,12 @@ from ..utils._private import _check_method_params, _safe_indexing
 # Stands for a probability of 0: such a class is very far, but not infinitely.
 _SMALLEST = float(np.finfo(np.float32).tiny)
 
+# Part of the logarithm of the determinant that counts. All of it is right if the labels are: it
+# is better for classes of unequal size (CLINC150, 3 to 90 samples a class: precision of near flips
+# .76, .79, .82 with none, half, all of it) and worse for few samples with wrong labels, whose
+# numbers mean less (5 a class, 20 % random flips: labels right after repair .940, .929, .920).
+_DETERMINANT = 0.5
+
 
 def scores_left_out(estimator: Any) -> bool:
     """Tell whether an estimator, or the last step of a Pipeline, leaves samples out itself."""
@@ -54,18 +60,36 @@ class LeaveOneOut:
         plain = clone(self.scorer).set_params(relative=False).fit(self.X, labels, self.weight)
         left_out = plain.leave_one_out_transform(self.X, labels, self.weight)
         columns = class_positions(plain.classes_, classes)
-        # The mean of m samples errs by 1/m of the variance, which a new sample has besides.
-        size = plain.class_count_
-        left_out *= (size / (size + 1.0)).astype(left_out.dtype)
         own = class_positions(labels, plain.classes_)
         member = np.flatnonzero((own >= 0) & (self.weight > 0))
-        own = own[member]
-        rest = size[own] - np.minimum(self.weight[member], 1.0)
-        change = rest / (rest + 1.0) * (size[own] + 1.0) / size[own]
-        left_out[member, own] *= np.where(rest > 0, change, 1.0)
+        self._predict(left_out, plain.class_count_, member, own[member])
         distances = np.full((len(labels), len(classes)), np.inf, dtype=left_out.dtype)
         distances[:, columns] = left_out
         return distances
+
+    def _predict(
+        self,
+        left_out: NDArray,
+        size: NDArray[np.float64],
+        member: NDArray[np.intp],
+        own: NDArray[np.intp],
+    ) -> None:
+        """Turn distances to means of few samples into those of a new sample, in place.
+
+        The mean of m samples errs by 1/m of the variance, which widens the Gaussian of a new
+        sample by 1 + 1/m: its distance shrinks, and the logarithm of its determinant grows.
+        """
+        left_out *= (size / (size + 1.0)).astype(left_out.dtype)
+        rest = size[own] - np.minimum(self.weight[member], 1.0)
+        change = rest / (rest + 1.0) * (size[own] + 1.0) / size[own]
+        left_out[member, own] *= np.where(rest > 0, change, 1.0)
+        of_members = left_out[member, own]
+        # Of independent features, this would be their number.
+        n_features = np.median(of_members[np.isfinite(of_members)])
+        penalty = _DETERMINANT * n_features * np.log1p(1.0 / size)
+        left_out += penalty.astype(left_out.dtype)
+        # One sample does not make a class that others could belong to.
+        left_out[:, size <= 1.0] = np.inf
 
 
 class OutOfFold:

@@ -56,7 +56,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Number of times that the scorer is fitted again, to the suggested labels. Without it,
         wrong labels blur the classes that judge them.
     cv : int, cross-validation generator or iterable, default=None
-        Folds of a classifier; None means 5 stratified ones. Must be None for a scorer.
+        Folds of a classifier; None means 5 stratified ones. A scorer, which leaves out one sample
+        at a time, has no use for them.
 
     Attributes
     ----------
@@ -114,7 +115,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     >>> int(flipped.sum()), int(found.sum()), int((found & flipped).sum())
     (15, 11, 11)
     >>> round(finder.noise_rate_, 2)
-    0.1
+    0.08
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -177,8 +178,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there is one class alone, if `cv` is given with a scorer, or if `verified` holds
-            other values than True and False.
+            If there is one class alone, or if `verified` holds other values than True and False.
         """
         labels = check_class_labels(y)
         X, labels = indexable(X, labels)
@@ -222,11 +222,6 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
                 check_fit_takes(estimator, "sample_weight")
             cv = _DEFAULT_FOLDS if self.cv is None else self.cv
             return OutOfFold(estimator, X, labels, weight, cv)
-        if self.cv is not None:
-            raise ValueError(
-                "cv must be None where the estimator scores each sample without itself, "
-                f"got {self.cv!r}."
-            )
         return LeaveOneOut(estimator, X, labels, weight)
 
     def _summarize(

@@ -82,8 +82,9 @@ def rate_interval(fit: NoiseFit, confidence_level: float = 0.95) -> tuple[float,
             value = _maximum_at_rate(fit.likelihood, vector, np.exp(log_odds))
             return value > fit.log_likelihood - allowed
 
-        # The standard error of a counted rate is where the search begins.
-        step = direction / np.sqrt(fit.likelihood.total_weight * fit.parameters.rate)
+        # The search begins at the standard error of a counted rate, in log-odds.
+        n_wrong = fit.likelihood.total_weight * fit.parameters.rate
+        step = direction / np.sqrt(max(n_wrong, 1.0))
         inside, outside = best, best + step
         while abs(outside) < -_BOUNDS[1, 0] and is_likely(outside):
             inside, step = outside, 2.0 * step

@@ -44,7 +44,7 @@ def test_equals_a_refit_on_the_other_samples(n_samples, n_features, relative, we
 
 
 def test_a_feature_that_one_sample_alone_varies_in_is_ignored_without_it():
-    X, y, rng = _data(30, 5, 3)
+    X, y, _ = _data(30, 5, 3)
     X[:, 0] = 1.0
     X[:, 1] = 0.0
     X[4, 1] = 1.0
@@ -66,7 +66,7 @@ def test_classes_of_one_and_of_two_samples():
 
 
 def test_samples_of_weight_zero_are_scored_as_new_ones():
-    X, y, rng = _data(40, 4, 3)
+    X, y, _ = _data(40, 4, 3)
     weight = np.ones(40)
     weight[:5] = 0.0
     y[0] = 7

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from skcalib.labels._likelihood import NoiseLikelihood, NoiseParameters, label_posterior
+
+PARAMETERS = NoiseParameters(2.0, 0.1, 0.2, 1.7)
+
+
+def _sample(n_samples=60, n_classes=7, seed=0):
+    rng = np.random.default_rng(seed)
+    distances = rng.exponential(10.0, (n_samples, n_classes))
+    given = rng.integers(0, n_classes, n_samples)
+    codes = np.where(rng.random(n_samples) < 0.6, distances.argmin(axis=1), given)
+    distances[3, codes[3]] = np.inf  # the only sample of its class
+    return distances, codes, rng
+
+
+def _flip(p, f, label, k):
+    """P(label | true class k) of one sample, as the definition has it."""
+    if k == label:
+        return 1 - p.rate
+    return p.random_rate / (len(f) - 1) + p.near_rate * f[label] / (1 - f[k])
+
+
+def _joint(p, distances, label):
+    q = softmax(-distances / (2 * p.temperature))
+    f = softmax(-distances / (2 * p.temperature * p.spread))
+    return np.array([q[k] * _flip(p, f, label, k) for k in range(len(q))])
+
+
+def _log_likelihood(p, distances, codes, weight, verified):
+    values = []
+    for row, label, known in zip(distances, codes, verified):
+        belief = softmax(-row / (2 * p.temperature))
+        values.append(np.log(belief[label] if known else _joint(p, row, label).sum()))
+    return np.average(values, weights=weight)
+
+
+@pytest.mark.parametrize("p", [PARAMETERS, NoiseParameters(0.7, 0.3)])
+def test_value_and_gradient_are_those_of_the_definition(p):
+    distances, codes, rng = _sample()
+    verified = rng.random(len(codes)) < 0.3
+    verified[3] = False
+    data = distances, codes, rng.uniform(0.5, 2.0, len(codes)), verified
+    value, gradient = NoiseLikelihood(*data).value_and_gradient(p)
+    assert value == pytest.approx(_log_likelihood(p, *data), abs=1e-12)
+    numbers = np.array([np.log(p.temperature), p.random_rate, p.near_rate, np.log(p.spread)])
+
+    def at(x):
+        moved = NoiseParameters(np.exp(x[0]), x[1], x[2], np.exp(x[3]))
+        return _log_likelihood(moved, *data)
+
+    numeric = [(at(numbers + step) - at(numbers - step)) / 2e-6 for step in 1e-6 * np.eye(4)]
+    free = slice(0, 4) if p.near_rate else slice(0, 2)
+    np.testing.assert_allclose(gradient[free], np.array(numeric)[free], atol=1e-7)
+
+
+def test_a_sample_far_from_all_classes_but_one_keeps_its_digits():
+    # The probability of the other classes is 1e-217: one minus that of the first would be 0.
+    distances = np.array([[0.0, 1000.0, 1002.0]])
+    p = NoiseParameters(1.0, 0.1, 0.2, 1.0)
+    data = distances, np.array([2]), np.ones(1), np.zeros(1, dtype=bool)
+    value, gradient = NoiseLikelihood(*data).value_and_gradient(p)
+    near = 1 / (1 + np.exp(1.0))  # among the classes but the nearest
+    assert value == pytest.approx(np.log(0.1 / 2 + 0.2 * near), abs=1e-12)
+    assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("p", [PARAMETERS, NoiseParameters(0.7, 0.3)])
+def test_posterior_is_bayes_rule(p):
+    distances, codes, _ = _sample()
+    verified = np.zeros(len(codes), dtype=bool)
+    verified[7] = True
+    posterior = label_posterior(distances, codes, verified, p)
+    for i, (row, label) in enumerate(zip(distances, codes)):
+        joint = _joint(p, row, label)
+        expected = np.eye(len(row))[label] if verified[i] else joint / joint.sum()
+        np.testing.assert_allclose(posterior[i], expected, atol=1e-12)
+
+
+def test_posterior_keeps_single_precision():
+    distances, codes, _ = _sample()
+    verified = np.zeros(len(codes), dtype=bool)
+    single = label_posterior(distances.astype(np.float32), codes, verified, PARAMETERS)
+    double = label_posterior(distances, codes, verified, PARAMETERS)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, double, atol=1e-5)
+
+
+def test_chunks_do_not_matter(monkeypatch):
+    distances, codes, _ = _sample()
+    data = distances, codes, np.ones(len(codes)), np.zeros(len(codes), dtype=bool)
+    whole = NoiseLikelihood(*data).value_and_gradient(PARAMETERS)
+    monkeypatch.setattr("skcalib.labels._likelihood._CHUNK_ELEMENTS", 40)
+    value, gradient = NoiseLikelihood(*data).value_and_gradient(PARAMETERS)
+    assert value == pytest.approx(whole[0], rel=1e-13)
+    np.testing.assert_allclose(gradient, whole[1], rtol=1e-11)
