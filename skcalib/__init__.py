@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         RelativeMahalanobisScorer,
         RMDScorer,
     )
-    from .labels import LabelIssueFinder, find_label_issues
+    from .labels import LabelCleaningClassifier, LabelIssueFinder, find_label_issues
     from .metrics import expected_calibration_error
     from .nets import CalibratedNetClassifier
     from .posthoc import TemperatureScaling
@@ -53,6 +53,7 @@ _SUBPACKAGES = (
 _HEADLINE = {
     "CalibratedNetClassifier": "nets",
     "DifficultyAwareClassifier": "difficulty",
+    "LabelCleaningClassifier": "labels",
     "LabelIssueFinder": "labels",
     "MaxEntropySelector": "selection",
     "PredictionDepthScorer": "difficulty",
@@ -67,6 +68,7 @@ _HEADLINE = {
 __all__ = [
     "CalibratedNetClassifier",
     "DifficultyAwareClassifier",
+    "LabelCleaningClassifier",
     "LabelIssueFinder",
     "MaxEntropySelector",
     "PredictionDepthScorer",

@@ -25,6 +25,7 @@ from skcalib.difficulty import (
     LossScorer,
     PredictionDepthScorer,
 )
+from skcalib.labels import LabelCleaningClassifier
 from skcalib.posthoc import IsotonicCalibration, PostHocCalibratedClassifier, PostHocCalibrator
 from skcalib.selection import MaxEntropySelector, SelectiveClassifier, SubsetClassifier
 
@@ -73,6 +74,13 @@ def _nets():
     ]  # fmt: skip
 
 
+def _label_cleaners():
+    return [
+        LabelCleaningClassifier(LogisticRegression()),
+        LabelCleaningClassifier(GaussianNB(), action="weight"),
+    ]
+
+
 CASES = {
     "CalibratedNetClassifier": Case(
         _nets,
@@ -95,6 +103,7 @@ CASES = {
     # A parameter of nets, with nothing to fit.
     "EpochPrioritizer": Case(list),
     "KMeansPrototypeScorer": Case(lambda: [KMeansPrototypeScorer(3, random_state=0)]),
+    "LabelCleaningClassifier": Case(_label_cleaners),
     "LayerEmbedder": Case(
         _layer_embedders,
         {

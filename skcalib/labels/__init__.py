@@ -1,5 +1,6 @@
 """Which labels are wrong, and what to do about them?"""
 
+from ._cleaning import LabelCleaningClassifier
 from ._issues import LabelIssueFinder, find_label_issues
 
-__all__ = ["LabelIssueFinder", "find_label_issues"]
+__all__ = ["LabelCleaningClassifier", "LabelIssueFinder", "find_label_issues"]
