@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 
 from ..difficulty import RelativeMahalanobisScorer
+from ..utils import SkcalibWarning
 from ..utils._labels import class_positions
 from ..utils._private import _check_method_params, _safe_indexing
 
@@ -50,14 +52,14 @@ class LeaveOneOut:
 
     def difficulty(self, labels: NDArray) -> NDArray[np.float64]:
         """Return the difficulty of the samples with these labels."""
-        scorer = clone(self.scorer).fit(self.X, labels, self.weight)
+        scorer = self._fit(clone(self.scorer), labels)
         return scorer.leave_one_out_difficulty(self.X, labels, self.weight)
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by a fit to these labels; infinite to classes without any."""
-        self.scorer.fit(self.X, labels, self.weight)
+        self._fit(self.scorer, labels)
         # The background is a constant of the sample until distances are scaled.
-        plain = clone(self.scorer).set_params(relative=False).fit(self.X, labels, self.weight)
+        plain = self._fit(clone(self.scorer).set_params(relative=False), labels)
         left_out = plain.leave_one_out_transform(self.X, labels, self.weight)
         columns = class_positions(plain.classes_, classes)
         own = class_positions(labels, plain.classes_)
@@ -66,6 +68,12 @@ class LeaveOneOut:
         distances = np.full((len(labels), len(classes)), np.inf, dtype=left_out.dtype)
         distances[:, columns] = left_out
         return distances
+
+    def _fit(self, scorer: Any, labels: NDArray) -> Any:
+        with warnings.catch_warnings():
+            # Here, a sample that is alone in its class is left out, and found suspicious.
+            warnings.filterwarnings("ignore", ".* have a single sample", SkcalibWarning)
+            return scorer.fit(self.X, labels, self.weight)
 
     def _predict(
         self,

@@ -139,14 +139,15 @@ def test_verified_labels_are_no_issues():
 
 def test_a_refit_helps_where_labels_are_bad():
     rng = np.random.default_rng(0)
-    centers = rng.normal(size=(20, 30))
-    data, true = make_blobs(300, centers=2.0 * centers, cluster_std=1.0, random_state=0)
-    given, _ = flip_labels(true, fraction=0.4, random_state=0)
     right = []
-    for n_refits in (0, 1):
-        finder = LabelIssueFinder(n_refits=n_refits).fit(data, given)
-        right.append((finder.issues_["suggested_label"] == true).mean())
-    assert right[1] > right[0] > 0.6
+    for seed in range(3):
+        centers = 0.8 * rng.normal(size=(20, 30))
+        data, true = make_blobs(300, centers=centers, cluster_std=1.0, random_state=seed)
+        given, _ = flip_labels(true, fraction=0.4, random_state=seed)
+        for n_refits in (0, 1):
+            finder = LabelIssueFinder(n_refits=n_refits).fit(data, given)
+            right.append((finder.issues_["suggested_label"] == true).mean())
+    assert np.mean(right[1::2]) > np.mean(right[::2]) + 0.02 > 0.6
 
 
 def test_transformers_of_a_pipeline_run_once():

@@ -53,6 +53,7 @@ def test_a_feature_that_one_sample_alone_varies_in_is_ignored_without_it():
     _close(scorer.leave_one_out_transform(X, y), expected)
 
 
+@pytest.mark.filterwarnings("ignore:.* have a single sample:skcalib.utils.SkcalibWarning")
 def test_classes_of_one_and_of_two_samples():
     X, y, _ = _data(30, 4, 3)
     y[-1] = 3
