@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ...utils._labels import class_positions, encode
 from ...utils._threads import for_chunks
 from ...utils._validation import check_weights
+from .._base import DifficultyMixin
 from ._diagonalize import RankTolerance, default_tol, inverse_factor
 from ._downdate import Gaussian, Without
 from ._statistics import GaussianStatistics, shrunk, working_dtype
@@ -21,8 +22,8 @@ _CHUNK_ELEMENTS = 2**20
 _MIN_CHUNK_ROWS = 64
 
 
-class LeaveOneOutMixin:
-    """Methods of a scorer of Gaussians that judge each fitted sample without itself."""
+class LeaveOneOutMixin(DifficultyMixin):
+    """A difficulty scorer of Gaussians that can judge each fitted sample without itself."""
 
     classes_: NDArray[Any]
     relative: bool

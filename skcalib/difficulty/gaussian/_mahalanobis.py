@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ...utils._labels import check_class_labels, encode
 from ...utils._private import Interval, StrOptions, _fit_context
 from ...utils._validation import check_weights
-from .._base import DifficultyMixin
 from ._class_distances import ClassDistances, class_distances, warn_of_limits
 from ._leave_one_out import LeaveOneOutMixin
 from ._statistics import GaussianStatistics, shrunk
@@ -22,7 +21,7 @@ _DTYPES = [np.float64, np.float32, np.float16]
 
 
 class RelativeMahalanobisScorer(
-    LeaveOneOutMixin, DifficultyMixin, ClassifierMixin, TransformerMixin, BaseEstimator
+    LeaveOneOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
 ):
     """Difficulty as the relative Mahalanobis distance of a sample to its class.
 
