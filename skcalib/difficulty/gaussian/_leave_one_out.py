@@ -22,7 +22,7 @@ _CHUNK_ELEMENTS = 2**20
 _MIN_CHUNK_ROWS = 64
 
 
-class LeaveOneOutMixin(DifficultyMixin):
+class LeftOutMixin(DifficultyMixin):
     """A difficulty scorer of Gaussians that can judge each fitted sample without itself."""
 
     classes_: NDArray[Any]

@@ -14,15 +14,13 @@ from ...utils._labels import check_class_labels, encode
 from ...utils._private import Interval, StrOptions, _fit_context
 from ...utils._validation import check_weights
 from ._class_distances import ClassDistances, class_distances, warn_of_limits
-from ._leave_one_out import LeaveOneOutMixin
+from ._leave_one_out import LeftOutMixin
 from ._statistics import GaussianStatistics, shrunk
 
 _DTYPES = [np.float64, np.float32, np.float16]
 
 
-class RelativeMahalanobisScorer(
-    LeaveOneOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
-):
+class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
     """Difficulty as the relative Mahalanobis distance of a sample to its class.
 
     Every class is a Gaussian with its own mean and a covariance shared by all, the background
