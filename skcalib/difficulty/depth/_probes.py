@@ -89,9 +89,9 @@ class LayerProbes:
         `y_encoded` (n,) are the classes of the labels, where they are known.
         """
         classes, final = [], []
-        for reading, known in self._blocks(X, y_encoded):
+        for reading, block_classes in self._blocks(X, y_encoded):
             if self.probe is None:
-                classes.append(self._vote(reading.layers, known).argmax(axis=2))
+                classes.append(self._vote(reading.layers, block_classes).argmax(axis=2))
             else:
                 pairs = zip(self.probes, reading.layers)
                 classes.append(np.stack([probe.predict(layer) for probe, layer in pairs], axis=1))
@@ -101,9 +101,9 @@ class LayerProbes:
     def predict_proba(self, X: Any, y_encoded: NDArray | None = None) -> NDArray[np.float64]:
         """Return class probabilities (n, n_layers, n_classes); `y_encoded` as in `predict`."""
         proba = []
-        for reading, known in self._blocks(X, y_encoded):
+        for reading, block_classes in self._blocks(X, y_encoded):
             if self.probe is None:
-                proba.append(self._vote(reading.layers, known))
+                proba.append(self._vote(reading.layers, block_classes))
             else:
                 pairs = zip(self.probes, reading.layers)
                 proba.append(np.stack([p.predict_proba(layer) for p, layer in pairs], axis=1))

@@ -239,16 +239,16 @@ class DifficultyProfiler(BaseEstimator):
 
     def _run(self, folder: StudyFolder | None, plans: list[Plan], *task: Any) -> list[Repeat]:
         """Return the repeats: from the folder those that are there, the others run now."""
-        known = {}
+        repeats = {}
         if folder is not None:
             stored = ((number, folder.read(number)) for number in range(len(plans)))
-            known = {number: repeat for number, repeat in stored if repeat is not None}
-        missing = [number for number in range(len(plans)) if number not in known]
+            repeats = {number: repeat for number, repeat in stored if repeat is not None}
+        missing = [number for number in range(len(plans)) if number not in repeats]
         finished = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
             delayed(_run_and_store)(folder, number, plans[number], *task) for number in missing
         )
-        known.update(zip(missing, finished))
-        return [known[number] for number in range(len(plans))]
+        repeats.update(zip(missing, finished))
+        return [repeats[number] for number in range(len(plans))]
 
     def _columns(self, y: NDArray) -> dict[str, NDArray]:
         held_out, votes = self.held_out_, self.predictions_
