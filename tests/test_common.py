@@ -4,7 +4,9 @@ An estimator that can be built without arguments and passes all checks needs no 
 have one entry in CASES.
 """
 
+import ast
 import inspect
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -196,6 +198,26 @@ def _failures(estimator):
 @parametrize_with_checks(list(_instances()), expected_failed_checks=_failures)
 def test_estimator(estimator, check):
     check(estimator)
+
+
+def _documented_defaults():
+    """Yield public callables with the names and the defaults that their docstrings tell."""
+    for package in PACKAGES:
+        for value in filter(callable, _public(package)):
+            doc = inspect.getdoc(value) or ""
+            defaults = dict(re.findall(r"^(\w+) : .*?\bdefault=(.+)$", doc, flags=re.MULTILINE))
+            if defaults:
+                yield pytest.param(value, defaults, id=f"{package}.{value.__name__}")
+
+
+@pytest.mark.parametrize(("value", "documented"), list(_documented_defaults()))
+def test_documented_defaults_are_those_of_the_signature(value, documented):
+    for name, parameter in inspect.signature(value).parameters.items():
+        try:
+            expected = ast.literal_eval(documented.get(name, "..."))
+        except ValueError:  # a function or a class, told by its name
+            continue
+        assert expected is ... or parameter.default == expected, name
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

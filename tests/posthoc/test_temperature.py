@@ -254,6 +254,8 @@ def test_ece_that_cannot_be_improved_leaves_one():
         ({"bounds": (1, 2, 3)}, "bounds must be two numbers"),
         ({"criterion": "ece", "grid": [1, -1]}, "grid must be a list of positive"),
         ({"criterion": "ece", "grid": []}, "grid must be a list of positive"),
+        ({"criterion": "ece", "grid": [1, np.inf]}, "grid must be a list of positive"),
+        ({"bounds": (1, np.inf)}, "bounds must be two numbers"),
         ({"criterion": "brier"}, "'criterion' parameter"),
         ({"input": "auto"}, "'input' parameter"),
         ({"n_bins": 0}, "'n_bins' parameter"),
