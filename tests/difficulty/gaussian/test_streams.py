@@ -110,11 +110,14 @@ def test_a_rejected_batch_changes_nothing():
         np.testing.assert_array_equal(old, now)
 
 
-@pytest.mark.parametrize(("size", "distance"), [(20, 1e2), (20, 1e3), (50, 1e3), (500, 1e2)])
-def test_far_samples_may_come_first_in_a_float32_stream(size, distance):
+@pytest.mark.parametrize(
+    ("size", "distance", "unit"),
+    [(20, 1e2, 1.0), (20, 1e3, 1.0), (20, 1e3, 1e-3), (50, 1e3, 1.0), (500, 1e2, 1.0)],
+)
+def test_far_samples_may_come_first_in_a_float32_stream(size, distance, unit):
     X, y = _data(20_000)
     X[:20] += distance
-    X = X.astype(np.float32)
+    X = (unit * X).astype(np.float32)
     wide = X.astype(np.float64)
     exact = RMDScorer().fit(wide, y).difficulty(wide, y)
     for order in [np.arange(20_000), np.arange(20_000)[::-1]]:
@@ -239,8 +242,9 @@ def test_constants_are_kept_between_calls(monkeypatch):
 @pytest.mark.parametrize(("dtype", "unit"), [(np.float32, 1e25), (np.float64, 1e200)])
 def test_overflow_is_said_when_the_scorer_is_used(dtype, unit):
     X, y = _data()
+    X[:, :2] *= unit
     stream = RMDScorer()
     for rows in np.split(np.arange(400), 2):
-        stream.partial_fit((unit * X[rows]).astype(dtype), y[rows])
+        stream.partial_fit(X[rows].astype(dtype), y[rows])
     with pytest.raises(ValueError, match="X must be small enough for its squares to be finite"):
         stream.difficulty(X)
