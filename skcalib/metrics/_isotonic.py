@@ -134,7 +134,8 @@ def _band(
     total, confidence_sum, _ = bin_sums(prob_pred, nobody, weight, edges)
     total, confidence_sum = total[total > 0], confidence_sum[total > 0]
     center = np.clip(confidence_sum / total, 0, 1)
-    n_draws = np.maximum(np.rint(total), 1).astype(np.int64)
+    # No number of samples beyond 2**53 is told from the next one.
+    n_draws = np.clip(np.rint(total), 1, 2.0**53).astype(np.int64)
     curves = np.stack(
         [
             isotonic_regression(rng.binomial(n_draws, center) / n_draws, weights=n_draws).x

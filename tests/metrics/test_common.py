@@ -24,6 +24,7 @@ from skcalib.metrics import (
     excess_area_under_risk_coverage,
     expected_calibration_error,
     generalized_brier_score,
+    isotonic_reliability_curve,
     ks_calibration_error,
     maximum_calibration_error,
     reliability_curve,
@@ -68,6 +69,7 @@ CASES = [
     Case(smooth_calibration_error, atol=1e-7, dtype_atol=1e-7),
     Case(smooth_calibration_error, {"bandwidth": 0.05}),
     Case(reliability_curve, {"n_bins": 4}, scale_free=False),
+    Case(isotonic_reliability_curve, {"n_resamples": 3, "random_state": 0}, scale_free=False),
     Case(generalized_brier_score, weighted=False, per_sample=True, dtype_atol=1e-6),
     Case(
         generalized_brier_score,
@@ -324,7 +326,8 @@ def test_extreme_weights_do_not_overflow(case, binary, exponent):
     weight = np.random.default_rng(0).uniform(0.5, 1, size=len(y))
     extreme = case(y, proba, sample_weight=weight * 10.0**exponent, **known(binary))
     expected = case(y, proba, sample_weight=weight * 1e12 ** np.sign(exponent), **known(binary))
-    if case.function is reliability_curve:  # the third part is in the unit of the weights
+    # In the unit of the weights, or drawn from as many samples: the rest of the curves.
+    if case.function in (reliability_curve, isotonic_reliability_curve):
         extreme, expected = extreme[:2], expected[:2]
     assert all(np.isfinite(part).any() for part in extreme)
     assert_same(extreme, expected, 1e-9)
