@@ -23,6 +23,11 @@ def test_temperature_undoes_the_distortion(temperature):
     np.testing.assert_allclose(proba.sum(axis=1), 1)
 
 
+def test_one_sample():
+    y, proba, truth = make_predictions(1, n_classes=2, random_state=0)
+    assert (y.shape, proba.shape, truth.shape) == ((1,), (1, 2), (1, 2))
+
+
 def test_classes_are_exchangeable():
     y, _, _ = make_predictions(30_000, n_classes=5, random_state=1)
     assert chisquare(np.bincount(y)).pvalue > 1e-3

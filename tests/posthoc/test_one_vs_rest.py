@@ -57,6 +57,19 @@ def test_a_bin_without_rows_keeps_its_middle():
     )
 
 
+@pytest.mark.parametrize("weight", [None, [0.5, 0.5, 0.25, 1.0]])
+def test_a_bin_of_one_sample_is_its_label(weight):
+    p, y = [0.1, 0.3, 0.6, 0.9], [1, 0, 1, 0]
+    fitted = HistogramBinning(n_bins=4, strategy="uniform", input="proba")
+    fitted.fit(p, y, sample_weight=weight)
+    np.testing.assert_array_equal(fitted.predict_proba(p)[:, 1], y)
+
+
+def test_one_bin_is_the_class_frequency():
+    fitted = HistogramBinning(n_bins=1, input="proba").fit([0.1, 0.3, 0.6, 0.9], [1, 0, 1, 1])
+    np.testing.assert_allclose(fitted.predict_proba([0.2, 0.8])[:, 1], 0.75)
+
+
 def test_equal_probabilities_share_a_bin():
     fitted = HistogramBinning(n_bins=10, input="proba").fit([0.5] * 30, [0, 1, 1] * 10)
     assert len(fitted.calibrators_[0].values) <= 2

@@ -257,6 +257,16 @@ def test_estimator_without_probabilities():
         MaxEntropySelector(LinearSVC()).fit(X, y)
 
 
+@pytest.mark.parametrize("params", [{"fraction": 0.5, "n_samples": 2}, {"n_samples": 151}])
+def test_a_wrong_number_is_told_before_the_estimator_is_fitted(params):
+    class Slow(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            raise AssertionError("fitted in vain")
+
+    with pytest.raises(ValueError, match="n_samples must be"):
+        MaxEntropySelector(Slow(), **params).fit(X, y)
+
+
 def test_one_class():
     with pytest.raises(ValueError, match="at least two classes, got one class"):
         MaxEntropySelector(GaussianNB()).fit(X, np.zeros(150))
