@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -173,7 +174,14 @@ class DifficultyPlaneDisplay(BaseDisplay):
         -------
         display : DifficultyPlaneDisplay
             The display itself.
+
+        Raises
+        ------
+        ValueError
+            If `jitter` is negative or no number.
         """
+        if isinstance(jitter, bool) or not isinstance(jitter, Real) or not 0 <= jitter < np.inf:
+            raise ValueError(f"jitter must be a number of at least 0, got {jitter!r}.")
         title = self._open_axes(ax, name)
         n_samples = len(self.difficulty_type)
         noise = np.random.default_rng(0).uniform(-jitter, jitter, (2, n_samples))

@@ -210,7 +210,8 @@ class HardestSamplesDisplay(BaseDisplay):
         display : HardestSamplesDisplay
             The display itself.
         """
-        if n_columns is not None and (not isinstance(n_columns, Integral) or n_columns < 1):
+        whole = isinstance(n_columns, Integral) and not isinstance(n_columns, bool)
+        if n_columns is not None and not (whole and n_columns >= 1):
             raise ValueError(f"n_columns must be an int of at least 1 or None, got {n_columns!r}.")
         known = np.flatnonzero(np.isfinite(self.difficulty))
         order = known[np.argsort(self.difficulty[known], kind="stable")]

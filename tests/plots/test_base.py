@@ -92,6 +92,15 @@ def test_removed_axes_are_refused(example):
 
 
 @every_display
+def test_axes_of_a_closed_figure_are_drawn_on(example, tmp_path):
+    """A notebook closes its figures after every cell; they can still be drawn on and saved."""
+    figure, ax = plt.subplots()
+    plt.close(figure)
+    example(ax=ax).figure_.savefig(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 1000
+
+
+@every_display
 def test_six_subplots_of_a_constrained_figure(example):
     figure, axes = plt.subplots(2, 3, figsize=(9, 7), layout="constrained")
     for i, ax in enumerate(axes.flat):

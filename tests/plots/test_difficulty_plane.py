@@ -78,3 +78,9 @@ def test_frames_are_read(depths):
     display = DifficultyPlaneDisplay.from_profile(pd.DataFrame(columns), name="digits")
     np.testing.assert_array_equal(display.depth_trained, depths[1])
     assert display.ax_.get_title() == "digits"
+
+
+@pytest.mark.parametrize("jitter", [-1, np.nan, np.inf, "a", True])
+def test_a_wrong_jitter_is_named(depths, jitter):
+    with pytest.raises(ValueError, match="jitter must be a number of at least 0, got"):
+        DifficultyPlaneDisplay.from_predictions(*depths, jitter=jitter)

@@ -88,6 +88,8 @@ def test_from_estimator_takes_a_pipeline():
             r"samples must be .* got one of shape \(1, 1, 1, 1\)",
         ),
         ({"labels": [1]}, r"samples and difficulty and labels must have the same number of rows"),
+        ({"n_columns": True}, "n_columns must be an int of at least 1 or None, got True"),
+        ({"n_columns": 2.0}, "n_columns must be an int of at least 1 or None, got 2.0"),
         ({"n_columns": 0}, "n_columns must be an int of at least 1 or None, got 0"),
     ],
 )
