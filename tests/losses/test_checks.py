@@ -331,3 +331,13 @@ def test_the_ends_of_every_range_are_allowed():
     losses.BSCELoss(order=1, exponent=0)
     losses.PolyLoss(epsilon=-1)
     losses.MMCELoss(bandwidth=0.02, weight=0)
+
+
+@pytest.mark.parametrize("confidence", ["msp", "margin", "entropy"])
+def test_ranking_of_soft_targets_is_finite_at_enormous_logits(confidence):
+    generator = torch.Generator().manual_seed(0)
+    logits = 1e30 * torch.randn(20, 4, generator=generator)
+    target = torch.softmax(torch.randn(20, 4, generator=generator), 1)
+    inputs = {"history": torch.linspace(0, 1, 20), "reduction": "none"}
+    values = losses.correctness_ranking_loss(logits, target, confidence=confidence, **inputs)
+    torch.testing.assert_close(values, losses.cross_entropy_loss(logits, target, reduction="none"))
