@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._estimators import check_fit_takes, common_input_tags, fit_router, show_inner
-from ..utils._labels import check_class_labels
+from ..utils._features import samples_and_labels
 from ..utils._private import (
     HasMethods,
     Interval,
@@ -147,7 +147,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         ValueError
             If ``estimator.fit`` has no parameter `fit_param`.
         """
-        X, labels = indexable(X, check_class_labels(y))
+        X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         scorer, estimator = clone(self._scorer()), clone(self.estimator)
         hint = "; fit_param names the one for the weights, for instance fit_param='sample_weight'"

@@ -13,7 +13,8 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
-from ..utils._labels import check_class_labels, encode
+from ..utils._features import samples_and_labels
+from ..utils._labels import encode
 from ..utils._private import HasMethods, _fit_context
 from ..utils._validation import check_weights
 from ._base import DifficultyMixin
@@ -92,7 +93,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         self : LossScorer
             The fitted scorer.
         """
-        labels = check_class_labels(y)
+        X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         fit_params = inner_fit_params(self, "estimator", weight, {})
         self.estimator_ = clone(self.estimator).fit(X, labels, **fit_params)
@@ -118,7 +119,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         difficulty : ndarray of shape (n_samples,)
             Out-of-fold log-loss, or in-sample with ``cv=None``; larger means harder.
         """
-        labels = check_class_labels(y)
+        X, labels = samples_and_labels(X, y)
         self.fit(X, labels, sample_weight)
         weight = check_weights(sample_weight, len(labels))
         if self.cv is None:

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, check_consistent_length, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
 from ..utils._arrays import as_features
+from ..utils._features import validate_data
 from ..utils._labels import (
     check_class_labels,
     check_column_labels,

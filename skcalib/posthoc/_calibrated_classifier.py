@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import refuse_masked
 from ..utils._estimators import fit_router, inner_fit_params, show_inner
-from ..utils._labels import check_class_labels, check_several_classes, encode
+from ..utils._features import samples_and_labels
+from ..utils._labels import check_several_classes, encode
 from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context
 from ..utils._validation import check_weights
 from ._base import PostHocCalibrator
@@ -144,7 +145,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
                 "classifier that is trained goes in as sklearn.frozen.FrozenEstimator(classifier)."
             )
         refuse_masked(X, name="X")
-        X, labels = indexable(X, check_class_labels(y))
+        X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         present, count = np.unique(labels, return_counts=True)

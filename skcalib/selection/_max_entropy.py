@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags, check_consistent_length, check_random_state, indexable
 from sklearn.utils.metadata_routing import MetadataRouter
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import refuse_masked
 from ..utils._blocks import count_to_choose, row_entropy, row_margin, row_max, top_rows
 from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
+from ..utils._features import validate_data
 from ..utils._labels import check_class_labels, check_several_classes
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks

@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
 from ..utils._estimators import show_inner
-from ..utils._labels import check_class_labels, check_several_classes
+from ..utils._features import samples_and_labels
+from ..utils._labels import check_several_classes
 from ..utils._private import (
     HasMethods,
     Interval,
@@ -209,8 +210,7 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "sample_weight must be None, got weights: the test behind the guarantee counts "
                 "samples, and weighted counts have no exact binomial distribution."
             )
-        labels = check_class_labels(y)
-        X, labels = indexable(X, labels)
+        X, labels = samples_and_labels(X, y)
         self.classes_ = np.unique(labels)
         check_several_classes(self.classes_)
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, indexable
+from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +22,8 @@ from ..utils._estimators import (
     inner_fit_params,
     show_inner,
 )
-from ..utils._labels import check_class_labels, check_several_classes, class_positions
+from ..utils._features import samples_and_labels
+from ..utils._labels import check_several_classes, class_positions
 from ..utils._private import (
     HasMethods,
     _check_method_params,
@@ -125,7 +126,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             If no sample of a class is chosen; its probability will be 0.
         """
         refuse_masked(X, name="X")
-        X, labels = indexable(X, check_class_labels(y))
+        X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         self.classes_ = np.unique(labels)

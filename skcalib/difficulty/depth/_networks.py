@@ -7,9 +7,9 @@ from typing import Any
 from sklearn.frozen import FrozenEstimator
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
-from ...utils._arrays import as_features
+from ...utils._features import validate_data
 from ...utils._labels import as_labels
 
 
@@ -54,12 +54,11 @@ def check_samples(
     owner: Any, model: Any, X: Any, y: Any = None, *, reset: bool
 ) -> tuple[Any, Any]:
     """Validate the input of a network on behalf of `owner`; `y` may be None unless in `fit`."""
-    X = as_features(X)
     options: dict[str, Any] = {"allow_nd": is_torch_module(model) or is_skorch_net(model)}
     if isinstance(model, Pipeline):  # Its first step knows what it can read.
         options = {"skip_check_array": True}
     if y is None and not reset:
         return validate_data(owner, X, reset=reset, **options), None
-    X, y = validate_data(owner, X, y, reset=reset, **options)
+    X, y = validate_data(owner, X, as_labels(y, name="y"), reset=reset, **options)
     check_consistent_length(X, y)
     return X, as_labels(y, name="y")

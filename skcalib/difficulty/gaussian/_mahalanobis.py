@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ...utils._features import validate_data
 from ...utils._labels import check_class_labels, encode
 from ...utils._private import Interval, StrOptions, _fit_context
 from ...utils._validation import check_weights
@@ -263,7 +264,8 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
             data, distances = self._query(X)
             return distances.to_nearest_class(data).astype(np.float64)
         check_is_fitted(self)
-        data, labels = validate_data(self, X, y, reset=False, dtype=_DTYPES)
+        labels = check_class_labels(y)
+        data, labels = validate_data(self, X, labels, reset=False, dtype=_DTYPES)
         return self._fitted_distances().to_own_class(data, encode(labels, self.classes_))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -338,8 +340,8 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         reset: bool,
         work: type[np.floating] | None = None,
     ) -> None:
-        data, y = validate_data(self, X, y, reset=reset, dtype=_DTYPES)
         labels = check_class_labels(y)
+        data, labels = validate_data(self, X, labels, reset=reset, dtype=_DTYPES)
         weight = check_weights(sample_weight, len(data))
         found = np.unique(labels if weight is None else labels[weight > 0])
         announced = None if classes is None else np.unique(check_class_labels(classes))
