@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._arrays import as_features
 from ..utils._estimators import check_fit_takes, common_input_tags, fit_router, show_inner
 from ..utils._features import samples_and_labels
 from ..utils._private import (
@@ -224,7 +225,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             Class labels.
         """
         check_is_fitted(self)
-        return self.estimator_.predict(X)
+        return self.estimator_.predict(as_features(X))
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
@@ -241,7 +242,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             Columns in the order of `classes_`.
         """
         check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
+        return self.estimator_.predict_proba(as_features(X))
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
@@ -258,7 +259,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             Columns in the order of `classes_`.
         """
         check_is_fitted(self)
-        return self.estimator_.predict_log_proba(X)
+        return self.estimator_.predict_log_proba(as_features(X))
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> NDArray[np.floating]:
@@ -275,7 +276,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             As the classifier defines them.
         """
         check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        return self.estimator_.decision_function(as_features(X))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get the metadata routing of this object.

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._arrays import as_features
 from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
 from ..utils._features import samples_and_labels
 from ..utils._labels import encode
@@ -150,7 +151,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             Non-negative; larger means harder.
         """
         check_is_fitted(self)
-        proba = self.estimator_.predict_proba(X)
+        proba = self.estimator_.predict_proba(as_features(X))
         if y is None:
             return _log_loss(proba, proba.argmax(axis=1))
         labels = np.asarray(y)

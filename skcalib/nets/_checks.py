@@ -41,7 +41,8 @@ def check_y(y: Any, n_samples: int) -> NDArray[Any]:
         raise ValueError(
             f"X and y must have the same number of samples, got {n_samples} and {len(labels)}."
         )
-    return labels
+    # torch takes numbers in the byte order of the machine alone.
+    return labels.astype(labels.dtype.newbyteorder("="), copy=False)
 
 
 def labels_of(dataset: Any) -> Any:

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
-from ..utils._arrays import as_features
+from ..utils._arrays import as_features, naming
 from ..utils._features import validate_data
 from ..utils._labels import (
     check_class_labels,
@@ -134,7 +134,8 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         scores = self._read_scores(X, reset=True)
         self._warn_of_proba(scores)
         self.classes_, codes = self._read_labels(y, max(2, scores.shape[1]))
-        check_consistent_length(scores, codes)
+        with naming("X", "y"):
+            check_consistent_length(scores, codes)
         weight = check_weights(sample_weight, len(codes))
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.
@@ -224,7 +225,8 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
 
     def _read_scores(self, X: ArrayLike, reset: bool) -> NDArray:
         X = as_features(X)
-        n_axes = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
+        with naming("X"):
+            n_axes = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
         if n_axes == 1 and (reset or self.n_features_in_ == 1):
             X = np.asarray(X).reshape(-1, 1)
         scores = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])

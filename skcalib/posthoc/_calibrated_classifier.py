@@ -14,7 +14,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import refuse_masked
+from ..utils._arrays import as_features, refuse_masked
 from ..utils._estimators import fit_router, inner_fit_params, show_inner
 from ..utils._features import samples_and_labels
 from ..utils._labels import check_several_classes, encode
@@ -188,7 +188,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
             Probabilities in the order of `classes_`.
         """
         check_is_fitted(self)
-        scores = getattr(self.estimator_, self._method())(X)
+        scores = getattr(self.estimator_, self._method())(as_features(X))
         return self.calibrator_.predict_proba(scores)
 
     def predict(self, X: Any) -> NDArray:

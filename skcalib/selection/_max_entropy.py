@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_consistent_length, check_random_state, ind
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import refuse_masked
+from ..utils._arrays import as_features, naming
 from ..utils._blocks import count_to_choose, row_entropy, row_margin, row_max, top_rows
 from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
 from ..utils._features import validate_data
@@ -149,9 +149,10 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             given or there are fewer samples, if `y` has one class only, if a weight is negative,
             or if `fit_params` are given without an estimator to take them.
         """
-        refuse_masked(X, name="X")
-        (X,) = indexable(X)
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        X = as_features(X)
+        with naming("X"):
+            (X,) = indexable(X)
+            n = X.shape[0] if hasattr(X, "shape") else len(X)
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)
         count_to_choose(len(rows), fraction=self.fraction, n_samples=self.n_samples)

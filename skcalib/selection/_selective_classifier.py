@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
+from ..utils._arrays import as_features
 from ..utils._estimators import show_inner
 from ..utils._features import samples_and_labels
 from ..utils._labels import check_several_classes
@@ -283,7 +284,7 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             In the units of `confidence`.
         """
         check_is_fitted(self)
-        return confidence_of(self.estimator_, self.confidence_, X)
+        return confidence_of(self.estimator_, self.confidence_, as_features(X))
 
     def accept(self, X: Any) -> NDArray[np.bool_]:
         """Tell which samples are answered.
@@ -314,7 +315,7 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Class labels, and `reject_label_` where the classifier declines.
         """
         accepted = self.accept(X)
-        predicted = self.estimator_.predict(X)
+        predicted = self.estimator_.predict(as_features(X))
         rejected = np.asarray(self.reject_label_)
         if predicted.dtype.kind == "U":  # room for the longer of the two texts
             predicted = predicted.astype(np.result_type(predicted, rejected))
@@ -335,7 +336,7 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Probabilities in the order of `classes_`.
         """
         check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
+        return self.estimator_.predict_proba(as_features(X))
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> NDArray[np.floating]:
@@ -352,7 +353,7 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Decision values in the order of `classes_`.
         """
         check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        return self.estimator_.decision_function(as_features(X))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the fraction of samples that are answered, and answered correctly.

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
-from ..utils._arrays import refuse_masked
+from ..utils._arrays import as_features, refuse_masked
 from ..utils._estimators import (
     common_input_tags,
     fit_router,
@@ -172,7 +172,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Class labels.
         """
         check_is_fitted(self)
-        return self.estimator_.predict(X)
+        return self.estimator_.predict(as_features(X))
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> NDArray[np.floating]:
@@ -189,7 +189,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             One column for every entry of `classes_`; 0 for a class with no chosen sample.
         """
         check_is_fitted(self)
-        return self._with_all_classes(self.estimator_.predict_proba(X), absent=0)
+        return self._with_all_classes(self.estimator_.predict_proba(as_features(X)), absent=0)
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
@@ -207,7 +207,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             sample.
         """
         check_is_fitted(self)
-        scores = self.estimator_.decision_function(X)
+        scores = self.estimator_.decision_function(as_features(X))
         if scores.ndim == 1 and len(self.classes_) > 2:
             scores = np.column_stack([-scores, scores])
         return self._with_all_classes(scores, absent=np.finfo(scores.dtype).min)

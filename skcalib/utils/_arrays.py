@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -71,6 +71,8 @@ def as_features(X: Any, *, name: str = "X") -> Any:
     scikit-learn would read as other data is an error: masks, dates and durations.
     """
     refuse_masked(X, name=name)
+    if isinstance(X, Mapping | Set | Generator):
+        raise TypeError(f"{name} must be array-like, got {type(X).__name__}.")
     try:
         X = to_host(X)
     except (TypeError, RuntimeError) as error:

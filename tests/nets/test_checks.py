@@ -51,3 +51,9 @@ def test_weights_become_float32_tensors():
     assert inputs.sample_weight.tolist() == [0, 1, 2]
     assert inputs.difficulty_weight.tolist() == [0.5, 0.25, 1]
     assert check_inputs(3, None, None).sample_weight is None
+
+
+def test_labels_of_another_byte_order_are_read():
+    labels = check_y(np.array([0, 1, 2], dtype=">i8"), 3)
+    assert labels.dtype.isnative
+    assert labels.tolist() == [0, 1, 2]

@@ -95,3 +95,9 @@ def test_frames_stay_frames():
 def test_other_features_stay_what_they_are():
     for X in ([[1.0, 2.0]], [], ["a", "b"], np.ones(3), None, "text"):
         assert as_features(X) is X
+
+
+@pytest.mark.parametrize("values", [{"a": [1.0]}, {1.0, 2.0}, (x for x in [1.0])])
+def test_features_are_no_dict_set_or_generator(values):
+    with pytest.raises(TypeError, match=f"^X must be array-like, got {type(values).__name__}"):
+        as_features(values)
