@@ -59,6 +59,13 @@ def test_collapse_warns():
     assert record[0].filename == __file__
 
 
+def test_a_third_of_the_weights_may_vanish():
+    weights = difficulty_weights([0.0, 50.0, 50.0], scale=None, temperature=1.0)
+    assert weights[0] < 1e-20
+    with pytest.warns(SkcalibWarning, match="1 of 2"):
+        difficulty_weights([0.0, 50.0], scale=None, temperature=1.0)
+
+
 def test_order_is_kept():
     difficulty = np.random.default_rng(0).normal(size=50)
     for scale in ["minmax", "std", None]:

@@ -147,3 +147,18 @@ def test_digits_of_the_input_far_from_the_origin_in_small_units(relative):
     np.testing.assert_allclose(
         scorer.difficulty(wide, y), plain.difficulty(X, y), rtol=1e-3, atol=1e-2
     )
+
+
+@pytest.mark.parametrize("n_features", [20, 300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_default_tolerance_is_a_few_times_the_rounding_of_the_sums(n_features, dtype):
+    rng = np.random.default_rng(14)
+    half = rng.normal(size=(4 * n_features, n_features // 2))
+    mix = rng.normal(size=(n_features // 2, n_features // 2))
+    samples = np.hstack([half, half @ mix]).astype(dtype)  # half of the directions are null
+    covariance = (samples.T @ samples).astype(np.float64)
+    scale = np.sqrt(np.diag(covariance))
+    values = np.linalg.eigvalsh(covariance / scale / scale[:, None])
+    rounding = np.abs(values[: n_features // 2]).max()
+    tol = default_tol(n_features, float(np.finfo(dtype).eps))
+    assert rounding < tol < 300 * rounding

@@ -29,8 +29,8 @@ def _expected(X, y, n_classes=5):
     return means, own.T @ own / len(X), apart.T @ apart / len(X)
 
 
-def _check(statistics, X, y, rtol):
-    means, within, between = _expected(X, y)
+def _check(statistics, X, y, rtol, n_classes=5):
+    means, within, between = _expected(X, y, n_classes)
     spread = np.sqrt(np.diag(within)).max()
     np.testing.assert_allclose(statistics.means() - means, 0, atol=rtol * float(spread))
     np.testing.assert_allclose(
@@ -172,3 +172,10 @@ def test_samples_of_weight_zero_place_no_reference():
     statistics = _fitted(far, y, weight)
     _check(statistics, far[20:], y[20:], 1e-5)
     np.testing.assert_array_equal(statistics.count, np.bincount(y[20:]))
+
+
+def test_classes_of_one_sample_far_from_the_origin_lose_no_digits():
+    X, y = _data()
+    y[:2] = [5, 6]
+    X = np.round((X + 1e5) * 64) / 64
+    _check(_fitted(X.astype(np.float32), y, n_classes=7), X, y, 1e-5, n_classes=7)
