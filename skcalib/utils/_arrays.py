@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 _LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
 _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
@@ -71,7 +72,8 @@ def as_features(X: Any, *, name: str = "X") -> Any:
     scikit-learn would read as other data is an error: masks, dates and durations.
     """
     refuse_masked(X, name=name)
-    if isinstance(X, Mapping | Set | Generator):
+    # A sparse array by keys (dok) is a mapping, and scikit-learn has its own word on it.
+    if isinstance(X, Mapping | Set | Generator) and not issparse(X):
         raise TypeError(f"{name} must be array-like, got {type(X).__name__}.")
     try:
         X = to_host(X)

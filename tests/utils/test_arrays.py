@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import sparse
 
 from skcalib.utils._arrays import as_array, as_features, as_floats, refuse_masked
 
@@ -101,3 +102,9 @@ def test_other_features_stay_what_they_are():
 def test_features_are_no_dict_set_or_generator(values):
     with pytest.raises(TypeError, match=f"^X must be array-like, got {type(values).__name__}"):
         as_features(values)
+
+
+@pytest.mark.parametrize("kind", [sparse.dok_array, sparse.csr_array])
+def test_sparse_features_are_left_to_scikit_learn(kind):
+    X = kind(np.eye(3))
+    assert as_features(X) is X
