@@ -112,8 +112,8 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     if the confidence is worth its name. Out-of-fold, the classifiers of the folds stand for the
     final one, which has seen more samples: the limit is kept to the extent that this is true.
 
-    With n calibration samples nothing can be answered at all unless
-    ``n >= log(delta / 2) / log(1 - risk)``: 59 for the defaults, 299 for ``risk=0.01``.
+    Fewer than ``log(delta / 2) / log(1 - risk)`` calibration samples, 59 for the defaults and 299
+    for ``risk=0.01``, cannot promise anything.
 
     References
     ----------
@@ -235,10 +235,9 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self, X: Any, labels: NDArray, fit_params: dict[str, Any]
     ) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
         """Fit what predicts, and return confidence and correctness of the calibration samples."""
-        frozen = isinstance(self.estimator, FrozenEstimator)
         everything = np.arange(len(labels))
         self.estimator_, self.confidence_ = self._fit_pair(X, labels, everything, fit_params)
-        if frozen:
+        if isinstance(self.estimator, FrozenEstimator):
             return judge(self.estimator_, self.confidence_, X, labels)
         folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
         held_out = np.concatenate([test for _, test in folds])
@@ -358,7 +357,7 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the fraction of samples that are answered, and answered correctly.
 
-        Of classifiers that keep the same limit, the one that answers more has the larger score.
+        Of classifiers that keep the same limit, the one that answers more scores higher.
 
         Parameters
         ----------
