@@ -2,6 +2,7 @@
 
 from ._aware import DifficultyAwareClassifier
 from ._base import DifficultyMixin
+from ._cross_val import cross_val_difficulty
 from ._error_rate import error_rate_by_difficulty
 from ._explain import explain_difficulty
 from ._loss import LossScorer
@@ -42,6 +43,7 @@ __all__ = [
     "consensus_consistency",
     "consistency_score",
     "correctness",
+    "cross_val_difficulty",
     "difficulty_over_views",
     "difficulty_quadrant",
     "difficulty_weights",

@@ -54,7 +54,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         What scores the difficulty. None means :class:`RelativeMahalanobisScorer`. In a
         Pipeline, the samples are embedded first; give it `memory` to embed them once for all
         values of `temperature` in a grid search.
-    temperature, c, scale : float, float and {"minmax", "std"} or None
+    temperature, c, scale : float, float and {"rank", "minmax", "std"} or None
         See :func:`difficulty_weights`.
     fit_param : str, default="difficulty_weight"
         Parameter of ``estimator.fit`` that takes the weights. For a Pipeline it carries the
@@ -98,7 +98,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         "scorer": [HasMethods("fit_difficulty"), Pipeline, None],
         "temperature": [Interval(Real, 0, None, closed="neither")],
         "c": [Interval(Real, 0, None, closed="neither")],
-        "scale": [StrOptions({"minmax", "std"}), None],
+        "scale": [StrOptions({"rank", "minmax", "std"}), None],
         "fit_param": [str],
     }
 
@@ -107,9 +107,9 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         estimator: Any,
         scorer: Any = None,
         *,
-        temperature: float = 0.7,
+        temperature: float = 0.3,
         c: float = 1e-3,
-        scale: str | None = "minmax",
+        scale: str | None = "rank",
         fit_param: str = "difficulty_weight",
     ) -> None:
         self.estimator = estimator

@@ -22,7 +22,7 @@ _POSITIVE = Interval(Real, 0, sys.float_info.max, closed="right")
         "difficulty": ["array-like"],
         "temperature": [_POSITIVE],
         "c": [_POSITIVE],
-        "scale": [StrOptions({"minmax", "std"}), None],
+        "scale": [StrOptions({"rank", "minmax", "std"}), None],
         "sample_weight": ["array-like", None],
     },
     prefer_skip_nested_validation=True,
@@ -30,9 +30,9 @@ _POSITIVE = Interval(Real, 0, sys.float_info.max, closed="right")
 def difficulty_weights(
     difficulty: ArrayLike,
     *,
-    temperature: float = 0.7,
+    temperature: float = 0.3,
     c: float = 1e-3,
-    scale: str | None = "minmax",
+    scale: str | None = "rank",
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Turn difficulty into weights between 0 and 1, larger for harder samples.
@@ -47,19 +47,22 @@ def difficulty_weights(
     ----------
     difficulty : array-like of shape (n_samples,)
         Difficulty, larger = harder.
-    temperature : float, default=0.7
+    temperature : float, default=0.3
         T > 0. A small one concentrates the weight on the hardest samples.
     c : float, default=1e-3
         Positive constant that keeps the largest weight below 1.
-    scale : {"minmax", "std"} or None, default="minmax"
-        What happens to `difficulty` first. "minmax" maps it to [0, 1] and "std" subtracts the
-        mean and divides by the standard deviation, both of which make `temperature`
-        independent of the unit of the difficulty; constant difficulty becomes 0, so that all
-        weights are equal. None is the equation to the letter: since raw relative Mahalanobis
-        distances grow with the number of features, it often leaves a single weight above 0.
+    scale : {"rank", "minmax", "std"} or None, default="rank"
+        What happens to `difficulty` first. "rank" replaces it by its rank and "minmax" keeps its
+        distances, both in [0, 1]; "std" subtracts the mean and divides by the standard deviation.
+        All make `temperature` independent of the unit of the difficulty, and ranks make the
+        weights the same on every data set: with "minmax", the hardest and the easiest sample
+        rule all others. Equal difficulties share their mean rank; constant difficulty becomes 0,
+        so that all weights are equal. None is the equation to the letter: since raw relative
+        Mahalanobis distances grow with the number of features, it often leaves a single weight
+        above 0.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights in the mean and standard deviation of "std". Samples of weight 0 count neither
-        there nor in a maximum or minimum, and get weight 0.
+        Weights in the ranks and in the mean and standard deviation of "std". Samples of weight 0
+        count neither there nor in a maximum or minimum, and get weight 0.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def difficulty_weights(
     --------
     >>> from skcalib.difficulty import difficulty_weights
     >>> difficulty_weights([-120.0, 0.0, 60.0]).round(3)
-    array([0.24 , 0.621, 1.   ])
+    array([0.036, 0.189, 1.   ])
     """
     values = check_numbers(difficulty, "difficulty", ndim=(1,)).astype(np.float64, copy=False)
     weight = check_weights(sample_weight, len(values))
@@ -105,6 +108,8 @@ def _scaled(
         return values
     if values.min() == values.max():
         return np.zeros_like(values)
+    if scale == "rank":
+        return _ranks(values, weight)
     # Both scales undo a factor. One that is a power of two costs no digit, and keeps squares and
     # differences from overflowing.
     exponent = np.frexp(np.abs(values).max())[1]
@@ -116,12 +121,24 @@ def _scaled(
     return centered / np.sqrt(np.average(centered**2, weights=relative))
 
 
+def _ranks(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return the ranks, mapped to [0, 1]: 0 for the smallest value and 1 for the largest.
+
+    A sample stands in the middle of the weight of its equals, so that weight k is k copies.
+    """
+    _, place = np.unique(values, return_inverse=True)
+    # Relative, so that the sum of very large weights is finite.
+    mass = np.bincount(place, None if weight is None else weight / weight.max())
+    middle = np.cumsum(mass) - 0.5 * mass
+    return ((middle - middle[0]) / (middle[-1] - middle[0]))[place]
+
+
 def _warn_on_collapse(weights: NDArray[np.float64]) -> None:
     negligible = int((weights < _NEGLIGIBLE).sum())
     if 2 * negligible >= len(weights):
         warnings.warn(
             f"{negligible} of {len(weights)} difficulty weights are below {_NEGLIGIBLE:g}: "
-            "most samples will have no effect. Use scale='minmax' or a larger temperature.",
+            "most samples will have no effect. Use scale='rank' or a larger temperature.",
             SkcalibWarning,
             stacklevel=4,
         )

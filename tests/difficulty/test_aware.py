@@ -166,7 +166,7 @@ def test_sample_weight_reaches_both(data):
 def test_weights_are_repetition_for_the_whole_chain(data):
     X, y = data
     count = np.random.default_rng(0).integers(0, 3, len(X))
-    for scale in ["minmax", "std"]:
+    for scale in ["rank", "minmax", "std"]:
         clf = DifficultyAwareClassifier(
             LogisticRegression(), scale=scale, fit_param="sample_weight"
         )
@@ -208,7 +208,7 @@ def test_metadata_routing(data):
         routed = clone(clf).fit(X, y, sample_weight=weight)
         np.testing.assert_array_equal(routed.predict_proba(X), expected.predict_proba(X))
         clf.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        grid = GridSearchCV(clf, {"temperature": [0.7]}, cv=3, error_score="raise")
+        grid = GridSearchCV(clf, {"temperature": [0.3]}, cv=3, error_score="raise")
         grid.fit(X, y, sample_weight=weight)
         np.testing.assert_array_equal(
             grid.best_estimator_.predict_proba(X), expected.predict_proba(X)

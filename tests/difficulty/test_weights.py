@@ -37,23 +37,38 @@ def test_equation_10(difficulty, temperature):
 def test_scales():
     difficulty = np.array([-120.0, 0.0, 30.0, 60.0])
     minmax = (difficulty + 120) / 180
-    weights = difficulty_weights(difficulty)
+    weights = difficulty_weights(difficulty, scale="minmax", temperature=0.7)
     np.testing.assert_allclose(weights, _exact(minmax, 0.7, 1e-3), rtol=1e-12)
     assert 0.239 < weights.min() < weights.max() < 1
+    rank = np.array([0, 1, 2, 3]) / 3
+    np.testing.assert_allclose(difficulty_weights(difficulty), _exact(rank, 0.3, 1e-3), rtol=1e-12)
     std = (difficulty - difficulty.mean()) / difficulty.std()
     np.testing.assert_allclose(
-        difficulty_weights(difficulty, scale="std"), _exact(std, 0.7, 1e-3), rtol=1e-12
+        difficulty_weights(difficulty, scale="std"), _exact(std, 0.3, 1e-3), rtol=1e-12
     )
 
 
-@pytest.mark.parametrize("scale", ["minmax", "std"])
+@pytest.mark.parametrize("scale", ["rank", "minmax", "std"])
 def test_constant_difficulty_gives_equal_weights(scale):
     weights = difficulty_weights([5.0, 5.0, 5.0], scale=scale, c=0.25)
     np.testing.assert_allclose(weights, 1 / 1.25)
 
 
+def test_only_the_order_rules_the_ranks():
+    difficulty = np.random.default_rng(0).normal(size=30)
+    weights = difficulty_weights(difficulty)
+    np.testing.assert_allclose(difficulty_weights(np.exp(5 * difficulty)), weights, rtol=1e-12)
+    np.testing.assert_allclose(np.sort(weights), difficulty_weights(np.arange(30.0)), rtol=1e-12)
+
+
+def test_equal_difficulties_share_their_mean_rank():
+    rank = np.array([0.0, 1.5, 1.5, 3.0]) / 3
+    weights = difficulty_weights([2.0, 5.0, 5.0, 7.0])
+    np.testing.assert_allclose(weights, _exact(rank, 0.3, 1e-3), rtol=1e-12)
+
+
 def test_collapse_warns():
-    message = r"3 of 4 difficulty weights are below 1e-06.*scale='minmax' or a larger temperature"
+    message = r"3 of 4 difficulty weights are below 1e-06.*scale='rank' or a larger temperature"
     with pytest.warns(SkcalibWarning, match=message) as record:
         difficulty_weights([-124.0, 3.0, 11.0, 488.0], scale=None)
     assert record[0].filename == __file__
@@ -68,12 +83,12 @@ def test_a_third_of_the_weights_may_vanish():
 
 def test_order_is_kept():
     difficulty = np.random.default_rng(0).normal(size=50)
-    for scale in ["minmax", "std", None]:
+    for scale in ["rank", "minmax", "std", None]:
         weights = difficulty_weights(difficulty, scale=scale)
         np.testing.assert_array_equal(np.argsort(weights), np.argsort(difficulty))
 
 
-@pytest.mark.parametrize("scale", ["minmax", "std"])
+@pytest.mark.parametrize("scale", ["rank", "minmax", "std"])
 def test_sample_weight_is_repetition(scale):
     difficulty = np.array([-4.0, 0.0, 1.0, 2.0, 90.0])
     count = np.array([2, 1, 3, 1, 0])
@@ -84,7 +99,7 @@ def test_sample_weight_is_repetition(scale):
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e-320, 1e200, 1.7e308])
-@pytest.mark.parametrize("scale", ["minmax", "std"])
+@pytest.mark.parametrize("scale", ["rank", "minmax", "std"])
 def test_the_unit_of_the_difficulty_does_not_matter(unit, scale):
     difficulty = np.array([-1.0, 0.0, 0.5, 1.0])
     expected = difficulty_weights(difficulty, scale=scale)
