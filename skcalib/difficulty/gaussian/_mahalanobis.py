@@ -85,11 +85,9 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
     difficulty is the rank of `covariance_` minus that of `background_covariance_`: zero where
     the supports agree.
 
-    Sums of squares in float32 do not tell a direction of very little variance, relative to that
-    of the features, from rounding. Where there are such directions, `fit` makes the sums once
-    more in float64; `partial_fit` cannot, and the first use of the scorer warns.
-
-    An update that raises, in `partial_fit` or `merge`, leaves the scorer as it was.
+    Sums of squares in float32 do not tell a direction of very little variance from rounding.
+    `fit` then makes them once more in float64; `partial_fit` cannot, and the first use warns. An
+    update that raises, in `partial_fit` or `merge`, leaves the scorer as it was.
 
     `predict` is linear discriminant analysis with equal priors.
 
@@ -162,8 +160,7 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         """
         self._update(X, y, None, sample_weight, reset=True)
         distances = self._new_distances()
-        if distances.n_unresolved:
-            # Sums in float32 do not tell these directions from rounding, sums in float64 may.
+        if distances.n_unresolved:  # by sums in float32
             self._update(X, y, None, sample_weight, reset=True, work=np.float64)
             distances = self._new_distances()
         self._use(distances)
@@ -220,7 +217,8 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
                 f"other must have the features of this scorer, {features}, got {other_features}."
             )
         classes = np.union1d(self.classes_, other.classes_)
-        self._set_state(classes, self._laid_out(classes).merged(other._laid_out(classes)))
+        merged = self._laid_out(classes).merged(other._laid_out(classes))
+        self._set_state(classes_=classes, _statistics=merged)
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
@@ -326,9 +324,7 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
     def background_covariance_(self) -> NDArray[np.float64]:
         """Covariance about the mean of all samples."""
         statistics = self._statistics
-        root = statistics.between_root()
-        background = statistics.within_covariance() + root.T @ root
-        return shrunk(background, self.shrinkage, statistics.total_weight)
+        return shrunk(statistics.background_covariance(), self.shrinkage, statistics.total_weight)
 
     def _update(
         self,
@@ -345,8 +341,8 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         weight = check_weights(sample_weight, len(data))
         found = np.unique(labels if weight is None else labels[weight > 0])
         announced = None if classes is None else np.unique(check_class_labels(classes))
+        is_final = announced is not None if reset else self._announced
         if reset:
-            self._announced = announced is not None
             new_classes = found if announced is None else announced
             statistics = GaussianStatistics.empty(len(new_classes), data.shape[1])
         else:
@@ -355,21 +351,21 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
                     f"classes must be those of the first call, {self.classes_.tolist()}, "
                     f"got {announced.tolist()}."
                 )
-            new_classes = self.classes_ if self._announced else np.union1d(self.classes_, found)
+            new_classes = self.classes_ if is_final else np.union1d(self.classes_, found)
             statistics = self._laid_out(new_classes)
         # A sample of weight 0 may bear a label that nothing else has.
         labels = labels if weight is None else np.where(weight > 0, labels, found[0])
-        codes = encode(labels, new_classes)
-        self._set_state(new_classes, statistics.with_samples(data, codes, weight, work=work))
+        statistics = statistics.with_samples(data, encode(labels, new_classes), weight, work=work)
+        self._set_state(classes_=new_classes, _statistics=statistics, _announced=is_final)
 
     def _laid_out(self, classes: NDArray[Any]) -> GaussianStatistics:
         """Return the statistics with the classes of a superset of `classes_`."""
         return self._statistics.with_classes(np.searchsorted(classes, self.classes_), len(classes))
 
-    def _set_state(self, classes: NDArray[Any], statistics: GaussianStatistics) -> None:
+    def _set_state(self, **state: Any) -> None:
         # In one step: an interruption leaves all of the old state or all of the new. The
         # distances are computed on demand, so that a stream pays for one decomposition in all.
-        self.__dict__.update(classes_=classes, _statistics=statistics, _distances=None)
+        self.__dict__.update(state, _distances=None)
 
     def _query(self, X: ArrayLike) -> tuple[NDArray, ClassDistances]:
         check_is_fitted(self)

@@ -115,7 +115,7 @@ def test_bad_input():
         RMDScorer().fit(np.where(X > 1, np.nan, X), y)
     with pytest.raises(ValueError, match="X has 2 features"):
         scorer.difficulty(X[:, :2], y)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="same number of samples, got 30 and 5"):
         scorer.difficulty(X, y[:5])
     with pytest.raises(ValueError, match="got values that overflow; scale the features or pass"):
         RMDScorer().fit((1e25 * X).astype(np.float32), y)
