@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..selection import MaxEntropySelector
-from ..utils._blocks import top_rows
+from ..utils._blocks import drawn_scores, top_rows
 from ..utils._private import HasMethods, Interval, validate_parameters
 
 
@@ -159,6 +159,8 @@ class EpochPrioritizer(BaseEstimator):
             chosen = samples
         elif self._chosen is None or after_warmup % self.refresh_every == 0:
             scores, wanted = self._score(samples, epoch, predict_proba), self.selector
+            if wanted.sampling == "soft":
+                scores = self._drawn(scores)
             top = top_rows(scores, fraction=wanted.fraction, n_samples=wanted.n_samples)
             self._chosen = chosen = samples[top]
         else:
@@ -167,6 +169,16 @@ class EpochPrioritizer(BaseEstimator):
         mask[chosen] = True
         self._masks.append(np.packbits(mask))  # one bit a sample: 12 MB for 100 epochs of 10^6
         return chosen
+
+    def _drawn(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+        given = self.target is not None and not hasattr(self.target, "predict_proba")
+        weights = scores + 1 if self.selector.criterion == "margin" and not given else scores
+        if (weights < 0).any():
+            raise ValueError(
+                "target must hold no negative scores where the selector draws in proportion to "
+                f"them, got {float(weights.min())}."
+            )
+        return drawn_scores(weights, torch.rand(len(scores), dtype=torch.float64).numpy())
 
     def _score(
         self, samples: NDArray[np.intp], epoch: int, predict_proba: Callable[[], NDArray]

@@ -13,7 +13,14 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, naming
-from ..utils._blocks import count_to_choose, row_entropy, row_margin, row_max, top_rows
+from ..utils._blocks import (
+    count_to_choose,
+    drawn_scores,
+    row_entropy,
+    row_margin,
+    row_max,
+    top_rows,
+)
 from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
 from ..utils._features import validate_data
 from ..utils._labels import check_class_labels, check_several_classes
@@ -53,8 +60,13 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         The score: Shannon entropy in nats, the negated difference of the two largest
         probabilities, one minus the largest probability, or uniform random numbers (the
         baseline that a comparison needs).
+    sampling : {"top", "soft"}, default="top"
+        "top" chooses the samples of the largest scores. "soft" draws them without replacement, in
+        proportion to the score (to one minus the margin, for that criterion): informative
+        samples more often, and no sample never. Where labels are wrong or classes are rare, the
+        top holds little else than these.
     random_state : int, RandomState instance or None, default=None
-        Seed of ``criterion="random"``; the other criteria do not use it.
+        Seed of ``criterion="random"`` and of ``sampling="soft"``.
 
     Attributes
     ----------
@@ -96,6 +108,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         "fraction": [Interval(Real, 0, 1, closed="right"), None],
         "n_samples": [Interval(Integral, 1, None, closed="left"), None],
         "criterion": [StrOptions({"entropy", "margin", "least_confidence", "random"})],
+        "sampling": [StrOptions({"top", "soft"})],
         "random_state": ["random_state"],
     }
 
@@ -106,12 +119,14 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         fraction: float | None = None,
         n_samples: int | None = None,
         criterion: str = "entropy",
+        sampling: str = "top",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
         self.fraction = fraction
         self.n_samples = n_samples
         self.criterion = criterion
+        self.sampling = sampling
         self.random_state = random_state
 
     # The parameters of the estimator are its own to validate.
@@ -265,6 +280,11 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         return tags
 
     def _top(self, scores: NDArray[np.floating]) -> NDArray[np.bool_]:
+        if self.sampling == "soft":
+            # Not the numbers that criterion="random" gives.
+            uniform = np.random.RandomState(self._seed ^ 1).uniform(size=len(scores))
+            weights = scores + 1 if self.criterion == "margin" else scores
+            scores = drawn_scores(weights, uniform)
         return top_rows(scores, fraction=self.fraction, n_samples=self.n_samples)
 
     def _score(self, X: ArrayLike) -> NDArray[np.floating]:

@@ -126,6 +126,15 @@ def count_to_choose(n: int, *, fraction: float | None, n_samples: int | None) ->
     return n_samples
 
 
+def drawn_scores(weights: NDArray[np.floating], uniform: NDArray[np.floating]) -> NDArray:
+    """Return scores whose n largest are a draw without replacement, in proportion to weights.
+
+    The logarithms plus Gumbel noise, from numbers of the uniform distribution on [0, 1).
+    """
+    with np.errstate(divide="ignore"):  # a weight of 0 comes last
+        return np.log(weights) - np.log(-np.log(uniform))
+
+
 def top_rows(
     scores: NDArray[np.floating], *, fraction: float | None, n_samples: int | None
 ) -> NDArray[np.bool_]:

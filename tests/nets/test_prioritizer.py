@@ -214,3 +214,21 @@ def test_chosen_samples_of_every_epoch_are_kept():
     for mask, samples in zip(selected, samples_of_epochs(net)):
         np.testing.assert_array_equal(np.flatnonzero(mask), samples)
     assert not hasattr(net.prioritizer, "selected_")
+
+
+def test_soft_choice_draws_anew_in_every_epoch_in_proportion_to_the_scores():
+    scores = np.where(np.arange(150) < 75, 9.0, 1.0)
+    selector = MaxEntropySelector(n_samples=30, sampling="soft")
+    net = make_net(selector=selector, target=scores, warmup_epochs=0, max_epochs=40).fit(X, Y)
+    epochs = samples_of_epochs(net)
+    assert all(len(np.unique(samples)) == 30 for samples in epochs)
+    assert len({tuple(samples) for samples in epochs}) == 40
+    # Nine tenths of the weight, and somewhat less as these are used up.
+    assert 0.8 < np.mean([(samples < 75).mean() for samples in epochs]) < 0.92
+    assert len(np.unique(np.concatenate(epochs))) > 120
+
+
+def test_scores_to_draw_by_must_not_be_negative():
+    selector = MaxEntropySelector(n_samples=30, sampling="soft")
+    with pytest.raises(ValueError, match="target must hold no negative scores"):
+        make_net(selector=selector, target=np.linspace(-1, 1, 150)).fit(X, Y)

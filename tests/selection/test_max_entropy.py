@@ -276,3 +276,33 @@ def test_logistic_regression_sees_hard_rows_between_classes():
     selector = MaxEntropySelector(LogisticRegression(max_iter=500), fraction=0.3).fit(X, y)
     # Setosa is linearly separable from the others: none of it is informative.
     assert (y[selector.support_] > 0).all()
+
+
+@pytest.mark.parametrize("criterion", ["entropy", "margin", "least_confidence"])
+def test_soft_choice_is_in_proportion_to_the_score(criterion):
+    proba = np.array([[1.0, 0.0, 0.0], [0.8, 0.2, 0.0], [0.6, 0.4, 0.0], [0.4, 0.3, 0.3]])
+    chosen = np.zeros(4)
+    for seed in range(2000):
+        selector = MaxEntropySelector(
+            n_samples=1, criterion=criterion, sampling="soft", random_state=seed
+        )
+        chosen += selector.fit(proba).get_support()
+    weight = naive_scores(proba, criterion) + (criterion == "margin")
+    expected = weight / weight.sum()
+    assert chosen[0] == 0
+    error = np.sqrt(expected * (1 - expected) / 2000)
+    assert (np.abs(chosen / 2000 - expected) <= 4 * error).all()
+
+
+def test_soft_choice_is_without_replacement_and_repeatable():
+    proba = dirichlet(200)
+    selector = MaxEntropySelector(fraction=0.25, sampling="soft", random_state=3)
+    support = selector.fit(proba).get_support()
+    assert support.sum() == 50
+    np.testing.assert_array_equal(clone(selector).fit(proba).get_support(), support)
+    np.testing.assert_array_equal(selector.select(proba), proba[support])
+    other = clone(selector).set_params(random_state=4).fit(proba).get_support()
+    assert (other != support).any()
+    top = MaxEntropySelector(fraction=0.25).fit(proba)
+    assert top.scores_[support].mean() > top.scores_.mean()
+    assert (top.get_support() != support).any()
