@@ -14,6 +14,8 @@ from ..utils._private import Interval, StrOptions, validate_params
 from ..utils._validation import check_numbers, check_weights
 
 _NEGLIGIBLE = 1e-6
+# Relative to the range of the difficulties.
+_ROUNDING = 1e-10
 _POSITIVE = Interval(Real, 0, sys.float_info.max, closed="right")
 
 
@@ -124,9 +126,14 @@ def _scaled(
 def _ranks(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Return the ranks, mapped to [0, 1]: 0 for the smallest value and 1 for the largest.
 
-    A sample stands in the middle of the weight of its equals, so that weight k is k copies.
+    A sample stands in the middle of the weight of its equals, so that weight k is k copies. Copies
+    may differ by rounding: products over samples depend on where these stand.
     """
-    _, place = np.unique(values, return_inverse=True)
+    order = np.argsort(values, kind="stable")
+    exponent = np.frexp(np.abs(values).max())[1]
+    gaps = np.diff(np.ldexp(values, -exponent)[order])
+    place = np.empty(len(values), dtype=np.intp)
+    place[order] = np.concatenate([[0], np.cumsum(gaps > _ROUNDING * gaps.sum())])
     # Relative, so that the sum of very large weights is finite.
     mass = np.bincount(place, None if weight is None else weight / weight.max())
     middle = np.cumsum(mass) - 0.5 * mass

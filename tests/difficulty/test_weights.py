@@ -67,6 +67,11 @@ def test_equal_difficulties_share_their_mean_rank():
     np.testing.assert_allclose(weights, _exact(rank, 0.3, 1e-3), rtol=1e-12)
 
 
+def test_copies_that_differ_by_rounding_are_equal():
+    weights = difficulty_weights([2.0, 5.0, np.nextafter(5.0, 6.0), 7.0])
+    np.testing.assert_array_equal(weights, difficulty_weights([2.0, 5.0, 5.0, 7.0]))
+
+
 def test_collapse_warns():
     message = r"3 of 4 difficulty weights are below 1e-06.*scale='rank' or a larger temperature"
     with pytest.warns(SkcalibWarning, match=message) as record:
