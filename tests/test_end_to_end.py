@@ -70,8 +70,8 @@ def test_weights_come_from_the_training_fold_alone(digits, pipe):
         rows = MinMaxScaler().fit_transform(X.iloc[train])
         features = PCA(10, random_state=0).fit_transform(rows)
         difficulty = naive_rmd(features, y[train])
-        spread = (difficulty - difficulty.min()) / np.ptp(difficulty)
-        weights = np.exp(spread / 0.7) / (np.exp(1 / 0.7) + 1e-3)
+        rank = difficulty.argsort().argsort() / (len(difficulty) - 1)
+        weights = np.exp(rank / 0.3) / (np.exp(1 / 0.3) + 1e-3)
         np.testing.assert_allclose(model[-1].difficulty_, difficulty, rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(model[-1].weights_, weights, rtol=1e-6)
 
