@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
 
 from skcalib.difficulty import LossScorer
 
@@ -110,3 +111,9 @@ def test_bad_input(data):
         scorer.difficulty(X, y[:3])
     with pytest.raises(ValueError, match="'estimator' parameter of LossScorer"):
         LossScorer(LinearSVC()).fit(X, y)
+    with pytest.raises(ValueError, match="'C' parameter of LogisticRegression"):
+        LossScorer(LogisticRegression(C=-1.0)).fit(X, y)
+
+
+def test_labels_are_required():
+    assert get_tags(LossScorer(LogisticRegression())).target_tags.required

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from skcalib.difficulty import KMeansPrototypeScorer
@@ -97,3 +98,9 @@ def test_bad_input():
         KMeansPrototypeScorer(0).fit(X)
     with pytest.raises(ValueError, match="sample_weight must be finite and not negative"):
         KMeansPrototypeScorer(1).fit(X, sample_weight=[-1, 1, 1, 1])
+
+
+def test_defaults_are_those_of_k_means():
+    ours, theirs = KMeansPrototypeScorer().get_params(), KMeans().get_params()
+    names = set(ours) - {"n_clusters"}
+    assert {name: ours[name] for name in names} == {name: theirs[name] for name in names}
