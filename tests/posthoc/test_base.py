@@ -159,7 +159,7 @@ def test_frames_pickling_and_cloning(calibrator):
 
 BAD = {
     "NaN": (lambda x, y: (np.where(x > 3, np.nan, x), y), {}, "X contains NaN"),
-    "rows": (lambda x, y: (x, y[1:]), {}, "inconsistent numbers of samples"),
+    "rows": (lambda x, y: (x, y[1:]), {}, "must have the same number of samples"),
     "columns": (lambda x, y: (x[:, :3], y), {}, "3 classes in X and 4 classes in y"),
     "NaN label": (lambda x, y: (x, np.where(y == 1, np.nan, y)), {}, "y contains NaN"),
     "fractions": (lambda x, y: (x, y + 0.5), {}, "continuous"),

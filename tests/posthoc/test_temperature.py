@@ -271,7 +271,7 @@ def test_bad_parameters_are_named(params, message):
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        ([[1.0, 2.0]], [0, 1], "inconsistent numbers of samples"),
+        ([[1.0, 2.0]], [0, 1], "must have the same number of samples"),
         ([[1.0, np.inf], [0.0, 1.0]], [0, 1], "infinity"),
         ([[1.0, 2.0, 3.0]] * 4, ["a", "b", "a", "b"], "3 classes in X and 2 classes in y"),
         ([1.0, 2.0, 3.0], [0, 1, 2], "2 classes in X and 3 classes in y"),

@@ -246,7 +246,7 @@ def test_fit_params_without_an_estimator():
 
 def test_select_arrays_of_other_length():
     selector = MaxEntropySelector().fit(dirichlet(5))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="must have the same number of samples"):
         selector.select(dirichlet(5), [1, 2])
 
 

@@ -16,7 +16,7 @@ Y = np.array([0, 1, 0, 1])
     ("broken", "message"),
     [
         ([["a", 1.0]], "^X must be an array that .* not compatible with arrays of bytes"),
-        ({1.0, 2.0}, "^X must be an array that"),
+        ({1.0, 2.0}, "^X must be array-like, got set"),
         (3.0, "^X must be an array that can be used here, got one that cannot: Expected 2D"),
         (X[:0], "^X must be an array that .* Found array with 0 sample"),
         (X * np.nan, "^Input X contains NaN"),

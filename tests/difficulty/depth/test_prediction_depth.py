@@ -323,7 +323,7 @@ def test_bad_labels(data, net, scorer):
         PredictionDepthScorer(FrozenEstimator(net)).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="y must hold labels of the type of the predicted ones"):
         scorer.probe_score(queries, truth.astype(str))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="must have the same number of samples"):
         scorer.difficulty(queries, truth[:-1])
     with pytest.raises(NotFittedError, match="not fitted yet"):
         PredictionDepthScorer().difficulty(X)

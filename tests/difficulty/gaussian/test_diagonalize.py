@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skcalib.difficulty import RMDScorer
+from skcalib.difficulty.gaussian import _diagonalize
 from skcalib.difficulty.gaussian._diagonalize import (
     RankTolerance,
     default_tol,
@@ -162,3 +163,27 @@ def test_the_default_tolerance_is_a_few_times_the_rounding_of_the_sums(n_feature
     rounding = np.abs(values[: n_features // 2]).max()
     tol = default_tol(n_features, float(np.finfo(dtype).eps))
     assert rounding < tol < 300 * rounding
+
+
+@pytest.mark.parametrize("condition", [1e1, 1e6, 1e12])
+def test_both_ways_to_an_inverse_factor_agree(monkeypatch, condition):
+    rng = np.random.default_rng(0)
+    rotation, _ = np.linalg.qr(rng.normal(size=(12, 12)))
+    covariance = rotation * np.geomspace(1, 1 / condition, 12) @ rotation.T
+    tolerance = RankTolerance(noise=np.zeros(12), tol=1e-15)
+    quick = inverse_factor(covariance, tolerance)
+    monkeypatch.setattr(_diagonalize, "_inverse_triangle", lambda *_: None)
+    slow = inverse_factor(covariance, tolerance)
+    np.testing.assert_allclose(
+        quick @ quick.T @ covariance, np.eye(12), atol=1e-15 * condition * 100
+    )
+    np.testing.assert_allclose(quick @ quick.T, slow @ slow.T, rtol=1e-15 * condition * 100)
+
+
+@pytest.mark.parametrize("smallest", [0.5, 2.0])
+def test_directions_below_the_tolerance_are_none(smallest):
+    """Correlation r of two features has the eigenvalues 1 + r and 1 - r."""
+    tol = 1e-3
+    r = 1 - smallest * tol
+    factor = inverse_factor(np.array([[1, r], [r, 1]]), RankTolerance(np.zeros(2), tol))
+    assert factor.shape[1] == (1 if smallest < 1 else 2)
