@@ -11,6 +11,7 @@ from scipy.stats import norm, rankdata
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
+from ..utils._arrays import naming
 from ..utils._tables import as_table
 from ..utils._validation import check_texts
 
@@ -108,7 +109,8 @@ def explain_difficulty(
             f"scorer must give difficulties of shape ({len(features)},), one an image, "
             f"got shape {difficulty.shape}."
         )
-    check_consistent_length(features, y)
+    with naming("X", "y"):
+        check_consistent_length(features, y)
     texts = embedder.encode_text(prompts)
     similarity = normalize(features.astype(float)) @ normalize(texts.astype(float)).T
     correlation, p_value = _within_class_correlation(similarity, difficulty, y)

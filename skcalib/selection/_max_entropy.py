@@ -240,7 +240,8 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             other array.
         """
         check_is_fitted(self)
-        check_consistent_length(X, *arrays)
+        with naming("X", "arrays"):
+            check_consistent_length(X, *arrays)
         rows = np.flatnonzero(self._top(self._score(X)))
         chosen = [_safe_indexing(array, rows) for array in (X, *arrays)]
         return chosen if arrays else chosen[0]
