@@ -28,7 +28,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from skcalib import datasets, difficulty, losses, metrics, posthoc, selection
+from skcalib import datasets, difficulty, labels, losses, metrics, posthoc, selection
 from skcalib.nets import MLP, CalibratedNetClassifier
 
 RNG = np.random.default_rng(0)
@@ -227,6 +227,7 @@ BINARY = {"fpr_at_tpr", "ood_report"}
 LEFT_OUT = {
     "get_scorer", "get_scorer_names", "make_predictions", "score_difficulty",
     "difficulty_over_views", "explain_difficulty", "area_under_margin", "confidence_variability",
+    "cross_val_difficulty",
 }  # fmt: skip
 
 
@@ -322,6 +323,14 @@ def estimator_calls() -> Iterator[Call]:
         "skcalib.selection.MaxEntropySelector.fit",
         lambda X: selection.MaxEntropySelector().fit(X).get_support(),
         {"X": ROLES["y_proba"]},
+    )
+    yield Call(
+        "skcalib.labels.LabelIssueFinder.fit",
+        lambda X, y, **given: labels.LabelIssueFinder().fit(X, y, **given).label_proba_,
+        {name: ROLES[name] for name in ("X", "y", "sample_weight")},
+    )
+    yield from fit_call(
+        labels.LabelCleaningClassifier(GaussianNB()), features, "predict_proba", weighted=True
     )
     net = CalibratedNetClassifier(MLP, max_epochs=2, random_state=0, device="cpu")
     yield from fit_call(net, features, "predict_proba", weighted=True)
@@ -480,7 +489,7 @@ def compare(call: Callable[[], Any], argument: str, expected: np.ndarray, exact:
 IN_COMPANY = {"one sample less", "one sample more", "transposed"}
 # (callable, argument, kind), each a pattern, and why the kind is neither hostile nor the same.
 EXCUSED = [
-    (r"risk_coverage|debiased|reliability_curve|StructuredMatrix", "sample_weight", "weights of"),
+    (r"risk_coverage|debiased|reliability_curve|Structured|labels", "sample_weight", "weights of"),
     # counts samples by their weights
     (r"PostHocCalibratedClassifier", "sample_weight", "weights of"),  # the classifier regularizes
     (r"flip_labels", "y", "one sample"),  # the only array
@@ -492,7 +501,7 @@ EXCUSED = [
 
 
 # X reaches the estimator inside as it is, and that is the one to complain.
-INNER = re.compile(r"PostHocCalibrated|SubsetC|SelectiveC|LossScorer|DifficultyAwareC")
+INNER = re.compile(r"PostHocCalibrated|SubsetC|SelectiveC|LossScorer|DifficultyAwareC|labels")
 
 
 def is_excused(call: Call, argument: str, kind: str) -> bool:

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
+from ..utils._arrays import as_features
 from ..utils._estimators import (
     check_fit_takes,
     common_input_tags,
@@ -22,7 +23,8 @@ from ..utils._estimators import (
     inner_fit_params,
     show_inner,
 )
-from ..utils._labels import check_class_labels, class_positions
+from ..utils._features import samples_and_labels
+from ..utils._labels import class_positions
 from ..utils._private import (
     HasMethods,
     StrOptions,
@@ -154,8 +156,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         SkcalibWarning
             If no sample of a class is left; its probability will be 0.
         """
-        labels = check_class_labels(y)
-        X, labels = indexable(X, labels)
+        X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         # With metadata routing, this is where weights that nobody has asked for are refused.
         to_route = weight if _routing_enabled() else None
@@ -236,7 +237,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
             Class labels.
         """
         check_is_fitted(self)
-        return self.estimator_.predict(X)
+        return self.estimator_.predict(as_features(X))
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
@@ -253,7 +254,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
             Columns in the order of `classes_`; 0 for a class of which no sample was left.
         """
         check_is_fitted(self)
-        proba = self.estimator_.predict_proba(X)
+        proba = self.estimator_.predict_proba(as_features(X))
         if proba.shape[1] == len(self.classes_):
             return proba
         full = np.zeros((len(proba), len(self.classes_)), dtype=proba.dtype)
@@ -275,7 +276,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
             As the classifier defines them, for ``estimator_.classes_``.
         """
         check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        return self.estimator_.decision_function(as_features(X))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get the metadata routing of this object.

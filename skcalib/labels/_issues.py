@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, indexable
+from sklearn.utils import Tags
 
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils._estimators import check_fit_takes, common_input_tags, show_inner
-from ..utils._labels import check_class_labels, check_several_classes, encode
+from ..utils._features import samples_and_labels
+from ..utils._labels import check_several_classes, encode
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context
 from ..utils._tables import as_table, row_index
 from ..utils._validation import check_weights
@@ -180,8 +181,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         ValueError
             If there is one class alone, or if `verified` holds other values than True and False.
         """
-        labels = check_class_labels(y)
-        X, labels = indexable(X, labels)
+        X, labels = samples_and_labels(X, y)
         given_weight = check_weights(sample_weight, len(labels))
         weight = np.ones(len(labels)) if given_weight is None else given_weight
         known = _check_verified(verified, len(labels))

@@ -9,9 +9,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
-from ...utils._arrays import refuse_masked
 from ...utils._features import validate_data
-from ...utils._labels import as_labels
+from ...utils._labels import as_labels, check_class_labels
 
 
 def unfrozen(estimator: Any) -> Any:
@@ -60,7 +59,6 @@ def check_samples(
         options = {"skip_check_array": True}
     if y is None and not reset:
         return validate_data(owner, X, reset=reset, **options), None
-    refuse_masked(y, name="y")
-    X, y = validate_data(owner, X, y, reset=reset, **options)
+    X, y = validate_data(owner, X, check_class_labels(y), reset=reset, **options)
     check_consistent_length(X, y)
     return X, as_labels(y, name="y")

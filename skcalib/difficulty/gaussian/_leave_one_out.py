@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ...utils._features import validate_data
 from ...utils._labels import class_positions, encode
 from ...utils._threads import for_chunks
 from ...utils._validation import check_weights
