@@ -102,12 +102,14 @@ class CalibrationAccumulator:
         self : CalibrationAccumulator
             The accumulator itself.
         """
+        # () for the positive class alone, (n_classes,) for a column a class.
         columns = as_proba(y_proba).shape[1:]
         if self._columns not in (None, columns):
             raise ValueError(
                 f"y_proba must have the columns of the updates before, {self._columns}, "
                 f"got {columns}."
             )
+        # `classes_` has the positive class last, so `pos_label` has nothing left to say.
         known = self.classes_ is not None
         predictions = check_predictions(
             y_true,
@@ -124,6 +126,7 @@ class CalibrationAccumulator:
             raise ValueError("sample_weight must have a finite sum over all updates, got inf.")
         self.sums_ = sums
         self._columns = columns
+        # (label, label): all labels so far are positive, and the other class is not known yet.
         if len(np.unique(predictions.classes)) == len(predictions.classes):
             # Later updates may lack a class: what the columns are is settled here.
             self.classes_ = predictions.classes
@@ -160,6 +163,7 @@ class CalibrationAccumulator:
             return NotImplemented
         if self.norm != other.norm or not np.array_equal(self.edges_, other.edges_):
             raise ValueError("Only accumulators with the same norm and the same bins add up.")
+        # None, where an accumulator has had no update, goes with any columns and classes.
         columns = {self._columns, other._columns} - {None}
         classes = [part.classes_ for part in (self, other) if part.classes_ is not None]
         if len(columns) > 1 or (classes and not np.array_equal(classes[0], classes[-1])):
@@ -174,6 +178,8 @@ class CalibrationAccumulator:
 
 
 def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:
+    # Equal edges pass: where many confidences are 0, quantiles give the edges 0, 0, ..., 1, and
+    # the first bin holds the zeros.
     array = as_floats(edges, name="edges").astype(np.float64)
     if not (
         array.ndim == 1

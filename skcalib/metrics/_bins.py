@@ -64,10 +64,12 @@ def gap_norm(sums: NDArray[np.float64], norm: str) -> float:
 
     Bins count by their fraction of the weight; empty bins count 0.
     """
+    # Over the largest weight, a factor that cancels: huge sums would overflow below.
     weight, confidence, correct = sums[:, sums[0] > 0] / sums[0].max()
     gap = np.abs(confidence - correct) / weight
     if norm == "max":
         return float(gap.max())
+    # sum_b w_b gap_b^q / sum_b w_b with q = 1 or 2.
     mean = weight @ gap ** (1 if norm == "l1" else 2) / weight.sum()
     return float(mean if norm == "l1" else np.sqrt(mean))
 

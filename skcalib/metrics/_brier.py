@@ -92,6 +92,7 @@ def generalized_brier_score(
     for rows, block in iter_proba_blocks(proba):
         columns = two_columns(block)
         label = np.arange(len(columns)), codes[rows]
+        # |p - e|: p, and 1 - p at the label. abs, since rounding may take p beyond [0, 1].
         deviation = np.abs(columns)
         deviation[label] = np.abs(1 - columns[label])
         out[rows] = _power_of_norm(deviation, order, exponent)
@@ -100,6 +101,8 @@ def generalized_brier_score(
 
 def _power_of_norm(deviation: NDArray, order: float, exponent: float) -> NDArray:
     largest = row_max(deviation)
+    # norm = m (sum_k (d_k / m)^order)^(1 / order), m the largest d_k. For order -> inf the sum
+    # has no effect; where m is 0 the first factor is 0.
     if np.isinf(order):
         return largest**exponent
     # Powers of the ratios to the largest deviation: those of the deviations underflow.

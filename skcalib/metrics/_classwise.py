@@ -112,10 +112,12 @@ def _uniform_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
     """Return the bin sums of all classes, shape (n_classes, 3, n_bins)."""
     n_classes = predictions.proba.shape[1]
     edges = uniform_edges(n_bins)
+    # Views of one array: what is added to the three is in `sums`.
     weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
     for rows, block in iter_proba_blocks(predictions.proba):
         codes = predictions.codes[rows]
         weight = None if predictions.weight is None else predictions.weight[rows]
+        # Correct for class k are the samples of label k: one entry a row, that of its label.
         true_bin = bin_index(block[np.arange(len(block)), codes], edges)
         correct += _sum_cells(codes, true_bin, weight, correct.shape)
         # A row holds at most n_bins values above the first bin: only they are looked up.
@@ -133,6 +135,7 @@ def _uniform_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
             weights[:, 0] += len(block) - upper_weights.sum(axis=1)
             values[:, 0] += np.ones(len(block)) @ block - upper_values.sum(axis=1)
         else:
+            # A difference of weighted sums would leave rounding as the weight of an empty bin.
             weights[:, 0] += weight @ ~above
             values[:, 0] += weight @ (block * ~above)
         weights += upper_weights
@@ -155,11 +158,13 @@ def _sum_cells(
     weight: NDArray[Any] | None,
     shape: tuple[int, ...],
 ) -> NDArray[Any]:
+    # A cell as one number: bincount sums along one axis alone.
     return np.bincount(column * shape[1] + index, weight, shape[0] * shape[1]).reshape(shape)
 
 
 def _quantile_sums(predictions: Predictions, n_bins: int) -> list[NDArray[np.float64]]:
     """Return the bin sums of every class, each with its own bins of equal weight."""
+    # Quantiles need whole columns: the values are checked in a pass of their own.
     check_values(predictions.proba)
     sums = []
     for k, column in enumerate(predictions.proba.T):

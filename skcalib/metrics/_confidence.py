@@ -48,6 +48,7 @@ def check_top_labels(
         defer_values=True,
     )
     if predictions.proba.ndim == 1:
+        # Checked as given: a fault in (1 - p, p) would be that of a column nobody gave.
         check_values(predictions.proba)
         predictions = predictions._replace(proba=two_columns(predictions.proba))
     top, correct = top_label(predictions)

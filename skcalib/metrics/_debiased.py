@@ -101,9 +101,12 @@ def debiased_calibration_error(
         defer_values=True,
     )
     sums = binned(predictions, n_bins=n_bins, strategy=strategy).sums
+    # Weights come scaled to a maximum in [1, 2): here their own scale matters.
     sums *= count_unit(predictions.unit)
     count, confidence, correct = sums[:, sums[0] > 1]
     accuracy = correct / count
+    # For the accuracy a of n samples, E[a (1 - a)] = (n - 1) Var[a].
     unbiased = (confidence / count - accuracy) ** 2 - accuracy * (1 - accuracy) / (count - 1)
+    # Bins left out count 0, so the mean is over the weight of all.
     error = float(count @ unbiased / sums[0].sum())
     return error if squared else float(np.sqrt(max(error, 0.0)))

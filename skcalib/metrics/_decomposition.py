@@ -135,10 +135,13 @@ def _decompose(
     recalibrated = isotonic_regression(positives / total, weights=total, increasing=False).x
     base_rate = positives.sum() / total.sum()
     mean_score = _mean_brier if rule == "brier" else _mean_log_loss
+    # Clipped: rounding may take a probability beyond [0, 1], where it has no logarithm.
     score, best, constant = (
         mean_score(np.clip(p, 0, 1), positives, total - positives)
         for p in (forecast, recalibrated, base_rate)
     )
+    # Isotonic regression is the best non-decreasing map under either score. The identity and the
+    # constants are such maps: differences below 0 are rounding.
     return np.array([max(score - best, 0), max(constant - best, 0), constant, score])
 
 
@@ -148,5 +151,6 @@ def _mean_brier(p: NDArray, positive: NDArray, negative: NDArray) -> float:
 
 
 def _mean_log_loss(p: NDArray, positive: NDArray, negative: NDArray) -> float:
+    # 0 log(0) = 0: a probability of 0 costs nothing where the outcome never occurs.
     log_likelihood = xlogy(positive, p) + xlog1py(negative, -p)
     return float(-np.sum(log_likelihood) / np.sum(positive + negative))

@@ -110,6 +110,8 @@ def check_both_kinds(
 
 def fpr_of_groups(groups: TieGroups, tpr: float) -> float:
     """Return the false-positive rate at the first threshold that reaches `tpr`."""
+    # Scores decrease: sums up to a group are what a threshold at its score accepts. Both only
+    # grow, so the first threshold that reaches `tpr` has the fewest false positives.
     found = np.cumsum(groups.positive)
     false = np.cumsum(groups.weight - groups.positive)
     reached = int(np.argmax(found >= (tpr - _RATE_SLACK) * found[-1]))
@@ -127,10 +129,12 @@ def detection_measures(groups: TieGroups, tpr: float) -> tuple[float, float, flo
         fpr_of_groups(groups, tpr),
         float(auroc),
         _average_precision(positive, groups.weight),
+        # Reversed, for the negatives are found by low scores.
         _average_precision(negative[::-1], groups.weight[::-1]),
     )
 
 
 def _average_precision(positive: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    # sum over thresholds of (gain in recall) * precision, the gain being positive / sum.
     precision = np.cumsum(positive) / np.cumsum(weight)
     return float(positive @ precision / positive.sum())

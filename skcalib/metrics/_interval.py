@@ -140,9 +140,11 @@ def calibration_error_interval(
     )
     codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
     if metric in _TOP_LABEL_METRICS:
+        # From here on two classes: the confidence is the probability of "correct".
         proba, correct = top_label(predictions)
         codes = correct.astype(np.intp)
     if weight is not None:
+        # A sample of weight 0 is none; drawn, it would take the place of one.
         kept = weight > 0
         codes, proba, weight = codes[kept], proba[kept], weight[kept]
     statistic = _statistic(metric, codes, proba, weight, options)
@@ -152,7 +154,9 @@ def calibration_error_interval(
     values = _run(partial(_bootstrap, statistic, codes), chunks, n_jobs)
     low, high = np.quantile(values, [tail, 1 - tail])
     if method == "basic":
+        # estimate - (high - estimate) and estimate + (estimate - low): the quantiles reflected.
         low, high = 2 * estimate - high, 2 * estimate - low
+        # The errors that a calibrated model with these probabilities would get.
         chance = _run(partial(_consistent, statistic, proba), chunks, n_jobs)
         if estimate <= np.quantile(chance, confidence_level):
             low = 0.0
@@ -193,6 +197,7 @@ def _from_bin_sums(
 
     def error(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
         mass = _mass(weight, count, len(codes))
+        # No minlength: bins above the last filled one are empty and count 0.
         sums = [np.bincount(index, part * mass) for part in (1.0, confidence, codes)]
         return gap_norm(np.stack(sums), norm)
 
@@ -209,6 +214,7 @@ def _mass(
 def _seed_chunks(random_state: Any, n: int, n_jobs: int | None) -> list[NDArray[np.int64]]:
     # A seed for every resample, so that the number of jobs changes nothing.
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)
+    # Several chunks a job, so that a slow one does not keep the others waiting.
     return np.array_split(seeds, min(n, 4 * effective_n_jobs(n_jobs)))
 
 
@@ -231,6 +237,8 @@ def _consistent(
     statistic: Statistic, proba: NDArray[Any], seeds: NDArray[np.int64]
 ) -> list[float]:
     """Return the statistic of labels drawn from the probabilities."""
+    # The drawn class is the number of cumulative probabilities that u reaches. The last of them
+    # is left out: rounded below 1, it would let u reach a class that is not there.
     below = np.cumsum(proba, axis=1, dtype=np.float64)[:, :-1] if proba.ndim == 2 else None
     values = []
     for seed in seeds:

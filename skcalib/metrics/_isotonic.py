@@ -130,12 +130,14 @@ def _band(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return quantiles of the curves of a calibrated model, drawn in groups of confidences."""
     edges = quantile_edges(prob_pred, N_BAND_GROUPS, weight)
+    # Outcomes are drawn below; of the sums only those of weight and confidence are used.
     nobody = np.zeros(len(prob_pred), dtype=bool)
     total, confidence_sum, _ = bin_sums(prob_pred, nobody, weight, edges)
     total, confidence_sum = total[total > 0], confidence_sum[total > 0]
     center = np.clip(confidence_sum / total, 0, 1)
     # No number of samples beyond 2**53 is told from the next one.
     n_draws = np.clip(np.rint(total), 1, 2.0**53).astype(np.int64)
+    # The samples of a group are drawn at its mean confidence: one binomial number for all.
     curves = np.stack(
         [
             isotonic_regression(rng.binomial(n_draws, center) / n_draws, weights=n_draws).x
@@ -144,5 +146,6 @@ def _band(
     )
     tail = (1 - confidence_level) / 2
     ends = np.quantile(curves, [tail, 1 - tail], axis=0)
+    # From the centers of the groups to all confidences; constant beyond the outer centers.
     lower, upper = (np.interp(prob_pred, center, end) for end in ends)
     return lower, upper

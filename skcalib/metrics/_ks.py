@@ -79,5 +79,6 @@ def ks_calibration_error(
     if predictions.weight is not None:
         excess *= predictions.weight[order]
         total = predictions.weight.sum()
+    # Within a tie the partial sums depend on the order: only the one behind its last counts.
     last_of_ties = np.append(confidence[1:] > confidence[:-1], True)
     return float(np.abs(np.cumsum(excess)[last_of_ties]).max() / total)

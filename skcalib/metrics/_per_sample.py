@@ -210,6 +210,8 @@ def _score_rows(y_proba: ArrayLike, score: Callable[[NDArray], NDArray]) -> NDAr
 
 
 def _row_energy(block: NDArray, temperature: float) -> NDArray:
+    # T log sum_k exp(z_k / T) = m + T log sum_k exp((z_k - m) / T), m the largest z_k: no term
+    # of the second sum exceeds 1.
     top = row_max(block)
     # In the dtype of the block a tiny temperature is 0; from here down the maximum is all.
     scale = block.dtype.type(max(temperature, np.finfo(block.dtype).tiny))

@@ -205,6 +205,7 @@ def _named(confidence: Sequence[str] | Mapping[str, ArrayLike]) -> Mapping[str, 
     columns = _columns(confidence)
     if columns is not None:
         return columns
+    # A str is a sequence of str, too: of its letters.
     if isinstance(confidence, str):
         return {confidence: confidence}
     if not isinstance(confidence, Sequence) or not all(isinstance(c, str) for c in confidence):

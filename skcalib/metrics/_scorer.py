@@ -38,6 +38,7 @@ def _what_is_judged(metric: Metric) -> str:
     return "of the top label; with two classes, of the positive class"
 
 
+# `average` is a parameter of its own in these two, for `_what_is_judged` looks for it.
 def _discrimination(
     y_true: ArrayLike, y_proba: ArrayLike, *, average: str = "sum", **options: Any
 ) -> float:
@@ -56,6 +57,7 @@ def _metrics() -> dict[str, Metric]:
 
     They are the public functions of (y_true, y_proba) that need nothing else and give a number.
     """
+    # At the first call and not on import: the package imports this module.
     package = import_module(__package__)
     metrics: dict[str, Metric] = {
         "discrimination": _discrimination,
@@ -75,6 +77,7 @@ def _is_score(signature: inspect.Signature) -> bool:
     return (
         names[:2] == ["y_true", "y_proba"]
         and all(option.default is not option.empty for option in options)
+        # Annotations are text here. "float | NDArray" is a number by default.
         and str(signature.return_annotation).startswith("float")
     )
 

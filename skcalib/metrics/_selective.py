@@ -173,6 +173,7 @@ def excess_area_under_risk_coverage(
     )
     correct = groups.positive.sum()
     wrong = groups.weight.sum() - correct
+    # All correct predictions tied above all wrong ones.
     perfect = TieGroups(np.array([1, 0]), np.array([correct, wrong]), np.array([correct, 0.0]))
     return max(_mean_risk(groups) - _mean_risk(perfect), 0.0)
 
@@ -255,6 +256,8 @@ def area_under_generalized_risk_coverage(
         labels=labels,
         pos_label=pos_label,
     )
+    # Trapezoids: over the width of a group, its weight, the accepted errors rise on a straight
+    # line from wrong_before to wrong_before + wrong.
     wrong = groups.weight - groups.positive
     wrong_before = np.cumsum(wrong) - wrong
     total = groups.weight.sum()
@@ -269,6 +272,8 @@ def _mean_risk(groups: TieGroups) -> float:
     before = np.cumsum(weight) - weight
     wrong_before = np.cumsum(wrong) - wrong
     # The sum of 1 / (N + j) over the m coverages of a group; exact where it is one sample.
+    # After N samples with E wrong, the expected risk at the j-th coverage of a group of error
+    # rate r is (E + r j) / (N + j) = r + (E - r N) / (N + j); over the group r sums to `wrong`.
     harmonic = 1 / (before + 1)
     tied = weight != 1
     harmonic[tied] = digamma(before[tied] + weight[tied] + 1) - digamma(before[tied] + 1)

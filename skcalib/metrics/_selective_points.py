@@ -89,6 +89,7 @@ def accuracy_at_coverage(
     )
     before = np.cumsum(groups.weight) - groups.weight
     accepted = coverage * groups.weight.sum()
+    # 1 for groups above the cut, 0 below it, in between for the one that the cut splits.
     part = np.clip((accepted - before) / groups.weight, 0, 1)
     return float(part @ groups.positive / accepted)
 
@@ -163,5 +164,7 @@ def coverage_at_risk(
         labels=labels,
         pos_label=pos_label,
     )
+    # Risk rises and falls along the curve: the last point within the limit is the answer, not
+    # the one before the first beyond it.
     within = curve.coverage[curve.risk <= risk + _RISK_SLACK]
     return float(within[-1]) if len(within) else 0.0

@@ -107,6 +107,7 @@ def smooth_calibration_error(
     coefficients = _cosine_coefficients(_grid_excess(predictions, n_steps))
     if bandwidth is not None:
         return _smoothed_mass(coefficients, bandwidth)
+    # All gaps are 0 up to rounding.
     if np.abs(coefficients).max() < np.finfo(np.float64).eps:
         return 0.0
     # The error falls as the bandwidth grows, so error - bandwidth has one zero. The bracket ends
@@ -128,6 +129,8 @@ def _grid_excess(predictions: Predictions, n_steps: int) -> NDArray[np.float64]:
             weight = predictions.weight[rows]
             gap *= weight
             total += weight.sum()
+        # A gap is split between the grid points beside it, which keeps its sum and its mean place.
+        # A confidence of 1 is the right end of the last step.
         place = np.clip(value, 0, 1) * n_steps
         left = np.minimum(place.astype(np.intp), n_steps - 1)
         right_part = gap * (place - left)
@@ -146,9 +149,12 @@ def _cosine_coefficients(mass: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _smoothed_mass(coefficients: NDArray[np.float64], bandwidth: float) -> float:
     """Return the integral of the absolute smoothed gap."""
+    # Cosines are even about 0 and about 1, so the reflections of the kernel need no terms: it
+    # multiplies cos(k pi t) by its Fourier transform at the angular frequency k pi.
     k = np.arange(len(coefficients))
     damped = coefficients * np.exp(-((k * np.pi * bandwidth) ** 2) / 2)
     # density(t) = damped_0 + 2 sum_k damped_k cos(k pi t), as the transform sums it.
     damped[-1] *= 2
     density = np.abs(dct(damped, type=1))
+    # Trapezoidal rule: the two ends count half.
     return float((density.sum() - (density[0] + density[-1]) / 2) / (len(density) - 1))

@@ -27,6 +27,7 @@ def tie_groups(
     if weight is None:
         distinct, total, of_positive = _count(score, positive)
     else:
+        # A score of samples of weight 0 alone would be a group without weight: 0 / 0 in means.
         used = weight > 0
         distinct, index = np.unique(score[used], return_inverse=True)
         total, of_positive = (
@@ -41,6 +42,7 @@ def _count(
 ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
     # Sorting all values, and then those of the rarer kind, is cheaper than one argsort.
     ordered = np.sort(score)
+    # Where each run of equal scores begins; the differences are the sizes of the groups.
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     distinct = ordered[first]
     total = np.diff(first, append=len(ordered)).astype(np.float64)

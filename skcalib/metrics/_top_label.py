@@ -45,6 +45,7 @@ def _top_label(
         confidence = columns.max(axis=0)
         if np.count_nonzero(columns == confidence) == len(block):
             return confidence, columns[codes, index] == confidence
+    # With ties, only the first of equals is the prediction.
     top = block.argmax(axis=1)
     return block[index, top], top == codes
 

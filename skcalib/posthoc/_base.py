@@ -133,6 +133,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         """
         scores = self._read_scores(X, reset=True)
         self._warn_of_proba(scores)
+        # One column is the score of the second of two classes.
         self.classes_, codes = self._read_labels(y, max(2, scores.shape[1]))
         with naming("X", "y"):
             check_consistent_length(scores, codes)
@@ -141,6 +142,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
             # A sum of huge weights would overflow, of tiny ones underflow.
             if not 1e-100 < weight.max() < 1e100:
                 weight = weight / weight.max()
+            # Only now: a label of weight 0 still counts among the classes.
             used = weight > 0
             scores, codes, weight = scores[used], codes[used], weight[used]
         self._fit(scores, codes, weight)
@@ -227,6 +229,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         X = as_features(X)
         with naming("X"):
             n_axes = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
+        # (n_samples,) is a column. Where there are several columns, scikit-learn refuses one axis.
         if n_axes == 1 and (reset or self.n_features_in_ == 1):
             X = np.asarray(X).reshape(-1, 1)
         scores = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
@@ -236,11 +239,13 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         return scores
 
     def _warn_of_proba(self, scores: NDArray) -> None:
+        # One column in [0, 1] may well be logits; with several, rows that sum to 1 hardly are.
         if self.input == "logits" and scores.shape[1] > 1 and holds_proba(scores):
             warnings.warn(
                 'X holds probabilities, rows in [0, 1] that sum to 1, where input="logits"; '
                 f'{type(self).__name__}(input="proba") reads them as such.',
                 SkcalibWarning,
+                # This method, fit, the wrapper of fit, the caller.
                 stacklevel=4,
             )
 
@@ -255,6 +260,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
             return classes, encode(labels, classes)
         classes = np.unique(labels)
         check_several_classes(classes)
+        # Labels in 0, ..., n_classes - 1 are columns themselves, and some may be absent from y.
         if classes.dtype.kind in "iuf" and np.isin(classes, np.arange(n_classes)).all():
             classes = np.arange(n_classes, dtype=classes.dtype)
         if len(classes) != n_classes:
@@ -269,6 +275,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         if self.input == "logits":
             if scores.shape[1] > 1:
                 return scores
+            # softmax((0, z)) = (expit(-z), expit(z)).
             return np.hstack([np.zeros_like(scores), scores])
         floor = scores.dtype.type(SMALLEST_PROBABILITY)
         return np.log(np.maximum(self._as_proba(scores), floor))

@@ -108,18 +108,21 @@ class BetaCalibration(OneVsRestCalibrator):
         self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BetaMap:
         design = _DESIGNS[self.parameters]
+        # One column a parameter: the logit is columns @ theta.
         columns = _features(p) @ design.T
         weight = np.ones(len(p)) if sample_weight is None else sample_weight
         weight = weight / weight.sum()
         sign = np.where(positive, 1.0, -1.0)
 
         def loss_and_gradient(theta: NDArray) -> tuple[float, NDArray]:
+            # Log-loss log(1 + exp(-margin)), of derivative -expit(-margin) in the margin.
             margin = sign * (columns @ theta)
             gradient = -(weight * sign * expit(-margin)) @ columns
             return float(weight @ np.logaddexp(0, -margin)), gradient
 
         # Start at the identity, a = b = 1 and c = 0, as near as the parametrization holds it.
         identity = np.linalg.lstsq(design.T, np.array([1.0, 1.0, 0.0]), rcond=None)[0]
+        # What weighs log(p) or -log(1 - p) is bounded by 0, the constant is free.
         slopes = design[:, 0] + design[:, 1] > 0
         solution = minimize(
             loss_and_gradient,
@@ -129,6 +132,7 @@ class BetaCalibration(OneVsRestCalibrator):
             bounds=[(0, None) if slope else (None, None) for slope in slopes],
             options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": 1000},
         )
+        # Back from the parametrization to (a, b, c).
         return BetaMap(*map(float, solution.x @ design))
 
     def _map_class(self, learned: BetaMap, p: NDArray) -> NDArray:

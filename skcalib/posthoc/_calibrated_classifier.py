@@ -154,6 +154,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         if isinstance(self.estimator, FrozenEstimator):
             # No fold would fit it; it may know classes that are not in y.
             self.classes_ = self.estimator.classes_
+            # For its errors: labels that the frozen classifier does not know.
             encode(labels, self.classes_)
             scores = getattr(self.estimator, method)(X)
         else:
@@ -170,6 +171,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
             classes=None if len(present) == len(self.classes_) else self.classes_.tolist(),
         )
         self.calibrator_ = calibrator.fit(scores, labels, sample_weight=weight)
+        # A frozen classifier is its own clone, and its fit does nothing.
         self.estimator_ = clone(self.estimator).fit(X, labels, **params)
         show_inner(self, self.estimator_)
         return self
@@ -234,6 +236,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
 
 def _check_folds(cv: Any, count: NDArray[np.intp], classes: NDArray) -> None:
     """Raise where a class is too rare to be in every fold: its scores could not be trusted."""
+    # Not known for an iterable of splits, where what is in a fold is the user's choice.
     n_splits = getattr(cv, "n_splits", None)
     if n_splits is not None and count.min() < n_splits:
         rarest = int(np.argmin(count))

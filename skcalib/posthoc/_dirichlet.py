@@ -117,4 +117,5 @@ class DirichletCalibration(PostHocCalibrator):
         return softmax(self._log_proba(scores) @ self.coef_.T + self.intercept_, axis=1)
 
     def _log_proba(self, scores: NDArray) -> NDArray:
+        # For probabilities too: with the floor of the logarithm their rows sum to 1 only nearly.
         return log_softmax(self._as_logits(scores).astype(np.float64), axis=1)

@@ -71,6 +71,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         logits = self._as_logits(scores).astype(np.float64)
         self.temperature_ = fit_temperature(logits, y, sample_weight, DEFAULT_BOUNDS)
         label = np.arange(len(y)), y
+        # Of each component the log-loss sees the probability of the label alone.
         of_label = np.column_stack([part[label] for part in self._components(logits)])
         self.weights_ = _mixture_weights(of_label, sample_weight)
 
@@ -92,6 +93,7 @@ def _mixture_weights(of_label: NDArray, sample_weight: NDArray | None) -> NDArra
     fraction = weight / weight.sum()
 
     def loss_and_gradient(weights: NDArray) -> tuple[float, NDArray]:
+        # -log of a linear function is convex: no other minimum than the global one.
         mixed = of_label @ weights
         return -float(fraction @ np.log(mixed)), -(fraction / mixed) @ of_label
 
@@ -105,5 +107,6 @@ def _mixture_weights(of_label: NDArray, sample_weight: NDArray | None) -> NDArra
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
         options={"ftol": 1e-14, "maxiter": 500},
     )
+    # The solver meets bounds and sum up to rounding.
     weights = np.maximum(solution.x, 0)
     return weights / weights.sum()

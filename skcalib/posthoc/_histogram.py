@@ -100,6 +100,7 @@ class HistogramBinning(OneVsRestCalibrator):
             else quantile_edges(p, self.n_bins, sample_weight)
         )
         weight, _, positives = bin_sums(p, positive, sample_weight, edges)
+        # Where no sample tells otherwise, the middle: as near to the identity as a constant comes.
         values = (edges[1:] + edges[:-1]) / 2
         filled = weight > 0
         values[filled] = positives[filled] / weight[filled]

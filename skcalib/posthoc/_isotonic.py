@@ -67,6 +67,7 @@ class IsotonicCalibration(OneVsRestCalibrator):
     def _fit_class(
         self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> IsotonicRegression:
+        # Probabilities beyond those given to fit take the value at the nearer end.
         regression = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
         return regression.fit(p, positive.astype(np.float64), sample_weight=sample_weight)
 

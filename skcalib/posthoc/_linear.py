@@ -28,6 +28,8 @@ def fit_diagonal(
 ) -> LinearFit:
     """Return v, b of least mean log-loss of softmax(v * scores + b)."""
     k = scores.shape[1]
+    # theta = (v, b). The transpose takes g, one number a logit, to the sums over the samples i of
+    # g_ik s_ik for v_k and of g_ik for b_k.
     theta, n_iter = _minimize_log_loss(
         lambda theta: scores * theta[:k] + theta[k:],
         lambda logits: np.concatenate([np.sum(logits * scores, axis=0), logits.sum(axis=0)]),
@@ -53,7 +55,9 @@ def fit_matrix(
     entry of b.
     """
     k = scores.shape[1]
+    # A penalty of the mean is one of every entry, divided by their number: k (k - 1) and k.
     off_diagonal = (1 - np.eye(k)) * penalties[0] / (k * (k - 1))
+    # theta is W row by row, then b; the transpose of S W^T is g^T S for W.
     theta, n_iter = _minimize_log_loss(
         lambda theta: scores @ theta[:-k].reshape(k, k).T + theta[-k:],
         lambda logits: np.concatenate([(logits.T @ scores).ravel(), logits.sum(axis=0)]),
@@ -76,6 +80,7 @@ def fit_structured(
     """
     k = scores.shape[1]
     n = len(y) if sample_weight is None else float(sample_weight.sum())
+    # A row a class: the k entries of W, then the intercept.
     ridge = np.full((k, k + 1), k * (k - 1) / n)
     np.fill_diagonal(ridge, k / n)
     ridge[:, k] = k / n
@@ -94,6 +99,7 @@ def fit_structured(
         gradient = np.column_stack([logits.T @ scores, logits.sum(axis=0)])
         return (gradient * unit).ravel()
 
+    # With W = I + D the logits are S + S D^T + b: theta, in those units, is (D, b).
     theta, n_iter = _minimize_log_loss(
         forward,
         adjoint,
@@ -139,6 +145,7 @@ def _minimize_log_loss(
         return -float(fraction[:, 0] @ log_proba(theta)[label]) + float(penalty @ theta**2)
 
     def gradient(theta: NDArray) -> NDArray:
+        # The gradient in the logits of a sample is p - e, e the one-hot vector of its label.
         residual = np.exp(log_proba(theta))
         residual[label] -= 1
         return adjoint(fraction * residual) + 2 * penalty * theta
@@ -165,4 +172,5 @@ def _minimize_log_loss(
             ConvergenceWarning,
             stacklevel=2,
         )
+    # scikit-learn wants n_iter_ >= 1, also where the start is the solution.
     return solution.x, max(1, solution.nit)

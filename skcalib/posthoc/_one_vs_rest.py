@@ -53,6 +53,7 @@ class OneVsRestCalibrator(PostHocCalibrator):
         )
         if len(self.classes_) == 2:
             return np.hstack([1 - mapped, mapped])
+        # 0 / 0 in a row of zeros, which becomes uniform.
         total = mapped.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
             return np.where(total > 0, mapped / total, 1 / mapped.shape[1])

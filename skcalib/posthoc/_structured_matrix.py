@@ -106,6 +106,7 @@ class StructuredMatrixScaling(PostHocCalibrator):
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
+        # Not fit_temperature, which warns of a bound: here the temperature is a first step.
         self.temperature_ = minimize_log_loss(logits, y, sample_weight, DEFAULT_BOUNDS)
         self.coef_, self.intercept_, self.n_iter_ = fit_structured(
             self._scaled(scores), y, sample_weight, self.max_iter

@@ -145,6 +145,7 @@ def _least_calibration_error(
     least, best = np.inf, 1.0
     # Nearest to 1 first, and a later one only if it is better.
     for temperature in sorted(grid, key=lambda t: abs(np.log(t))):
+        # The largest probability is exp(0) / sum_k exp((z_k - z_top) / T).
         confidence = 1 / row_sum(np.exp(below_top / below_top.dtype.type(temperature)))
         error = expected_calibration_error(
             correct, confidence, n_bins=n_bins, sample_weight=sample_weight

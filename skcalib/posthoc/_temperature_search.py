@@ -32,6 +32,7 @@ def fit_temperature(
         warnings.warn(
             f"The temperature is at its {which} bound, {temperature:g}: {why}.",
             SkcalibWarning,
+            # This function, _fit, fit, the wrapper of fit, the caller.
             stacklevel=5,
         )
     return temperature
@@ -47,6 +48,7 @@ def minimize_log_loss(
     """
     if _every_label_on_top(logits, y):
         return bounds[0]
+    # beta = 1 / T falls as T rises: the bounds change places.
     beta_bounds = (1 / bounds[1], 1 / bounds[0])
     start = float(np.clip(1.0, *beta_bounds))
     stride = len(logits) // _SAMPLE_ROWS
@@ -56,6 +58,7 @@ def minimize_log_loss(
             logits[::stride], y[::stride], weight, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE
         )
     beta = _best_beta(logits, y, sample_weight, beta_bounds, start, _RELATIVE_STEP)
+    # Rounding in 1 / (1 / bound) may leave the bounds.
     return float(np.clip(1 / beta, *bounds))
 
 
@@ -70,6 +73,7 @@ def slope_and_curvature(
     slope = curvature = 0.0
     for rows, block in iter_blocks(logits):
         z, label = _below_top(block, y[rows])
+        # z <= 0, and 0 at the top: no term overflows, and their sum is at least 1.
         term = np.exp(z * z.dtype.type(beta))
         term_z = term * z
         total = row_sum(term).astype(np.float64)
@@ -136,6 +140,7 @@ def _best_beta(
         low, high = (beta, high) if slope < 0 else (low, beta)
         if slope == 0 or low == high:
             break
+        # A curvature of 0, or below it by rounding, means a step beyond either end.
         step = -slope / curvature if curvature > 0 else np.copysign(np.inf, -slope)
         if abs(step) <= tolerance * beta:
             return float(np.clip(beta + step, low, high))

@@ -26,8 +26,10 @@ def naming(*names: str) -> Iterator[None]:
         yield
     except (TypeError, ValueError) as error:
         text = str(error)
+        # An error that names the argument needs no more.
         if any(re.search(rf"\b{name}\b", text) for name in names):
             raise
+        # Not type(error): subclasses such as UnicodeDecodeError want other arguments.
         kind = TypeError if isinstance(error, TypeError) else ValueError
         lengths = _LENGTHS.search(text)
         if lengths and len(names) == 2:
@@ -111,6 +113,7 @@ def _holds_numbers(array: NDArray[Any]) -> bool:
 def _dtypes(X: Any) -> list[Any]:
     if isinstance(X, list | tuple):
         return [np.asarray(X[0]).dtype] if len(X) else []
+    # A DataFrame has one for every column; a Series has its one under this name, too.
     if hasattr(X, "dtypes"):
         return list(X.dtypes) if hasattr(X, "columns") else [X.dtypes]
     return [X.dtype] if hasattr(X, "dtype") else []

@@ -32,18 +32,22 @@ def quantile_edges(
     level = np.arange(1, n_bins) / n_bins
     if weight is None:
         ordered = np.sort(values)
+        # The smallest rank r, from 0, with r + 1 >= level * n.
         rank = np.ceil(level * len(values) - _CUMSUM_SLACK * len(values)).astype(np.intp) - 1
     else:
         order = np.argsort(values, kind="stable")
         ordered = values[order]
         mass = np.cumsum(weight[order])
+        # The first cumulative weight that reaches the level.
         rank = np.searchsorted(mass, (level - _CUMSUM_SLACK) * mass[-1])
     inner = np.unique(np.clip(ordered[np.maximum(rank, 0)].astype(np.float64), 0, 1))
+    # An inner edge of 1 would open a last bin (1, 1], which holds nothing.
     return np.concatenate([[0.0], inner[inner < 1], [1.0]])
 
 
 def round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return edges e' of `dtype` for which v > e' if and only if v > e, for all v of `dtype`."""
+    # astype rounds to the nearest; where that went up, the float below is the largest under e.
     rounded = edges.astype(dtype)
     return np.where(rounded > edges, np.nextafter(rounded, dtype.type(-1)), rounded)
 

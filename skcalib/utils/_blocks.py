@@ -82,6 +82,7 @@ def row_top_two(block: NDArray) -> tuple[NDArray, NDArray]:
     second = np.full_like(first, -np.inf)
     loser = np.empty_like(first)
     for column in columns[1:]:
+        # Of the leader and the newcomer, the loser is a candidate for the second place.
         np.minimum(first, column, out=loser)
         np.maximum(first, column, out=first)
         np.maximum(second, loser, out=second)
@@ -92,6 +93,7 @@ def _top_two_of_many(block: NDArray) -> tuple[NDArray, NDArray]:
     rest = block.copy()
     top = np.arange(len(rest)), rest.argmax(axis=1)
     first = rest[top]
+    # One entry alone: of two equal largest values the other is the second-largest.
     rest[top] = -np.inf
     return first, rest.max(axis=1)
 
@@ -118,6 +120,7 @@ DEFAULT_FRACTION = 0.3
 def count_to_choose(n: int, *, fraction: float | None, n_samples: int | None) -> int:
     """Return how many of n samples to choose: `n_samples`, or a `fraction`, 0.3 by default."""
     if n_samples is None:
+        # Halves are rounded up; round() would take them to the even number.
         return max(1, int((DEFAULT_FRACTION if fraction is None else fraction) * n + 0.5))
     if fraction is not None:
         raise ValueError(
@@ -147,6 +150,7 @@ def top_rows(
     """
     n = len(scores)
     count = count_to_choose(n, fraction=fraction, n_samples=n_samples)
+    # The count-th largest score: all above it are chosen, and of those equal to it the first.
     cut = np.partition(scores, n - count)[n - count]
     chosen = scores > cut
     ties = np.flatnonzero(scores == cut)

@@ -43,9 +43,11 @@ def match_names(
     wanted = np.unique(y) if labels is None else labels
     if classes is not None and len(np.unique(classes)) == len(classes):
         positions = class_positions(wanted, classes)
+        # The names hold all labels of y: they are the classes, those absent from y included.
         if positions.min() >= 0 and labels is None:
             return proba, classes
         if positions.min() >= 0 and len(wanted) == len(classes):
+            # The names are `labels`: where the order differs, the columns are moved.
             in_order = np.array_equal(positions, np.arange(len(classes)))
             return (proba if in_order else proba[:, positions]), labels
     if _are_numbered(names):

@@ -82,6 +82,7 @@ def inner_fit_params(
         Further parameters of ``owner.fit``.
     """
     if sample_weight is not None:
+        # With routing it is the request of the estimator that decides.
         if not _routing_enabled():
             check_fit_takes(getattr(owner, name), "sample_weight")
         fit_params = {**fit_params, "sample_weight": sample_weight}

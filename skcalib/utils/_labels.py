@@ -57,8 +57,10 @@ def _undo_text(array: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
 
 
 def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
+    # np.str_ is a subclass of str.
     kinds = {str if issubclass(kind, str) else kind for kind in set(map(type, array.tolist()))}
     if kinds == {str} or kinds <= {bool, int, float}:
+        # From a list numpy finds the dtype of the objects.
         return np.array(array.tolist())
     raise TypeError(
         f"{name} must hold class labels of one type, integers or strings, "
@@ -124,6 +126,7 @@ def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.i
         inside = (labels >= 0) & (labels < len(classes))
         return np.where(inside, labels, -1).astype(np.intp, copy=False)
     nowhere = np.full(labels.shape, -1, dtype=np.intp)
+    # Numbers and text never match; searchsorted would compare them as text.
     numeric = {a.dtype.kind in "biuf" for a in (labels, classes) if a.dtype.kind != "O"}
     if len(numeric) == 2:
         return nowhere
@@ -133,6 +136,7 @@ def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.i
     except TypeError:  # objects that do not compare
         return nowhere
     positions = order[np.minimum(place, len(classes) - 1)]
+    # searchsorted gives a place to unknown labels, too: the class there is another.
     return np.where(classes[positions] == labels, positions, -1)
 
 
@@ -225,6 +229,7 @@ def match_binary(
 
 
 def _distinct_binary(y: NDArray[Any]) -> NDArray[Any]:
+    # Both classes, also where only one of them occurs.
     if not _is_text(y) and y.min() >= 0 and y.max() <= 1:
         return np.arange(2)
     classes = np.unique(y)

@@ -77,6 +77,8 @@ class LabeledProbaScorer(_Scorer):
         return self._kwargs
 
     def _score(self, method_caller: Any, estimator: Any, *args: Any, **kwargs: Any) -> float:
+        # A copy, for other estimators with other classes may be scored at the same time.
+        # `labels` of the user come last and win.
         labeled = copy(self)
         labeled._kwargs = {"labels": estimator.classes_, **self._kwargs}
         return _Scorer._score(labeled, method_caller, estimator, *args, **kwargs)

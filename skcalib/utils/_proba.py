@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from ._arrays import as_floats
 from ._blocks import iter_blocks
 
+# What rounding may do to a value, and to a sum of many in low precision.
 RANGE_TOLERANCE = 1e-5
 ROW_SUM_TOLERANCE = 1e-3
 
@@ -56,6 +57,7 @@ def _block_is_valid(block: NDArray[Any]) -> bool:
     # In the dtype of the block, so that 1.00001 rounded to float32 is within the tolerance.
     lowest, highest = block.dtype.type(-RANGE_TOLERANCE), block.dtype.type(1 + RANGE_TOLERANCE)
     minimum = block.min()
+    # Not `minimum < lowest`, which would let NaN pass.
     if not minimum >= lowest:
         return False
     if block.ndim == 1:
@@ -135,6 +137,7 @@ def wilson_interval(
     """Return the ends of Wilson's score interval of a fraction; NaN where `count` is 0."""
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
+    # The ends are the p with (p - fraction)^2 = z^2 p (1 - p) / count: center -+ half.
     z = ndtri((1 + confidence_level) / 2)
     with np.errstate(invalid="ignore", divide="ignore"):
         scale = 1 / (1 + z**2 / count)

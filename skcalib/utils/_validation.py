@@ -74,6 +74,7 @@ def scale_weights(
     """
     if weight is None:
         return None, 1.0
+    # maximum = m 2**e with m in [1/2, 1), so by 2**(e - 1) it comes into [1, 2).
     exponent = int(np.frexp(weight.max())[1]) - 1
     return np.ldexp(weight, -exponent), float(np.ldexp(1.0, exponent))
 
@@ -147,6 +148,7 @@ def check_predictions(
         if names is not None:
             proba, known = match_names(proba, names, y, known)
         if known is None:
+            # Nothing names the columns: they are taken in the order of the sorted labels.
             refuse_other_order(y_true)
         codes, classes = match_columns(y, labels=known, n_columns=proba.shape[1])
     if not defer_values:
