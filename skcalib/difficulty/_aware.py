@@ -152,6 +152,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         weight = check_weights(sample_weight, len(labels))
         scorer, estimator = clone(self._scorer()), clone(self.estimator)
         hint = "; fit_param names the one for the weights, for instance fit_param='sample_weight'"
+        # Before the scorer is fitted, which may take long.
         check_fit_takes(estimator, self.fit_param, hint)
         if self.fit_param in fit_params:
             raise ValueError(
@@ -179,6 +180,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     def _scorer(self) -> Any:
         if self.scorer is not None:
             return self.scorer
+        # A default scorer has no user who could request the weights for it.
         scorer = RelativeMahalanobisScorer()
         return scorer.set_fit_request(sample_weight=True) if _routing_enabled() else scorer
 
@@ -191,6 +193,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             return dict(routed["scorer"]["fit"]), dict(routed["estimator"]["fit"])
         if weight is None:
             return {}, fit_params
+        # `fit_difficulty` hands them to the scorer itself, however deep in Pipelines.
         final = scorer
         while isinstance(final, Pipeline):
             final = final[-1]

@@ -72,6 +72,7 @@ def cross_val_difficulty(
         delayed(_fold_difficulty)(clone(estimator), X, labels, *fold) for fold in folds
     )
     difficulty = np.empty(len(labels))
+    # joblib returns the parts in the order of the folds.
     difficulty[tests] = np.concatenate(parts)
     return difficulty
 
@@ -81,10 +82,12 @@ def _fold_difficulty(
 ) -> NDArray[np.float64]:
     estimator.fit(_safe_indexing(X, train), labels[train])
     scorer = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    # A scorer without classes, such as one of prototypes, takes any label.
     known = np.ones(len(test), dtype=bool)
     if hasattr(scorer, "classes_"):
         known = class_positions(labels[test], scorer.classes_) >= 0
     difficulty = np.full(len(test), np.inf)
+    # Scorers may refuse an empty X.
     if known.any():
         seen = test[known]
         difficulty[known] = score_difficulty(estimator, _safe_indexing(X, seen), labels[seen])

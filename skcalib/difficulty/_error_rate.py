@@ -86,4 +86,5 @@ def error_rate_by_difficulty(
     mass = np.append(0.0, np.cumsum(np.bincount(level, weights=weight)))
     errors = np.append(0.0, np.cumsum(np.bincount(level, weights=weight * (true != predicted))))
     cuts = np.linspace(0.0, mass[-1], n_groups + 1)
+    # Rounding may leave [0, 1].
     return np.clip(np.diff(np.interp(cuts, mass, errors)) / np.diff(cuts), 0.0, 1.0)

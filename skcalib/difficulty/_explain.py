@@ -133,6 +133,7 @@ def _within_class_correlation(
     for label in np.unique(y):
         rows = y == label
         n = np.count_nonzero(rows)
+        # A single sample has nothing to be ranked against.
         if n < 2:
             continue
         a = rankdata(similarity[rows], axis=0) / n
@@ -144,10 +145,13 @@ def _within_class_correlation(
         # Of the sum of products over all permutations of the rows of this class.
         variance += here[0] * here[1] / (n - 1)
     if not (variance > 0).all():
+        # The squares of the difficulties are the same in every column.
         raise ValueError(
             "difficulty and similarity must vary within a class, got "
             f"{'difficulties' if squares[1, 0] == 0 else 'similarities'} that are constant "
             "within every class."
         )
+    # The ranks of every class are centered. So the sums over all classes are those of a
+    # correlation, and the sum of products has mean 0 over the permutations.
     correlation = product / np.sqrt(squares[0] * squares[1])
     return correlation, 2 * norm.sf(np.abs(product) / np.sqrt(variance))

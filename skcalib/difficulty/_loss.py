@@ -121,6 +121,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             Out-of-fold log-loss, or in-sample with ``cv=None``; larger means harder.
         """
         X, labels = samples_and_labels(X, y)
+        # With `cv` as well: `difficulty` of new samples needs a classifier.
         self.fit(X, labels, sample_weight)
         weight = check_weights(sample_weight, len(labels))
         if self.cv is None:
@@ -133,6 +134,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             method="predict_proba",
             params=inner_fit_params(self, "estimator", weight, {}),
         )
+        # cross_val_predict has a column for every class of the labels, 0 where a fold lacks it.
         return _log_loss(proba, encode(labels, self.classes_))
 
     def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.floating]:

@@ -60,6 +60,8 @@ def fit_difficulty(
             )
         return scorer, score_difficulty(scorer.fit(X, y), X, y)
     name, final = scorer.steps[-1]
+    # `fit_predict` of a Pipeline fits the transformers, each once, and returns what its last
+    # step does. With memory it fits copies of them, which only `recording` holds.
     recorder = _FinalStep(final, fit_params)
     recording = Pipeline([*scorer.steps[:-1], (name, recorder)], memory=scorer.memory)
     difficulty = recording.fit_predict(X, y)

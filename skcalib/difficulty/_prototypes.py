@@ -114,6 +114,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
             If both `n_clusters` and `y` are None, or if squares of `X` overflow.
         """
         data = validate_data(self, X, dtype=[np.float64, np.float32])
+        # The inertia of k-means is a sum over all samples and features.
         _check_squares(data, n_terms=data.size)
         weight = check_weights(sample_weight, len(data))
         self._kmeans = KMeans(
@@ -159,6 +160,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
 def _check_squares(data: NDArray[np.floating], *, n_terms: int) -> None:
     """Raise if a sum of `n_terms` squared differences between values of `data` may overflow."""
     largest = float(np.abs(data).max())
+    # |a - b| <= 2 largest: the sum is n_terms (2 largest)^2 at most.
     limit = float(np.sqrt(np.finfo(data.dtype).max / n_terms)) / 2
     if largest > limit:
         raise ValueError(

@@ -63,6 +63,7 @@ def difficulty_over_views(
         difficulty = score_difficulty(scorer, view, y)
         if total is None:
             total = np.zeros(len(difficulty))
+        # The sum would broadcast a view of one sample.
         if len(difficulty) != len(total):
             raise ValueError(
                 "views must have the same number of samples, "

@@ -132,6 +132,7 @@ def _ranks(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> N
     order = np.argsort(values, kind="stable")
     exponent = np.frexp(np.abs(values).max())[1]
     gaps = np.diff(np.ldexp(values, -exponent)[order])
+    # A gap begins a new place. The gaps add up to the range; those of rounding are far below.
     place = np.empty(len(values), dtype=np.intp)
     place[order] = np.concatenate([[0], np.cumsum(gaps > _ROUNDING * gaps.sum())])
     # Relative, so that the sum of very large weights is finite.

@@ -163,6 +163,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         params = inner_fit_params(self, "estimator", to_route, fit_params)
         if weight is not None or self.action in ("soft", "weight"):
             weight_name = _weight_parameter(self.estimator)
+            # The weights come in again below, for the samples that are learned.
             params.pop(weight_name, None)
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
         self.finder_ = self._fitted_finder(X, labels, weight, verified, used)
@@ -257,6 +258,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         proba = self.estimator_.predict_proba(as_features(X))
         if proba.shape[1] == len(self.classes_):
             return proba
+        # The classifier has columns for the classes that were left; they move to their places.
         full = np.zeros((len(proba), len(self.classes_)), dtype=proba.dtype)
         full[:, class_positions(self.estimator_.classes_, self.classes_)] = proba
         return full
@@ -306,6 +308,7 @@ def soft_labels(
     """
     order = np.argsort(-label_proba, axis=1, kind="stable")
     ranked = np.take_along_axis(label_proba, order, axis=1).astype(np.float64)
+    # What stands before a label decides whether it is still needed: the first always is.
     before = np.cumsum(ranked, axis=1) - ranked
     kept = before < mass
     ranked[~kept] = 0.0

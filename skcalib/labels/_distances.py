@@ -57,6 +57,7 @@ class LeaveOneOut:
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by a fit to these labels; infinite to classes without any."""
+        # In place, as part of `fitted`, for the finder to show.
         self._fit(self.scorer, labels)
         # The background is a constant of the sample until distances are scaled.
         plain = self._fit(clone(self.scorer).set_params(relative=False), labels)
@@ -88,6 +89,8 @@ class LeaveOneOut:
         sample by 1 + 1/m: its distance shrinks, and the logarithm of its determinant grows.
         """
         left_out *= (size / (size + 1.0)).astype(left_out.dtype)
+        # The own class is without the sample: rest / (rest + 1) instead of size / (size + 1). With
+        # no rest, the distance is infinite and a factor of 0 would make it NaN.
         rest = size[own] - np.minimum(self.weight[member], 1.0)
         change = rest / (rest + 1.0) * (size[own] + 1.0) / size[own]
         left_out[member, own] *= np.where(rest > 0, change, 1.0)
@@ -107,6 +110,7 @@ class OutOfFold:
         self, estimator: Any, X: Any, y: NDArray, weight: NDArray[np.float64] | None, cv: Any
     ) -> None:
         self.X, self.weight, self.estimator = X, weight, estimator
+        # By the given labels, so that all refits share their folds.
         self.folds = list(check_cv(cv, y, classifier=True).split(X, y))
         covered = np.bincount(np.concatenate([test for _, test in self.folds]), minlength=len(y))
         if (covered != 1).any():

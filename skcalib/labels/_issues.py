@@ -189,9 +189,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.classes_ = np.unique(labels)
         codes = encode(labels, self.classes_)
         source = self._source(X, labels, given_weight)
+        # With all labels as given, before any refit.
         difficulty = source.difficulty(labels)
         mixed, believed = self.noise == "mixed", labels
         for _ in range(self.n_refits + 1):
+            # The scorer is fitted to the labels believed; those given are judged.
             distances = source.distances(believed, self.classes_)
             noise = fit_noise_model(distances, codes, weight, known, mixed=mixed)
             proba = label_posterior(distances, codes, known, noise.parameters)
@@ -236,6 +238,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         wrong = 1.0 - self.label_proba_[np.arange(len(codes)), codes].astype(np.float64)
         self.noise_rate_ = float(np.average(wrong, weights=weight))
         p = noise.parameters
+        # Divided as the model divides its own rate.
         self.random_rate_ = self.noise_rate_ * p.random_rate / p.rate
         self.near_rate_ = self.noise_rate_ - self.random_rate_
         # The rate of the model is that among labels nobody has verified.
@@ -325,6 +328,7 @@ def find_label_issues(
         estimator, noise=noise, threshold=threshold, n_refits=n_refits, cv=cv
     ).fit(X, y, sample_weight=sample_weight, verified=verified)
     issues = finder.issues_
+    # lexsort sorts by its last key first.
     order = np.lexsort([-issues["margin"], issues["p_label_correct"]])
     columns = {"sample": order, **{name: issues[name][order] for name in issues.dtype.names}}
     index = row_index(X, y)

@@ -90,6 +90,7 @@ def _gaps(distances: NDArray, codes: NDArray[np.intp]) -> _Gaps:
     gap = distances.astype(np.float64)
     gap -= gap[samples, nearest][:, None]
     np.minimum(gap, _FAR, out=gap)
+    # Before the nearest class is set apart: as a label, its gap is 0.
     own = gap[samples, codes]
     gap[samples, nearest] = _FAR
     return _Gaps(gap, gap.min(axis=1), own, codes, nearest)
@@ -98,6 +99,7 @@ def _gaps(distances: NDArray, codes: NDArray[np.intp]) -> _Gaps:
 def _belief(gaps: _Gaps, p: NoiseParameters) -> _Belief:
     half = -0.5 / p.temperature
     others = np.exp(gaps.gap * half)
+    # The nearest class has gap 0, and 1 as its exponential.
     nearest = 1.0 / (1.0 + others.sum(axis=1))
     others *= nearest[:, None]
     mean_gap = np.einsum("ij,ij->i", others, gaps.gap)
@@ -110,6 +112,8 @@ def _near(gaps: _Gaps, p: NoiseParameters) -> _Near:
     unscaled = np.exp((gaps.gap - gaps.second[:, None]) * half)
     total = unscaled.sum(axis=1)
     step = np.exp(gaps.second * half)
+    # f_j = unscaled_j step f_nearest, and 1 - f_nearest = step total f_nearest. So g is
+    # unscaled / total, which keeps its digits where step underflows.
     nearest = 1.0 / (1.0 + step * total)
     mean_gap_g = np.einsum("ij,ij->i", unscaled, gaps.gap) / total
     is_nearest = gaps.codes == gaps.nearest
@@ -132,6 +136,7 @@ def _random_terms(gaps: _Gaps, q: _Belief, p: NoiseParameters) -> _Terms:
     # dq / d log t = q (gap - mean gap) / (2 t); where the gap is infinite, q is 0.
     own = np.where(gaps.own < _FAR, gaps.own, 0.0)
     slope = q.own * (own - q.mean_gap) / (2.0 * p.temperature)
+    # By near_rate: what true labels lose. What near flips add comes in `_with_near_terms`.
     return _Terms(
         likelihood,
         slope * (1.0 - p.rate - p.random_rate / n_others),
@@ -151,6 +156,7 @@ def _with_near_terms(gaps: _Gaps, q: _Belief, p: NoiseParameters, terms: _Terms)
     weighted = q.others * near.odds
     weighted[np.arange(len(own)), gaps.codes] = 0.0
     from_others = near.own * weighted.sum(axis=1)
+    # The nearest class has gap 0 and adds nothing here.
     by_q = near.own * np.einsum("ij,ij->i", weighted, gaps.gap)
     # d log(1 / (1 - f_k)) / d log width = f_k / (1 - f_k) (gap_k - mean gap) / (2 width)
     curved = np.multiply(weighted, near.others, out=weighted)
@@ -159,8 +165,10 @@ def _with_near_terms(gaps: _Gaps, q: _Belief, p: NoiseParameters, terms: _Terms)
 
     value = from_nearest + from_others
     by_temperature = by_q - value * q.mean_gap
+    # The product rule: by g_y, by f_y, and by 1 / (1 - f_k).
     by_width = from_nearest * (own - near.mean_gap_g)
     by_width += from_others * (own - near.mean_gap) + near.own * curve
+    # The derivatives so far lack 1 / (2 t) and 1 / (2 width).
     half_rate = 0.5 * p.near_rate / p.temperature
     return _Terms(
         terms.likelihood + p.near_rate * value,
@@ -207,6 +215,7 @@ class NoiseLikelihood:
             likelihood, *slopes = _terms(gaps, verified, p)
             likelihood = np.maximum(likelihood, np.finfo(np.float64).tiny)
             value += float(weight @ np.log(likelihood))
+            # In the order of the fields of `_Terms`; d log L = dL / L.
             gradient += np.stack(slopes) @ (weight / likelihood)
         # At fixed b, the width t b changes with t.
         gradient[0] += gradient[3]
@@ -220,6 +229,7 @@ def _terms(gaps: _Gaps, verified: NDArray[np.bool_], p: NoiseParameters) -> _Ter
         terms = _with_near_terms(gaps, q, p, terms)
     if not verified.any():
         return terms
+    # A verified label is the true one with probability q_y, whatever the rates.
     known = _random_terms(gaps, q, NoiseParameters(p.temperature, 0.0))
     none = np.zeros(len(verified))
     known = known._replace(by_random_rate=none, by_near_rate=none)
@@ -245,6 +255,7 @@ def label_posterior(
         if p.near_rate > 0:
             near = _near(gaps, p)
             given += p.near_rate * near.own[:, None] * near.odds
+            # `odds` is 1 at the nearest class, which `others` leaves out: f_y becomes g_y.
             given[samples, gaps.nearest] += p.near_rate * (near.own_g - near.own)
         given[samples, gaps.codes] = 1.0 - p.rate
         q.others[samples, gaps.nearest] = q.nearest

@@ -60,6 +60,7 @@ def fit_noise_model(
     if not mixed or n_classes == 2:  # of two classes, the other one is random and near at once
         return random
     p, near = random.parameters, _NEAR_START
+    # Near flips get a part of what random flips leave, so that the rates stay below one.
     rest = p.random_rate * (1.0 - near.near_rate)
     start = NoiseParameters(p.temperature, rest, near.near_rate * (1.0 - rest), near.spread)
     return max(random, _maximum(likelihood, start, mixed=True), key=lambda f: f.log_likelihood)
@@ -71,6 +72,7 @@ def rate_interval(fit: NoiseFit, confidence_level: float = 0.95) -> tuple[float,
     It holds the rates whose best likelihood is not below the maximum by more than chance makes it
     (Wilks): half a quantile of chi-squared, between logarithms.
     """
+    # The log-likelihoods are means over the samples; this becomes one by the division.
     allowed = 0.5 * chi2.ppf(confidence_level, df=1) / fit.likelihood.total_weight
     best = float(np.log(fit.parameters.rate / (1.0 - fit.parameters.rate)))
     ends = []
@@ -86,12 +88,14 @@ def rate_interval(fit: NoiseFit, confidence_level: float = 0.95) -> tuple[float,
         n_wrong = fit.likelihood.total_weight * fit.parameters.rate
         step = direction / np.sqrt(max(n_wrong, 1.0))
         inside, outside = best, best + step
+        # Ever longer steps until the rate is unlikely, or the end of the bounds is passed.
         while abs(outside) < -_BOUNDS[1, 0] and is_likely(outside):
             inside, step = outside, 2.0 * step
             outside += step
         for _ in range(_BISECTIONS if abs(outside) < -_BOUNDS[1, 0] else 0):
             middle = 0.5 * (inside + outside)
             inside, outside = (middle, outside) if is_likely(middle) else (inside, middle)
+        # The outer side of the last step: the interval is never too narrow by the search.
         ends.append(outside)
     low, high = 1.0 / (1.0 + np.exp(-np.array(ends)))
     return float(low), float(high)
@@ -99,6 +103,7 @@ def rate_interval(fit: NoiseFit, confidence_level: float = 0.95) -> tuple[float,
 
 def _parameters(vector: NDArray[np.float64]) -> NoiseParameters:
     temperature, random, near, excess = np.exp(vector)
+    # Odds against true labels, whose own are 1: the three probabilities add up to one.
     true = 1.0 / (1.0 + random + near)
     return NoiseParameters(
         float(temperature), float(true * random), float(true * near), 1.0 + float(excess)
@@ -117,6 +122,8 @@ def _loss(
     """Return minus the log-likelihood and its derivatives by the vector."""
     p = _parameters(vector)
     value, (by_t, by_random, by_near, by_b) = likelihood.value_and_gradient(p)
+    # The rates are a softmax: d r_i / d log odds_j = r_i ([i = j] - r_j). With the excess
+    # e = b - 1, d log b / d log e = e / b = 1 - 1 / b.
     mean = p.random_rate * by_random + p.near_rate * by_near
     gradient = [by_t, p.random_rate * (by_random - mean), p.near_rate * (by_near - mean)]
     return -value, -np.array([*gradient, by_b * (1.0 - 1.0 / p.spread)])
@@ -141,6 +148,7 @@ def _maximum_at_rate(
     """Return the largest log-likelihood with these odds of a wrong label; `vector` goes there."""
     old_odds = np.exp(vector[1:3]).sum()
     vector[1:3] += np.log(odds / old_odds)  # both rates by the same factor
+    # Without near flips, the rate leaves the temperature alone to be fitted.
     free = [0] if np.isneginf(vector[2]) else [0, 2, 3]
 
     def loss(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -153,6 +161,7 @@ def _maximum_at_rate(
         return value, gradient[free]
 
     bounds = _BOUNDS.copy()
+    # Near flips stay below the odds of all: something is left for random ones.
     highest = min(bounds[2, 1], np.log(odds) - 1e-6)
     bounds[2] = min(bounds[2, 0], highest - 1.0), highest
     vector[free], value = _minimum(loss, vector[free], bounds[free])

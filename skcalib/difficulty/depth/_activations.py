@@ -39,6 +39,7 @@ def _predicted_labels(proba: NDArray, classes: NDArray) -> NDArray:
     """Return the label of the largest column: from `classes` where they fit, else its number."""
     n_columns = proba.shape[1]
     if len(classes) != n_columns:
+        # More outputs than classes in y: labels that number the outputs are still clear.
         if classes.dtype.kind not in "biu" or classes.min() < 0 or classes.max() >= n_columns:
             raise ValueError(
                 f"estimator must have one output a class: it has {n_columns} outputs, and y has "
@@ -50,6 +51,7 @@ def _predicted_labels(proba: NDArray, classes: NDArray) -> NDArray:
 
 def _probabilities(logits: NDArray) -> NDArray:
     if logits.shape[1] == 1:
+        # A single logit is that of the second class.
         positive = expit(logits)
         return np.hstack([1 - positive, positive])
     return softmax(logits, axis=1)
@@ -73,6 +75,7 @@ class _MLPReader:
         for i, (coef, intercept) in enumerate(zip(self.model.coefs_, self.model.intercepts_)):
             found[f"linear_{i}"] = linear = hidden @ coef + intercept
             hidden = activate(linear)
+        # The last linear operation gives the logits.
         proba = _probabilities(linear)
         final = _predicted_labels(proba, self.model.classes_)
         return Reading([X, *(found[name] for name in self.names), proba], final)
@@ -85,6 +88,7 @@ class _TorchReader:
         from ...embeddings import LayerEmbedder
 
         frozen = FrozenEstimator(model)
+        # One sample is enough to find names and sizes.
         found = LayerEmbedder(frozen, layers, **options).fit(X[:1]).layer_names_
         self.names = [*found, "output"] if isinstance(layers, str) and layers == "auto" else found
         # The empty name is the module itself: its output comes with the layers, in one pass.
@@ -155,6 +159,8 @@ class ActivationReader:
                 network, layers, sample, classes, pooling=pooling, batch_size=batch_size
             )
         self.names = ["input", *self.reader.names, "softmax"]
+        # Of the input and the layers; the softmax, which comes last, keeps its columns. A random
+        # projection learns the size alone from what it is fitted to.
         self.projections = [
             None
             if n_components is None or size <= n_components

@@ -19,6 +19,7 @@ from ._repeats import Repeat
 
 def hash_study(settings: Any, X: Any, y: NDArray, sample_weight: NDArray | None) -> str:
     """Return a hash that equal settings and equal values share, whatever their layout."""
+    # By value: integers of any width hash alike, and so do strings.
     classes, encoded = np.unique(y, return_inverse=True)
     labels = (classes.tolist(), encoded.astype(np.int64))
     return joblib.hash((settings, _plain(X), labels, _plain(sample_weight)))
@@ -69,6 +70,7 @@ class StudyFolder(NamedTuple):
                 f"{file} is damaged; the repeat runs again.", SkcalibWarning, stacklevel=3
             )
             return None
+        # Whole, but of another study: a new run would overwrite its file.
         if key != self.key:
             raise ValueError(
                 f"folder must hold this study alone, got {file} of other data, of another "

@@ -38,6 +38,7 @@ def drop(neighbors: NDArray, excluded: NDArray) -> NDArray:
     `excluded` (n,) is -1 where none is given.
     """
     kept = neighbors != excluded[:, np.newaxis]
+    # Exactly one False a row, or the result would not have a shape.
     kept[kept.all(axis=1), -1] = False
     return neighbors[kept].reshape(len(neighbors), -1)
 
@@ -72,9 +73,11 @@ class NeighborVote:
         metric = self.metric
         if metric in ("euclidean", "cosine"):
             # Neighbors do not change; far from the origin, float32 would lose their digits.
+            # Of unit vectors, |x - y|^2 = 2 (1 - cosine) has the order of the cosine distance.
             metric = "euclidean"
             self.center_ = self._direction(X).mean(axis=0, dtype=np.float64)
             centered = self._prepare(X)
+            # Values up to 1 have squares that do not overflow. The scale stays 1 if all are 0.
             self.scale_ = np.abs(centered).max() or self.scale_
             self.train_ = np.divide(centered, self.scale_, out=centered)
         else:

@@ -24,6 +24,7 @@ def last_step(model: Any) -> Any:
 
 
 def _inherits_from(model: Any, name: str, package: str) -> bool:
+    # By prefix: the classes are defined in modules below the package.
     return any(
         cls.__name__ == name and cls.__module__.startswith(package) for cls in type(model).__mro__
     )

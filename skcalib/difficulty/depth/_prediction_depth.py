@@ -342,6 +342,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             )
         return np.where(by_probe, predictions[:, number], final)
 
+    # Apart from `fit`, since a study of many networks has no use for a warning of each.
     def _fit_probes(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> NDArray[np.bool_]:

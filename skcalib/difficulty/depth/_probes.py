@@ -66,6 +66,7 @@ class LayerProbes:
         self.reader = reader
         layers, final = reader.read_all(X)
         checked = slice(None, None, ceil(len(final) / MAX_CHECKED))
+        # A view would keep the whole layer in memory.
         last_layer = layers[-1][checked].copy()
         if self.probe is None:
             self.probes = []

@@ -181,6 +181,7 @@ class DifficultyProfiler(BaseEstimator):
         n_test = self._n_test(len(labels))
         plans = plan_repeats(len(labels), n_test, check_random_state(self.random_state))
         planned = list(islice(plans, self.n_repeats))
+        # Without n_repeats: a longer study begins with the repeats of a shorter one.
         folder = self._open_folder((scorer, n_test), X, labels, weight)
         repeats = self._run(folder, planned, scorer, X, labels, weight)
         self.held_out_ = np.stack([plan.held_out for plan in planned])
@@ -211,6 +212,7 @@ class DifficultyProfiler(BaseEstimator):
         if isinstance(self.test_size, Integral):
             n_test = int(self.test_size)
         else:
+            # Rounded up, as in train_test_split.
             n_test = ceil(self.test_size * n_samples)
         if n_test >= n_samples:
             raise ValueError(
@@ -277,6 +279,7 @@ class DifficultyProfiler(BaseEstimator):
 def _run_and_store(folder: StudyFolder | None, number: int, plan: Plan, *task: Any) -> Repeat:
     repeat = run_repeat(plan, *task)
     if folder is not None:
+        # As soon as it is done: an interruption loses only what is running.
         folder.write(number, repeat)
     return repeat
 

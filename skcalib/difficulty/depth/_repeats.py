@@ -45,6 +45,7 @@ def plan_repeats(
             # The next round starts with samples that are not already in this split.
             others = random_state.permutation(np.setdiff1d(np.arange(n_samples), chosen))
             n_missing = n_test - len(chosen)
+            # `chosen` ends the old round, so that the new one has to hold it out again.
             waiting = random_state.permutation(np.concatenate([others[n_missing:], chosen]))
             chosen = np.concatenate([chosen, others[:n_missing]])
         held_out = np.zeros(n_samples, dtype=bool)
@@ -61,10 +62,12 @@ def run_repeat(plan: Plan, scorer: Any, X: Any, y: NDArray, sample_weight: Any) 
     model = default_network(plan.seed) if estimator is None else seeded(estimator, plan.seed)
     history = train_recorded(model, X_train, y_train, X, sample_weight=weight, seed=plan.seed)
     predictions = as_labels(model.predict(X), name="predictions")
+    # The probes know the training samples alone; `difficulty` then asks them about all.
     fitted = clone(scorer).set_params(estimator=FrozenEstimator(model), random_state=plan.seed)
     fitted._fit_probes(X_train, y_train, None)
     depth = fitted.difficulty(X, y)
     learned = np.full(len(y), np.nan)
+    # No record of epochs, no iteration: NaN.
     if history:
         learned = iteration_learned(history, final=predictions)
     return Repeat(predictions, depth, learned)

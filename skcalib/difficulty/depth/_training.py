@@ -33,6 +33,7 @@ def stopped_by_ctrl_c() -> Iterator[None]:
     """
     former = signal.getsignal(signal.SIGINT)
     # Python hands signals to the main thread alone.
+    # Without a handler in Python, Ctrl-C raises no exception.
     if current_thread() is not main_thread() or not callable(former):
         yield
         return
@@ -145,6 +146,7 @@ def _train_mlp(
         # As in `fit`, which `partial_fit` leaves to its caller.
         waited = waited + 1 if net.loss_ > best - net.tol else 0
         best = min(best, net.loss_)
+        # With "adaptive", SGD lowers the learning rate instead where there is no progress.
         if waited > net.n_iter_no_change and net.learning_rate != "adaptive":
             break
     return history
@@ -160,6 +162,7 @@ def _train_skorch(
 
     class Recorder(Callback):
         def on_epoch_begin(self, net: Any, *args: Any, **kwargs: Any) -> None:
+            # The untrained network, before the first epoch.
             if not history:
                 self.on_epoch_end(net)
 

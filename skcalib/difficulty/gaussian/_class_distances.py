@@ -92,6 +92,7 @@ class ClassDistances:
         def fill(rows: slice) -> None:
             z = (X[rows] - polynomial.origin) @ polynomial.projection
             distances = z @ slopes
+            # The quadratic term has no class in it: one number a sample.
             distances += np.einsum("ij,ij,j->i", z, z, polynomial.quadratic)[:, None]
             distances += constant
             out[rows] = reduce(self._not_negative(distances))
@@ -104,6 +105,7 @@ class ClassDistances:
         # The origin of every class is its mean: a large distance between classes would otherwise
         # cancel after the product.
         polynomial = self._polynomial("classes", working_dtype(X.dtype))
+        # About its own mean c is 0 but for rounding: constant and slope are the background's.
         out = polynomial.constant[codes]
 
         def fill(rows: slice) -> None:
@@ -117,6 +119,7 @@ class ClassDistances:
         return self._not_negative(out)
 
     def _chunk_rows(self, n_columns: int) -> int:
+        # Numbers that a row takes: the sample, its coordinates, and `n_columns` more.
         width = sum(self.form.projection.shape) + n_columns
         return max(DISTANCE_BLOCK_ROWS, DISTANCE_BLOCK_SIZE // width)
 
@@ -134,6 +137,7 @@ class ClassDistances:
             constant = class_mean**2 @ form.class_weights
             constant -= background_mean**2 @ form.background_weights
             constant[self.absent] = np.inf
+            # Half of the slope of the formula above; doubled below.
             linear = form.background_weights * background_mean - form.class_weights * class_mean
             quadratic = form.class_weights - form.background_weights
             self._polynomials[origins, work] = _Polynomial(
@@ -176,6 +180,8 @@ def class_distances(
     within, root = statistics.within_covariance(), statistics.between_root()
     mean, total_weight = statistics.mean(), statistics.total_weight
     # Rounding of the input is a variance too: that of its last digit.
+    # The diagonal of R^T R is the variance between the classes. A value x is rounded by about
+    # eps |x|, and the mean of x^2 is mean^2 + variance.
     variance = np.diag(within) + (root**2).sum(axis=0)
     noise = statistics.input_eps**2 * (mean**2 + variance)
     n_varying = int((np.diag(within) > noise).sum())
@@ -192,11 +198,14 @@ def class_distances(
     elif shrinkage is None:
         form = joint_form(covariance, root, tolerance, rooted=True)
     else:
+        # Each covariance moves toward a multiple of the identity of its own: what is left
+        # between them has no root with one row a class.
         background = shrunk(within + root.T @ root, shrinkage, total_weight)
         form = joint_form(covariance, background - covariance, tolerance)
     n_unresolved = 0
     if tol is None and statistics.work_eps > np.finfo(np.float64).eps:
         # What the samples could span, less what their sums in float32 show.
+        # n samples about the means of K classes span n - K directions at most.
         spanned = min(n_varying, int(statistics.count.sum()) - n_classes)
         n_unresolved = max(spanned - form.rank, 0)
     return ClassDistances(form, statistics.means(), mean, n_unresolved)
@@ -209,6 +218,7 @@ def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any]) -> N
             f"{distances.n_unresolved} directions of X have too little variance for sums in "
             "float32 and are left out: pass float64 to partial_fit, or one array to fit.",
             SkcalibWarning,
+            # Seen from `fit`: this function, `_use`, `fit`, its wrapper, the caller.
             stacklevel=5,
         )
     if len(classes_of_one):

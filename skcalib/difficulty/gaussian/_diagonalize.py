@@ -75,15 +75,20 @@ def inverse_factor(
     variance = np.maximum(np.diag(covariance), 0.0)
     varies = variance > tolerance.noise
     scale = np.sqrt(variance)
+    # A feature that does not vary gets a row and a column of zeros: an eigenvalue 0.
     inverse_scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=varies)
     correlation = covariance * inverse_scale * inverse_scale[:, None]
     noise = tolerance.noise * inverse_scale**2
+    # The largest noise of a feature bounds that along any unit vector.
     triangle = _inverse_triangle(correlation, tolerance.tol + noise.max())
     if triangle is not None:
+        # S = D L L^T D with the scales D, so that F = D^-1 L^-T.
         return inverse_scale[:, None] * triangle.T
     values, vectors = np.linalg.eigh(correlation)
+    # Rounding is independent between features: along v it has variance sum_j noise_j v_j^2.
     floor = tolerance.tol + noise @ vectors**2
     supported = values > floor
+    # Full rank after all: the test of the triangle is sufficient, not necessary.
     if supported.all():
         return inverse_scale[:, None] * vectors / np.sqrt(values)
     # The supported eigenvectors U of the correlations L = U diag(values) U^T span, in units of
@@ -140,16 +145,19 @@ def joint_form(
     if rank < n_features:
         background = covariance + (between.T @ between if rooted else between)
         background_factor = inverse_factor(background, tolerance)
+        # The support of S is part of that of S + B: equal ranks mean equal supports.
         if background_factor.shape[1] > rank:
             of_class = np.arange(rank + background_factor.shape[1]) < rank
             projection = np.hstack([factor, background_factor])
             return JointForm(rank, projection, 1.0 * of_class, 1.0 * ~of_class)
     if rooted and len(between) <= rank:
+        # F^T B F = (R F)^T (R F): its eigenvectors are the right singular vectors of R F.
         singular, rotation = np.linalg.svd(between @ factor, full_matrices=False)[1:]
         # The rows add up to zero: the last singular value is rounding.
         ratio, rotation = singular[:-1] ** 2, rotation[:-1].T
     else:
         in_units_of_class = between @ factor
+        # F^T B F is the product of R F with itself, or of F with B F.
         left = in_units_of_class if rooted else factor
         ratio, rotation = np.linalg.eigh(left.T @ in_units_of_class)
     return JointForm(rank, factor @ rotation, np.ones(len(ratio)), 1.0 / (1.0 + ratio))

@@ -33,6 +33,7 @@ class Gaussian:
         self.factor = factor
         self.centers = shift @ factor
         norms = np.einsum("ij,ij->i", self.centers, self.centers)
+        # |c - d|^2 = |c|^2 + |d|^2 - 2 c d, which rounding may take below zero.
         apart = norms[:, None] + norms - 2.0 * (self.centers @ self.centers.T)
         self.apart = np.maximum(apart, 0.0)  # squared distances between the means
         self.class_weight = class_weight
@@ -74,14 +75,18 @@ class Without:
         self.z = deviation @ gaussian.factor.astype(deviation.dtype)
         self.square = np.einsum("ij,ij->i", self.z, self.z).astype(np.float64)
         # A mean that goes with its only sample takes no scatter along.
+        # Of a shrunk covariance, only the part that is scatter loses the sample.
         lost = np.where(alone, 0.0, stretch * weight / n) * gaussian.scatter_part
+        # Not negative but for rounding, like the eigenvalues of the scatter that remains.
         divisor = 1.0 - lost * self.square
         only = divisor <= np.sqrt(np.finfo(deviation.dtype).eps)
         self.gain = np.where(only, 0.0, lost / np.where(only, 1.0, divisor))
         self.only = np.flatnonzero(only)
         self.scale = (n - weight) / n
         self._find_lost_directions()
+        # With u = a v and q = v S^-1 v: a^2 (n - w) / n * (q + g q^2).
         own = self.square * (1.0 + self.gain * self.square)
+        # P v = v - q k / (k k), k v = q and k S^+ v = k k: v P S^+ P v = q - 2 q + q^2 norm.
         projected = self.square[self.only] ** 2 * self.norm - self.square[self.only]
         own[self.only] = np.maximum(projected, 0.0)
         self.distance = np.where(alone, np.inf, stretch**2 * self.scale * own)
@@ -89,6 +94,7 @@ class Without:
     def _find_lost_directions(self) -> None:
         """Set k = S^+ v of the samples `only`: its image z(k), k k, and k S^+ k / (k k)^2."""
         factor = self.gaussian.factor.astype(self.z.dtype)
+        # z F^T = v F F^T = S^+ v.
         direction = self.z[self.only] @ factor.T
         self.length = np.einsum("ij,ij->i", direction, direction)
         self.image = direction @ factor
@@ -103,6 +109,7 @@ class Without:
         slope = self.z @ centers.T
         slope -= slope[samples, self.codes][:, None]
         cross = self.square[:, None].astype(work) - slope
+        # u S^-1 u = apart + q - 2 slope, the sum of apart, cross and -slope.
         distances = self.gaussian.apart[self.codes].astype(work)
         distances += cross
         distances -= slope
@@ -110,6 +117,7 @@ class Without:
         if len(self.only):
             distances[self.only] += self._change_by_projection(cross[self.only], centers)
         distances *= self.scale[:, None].astype(work)
+        # The mean of its own class, and no other, moves as the sample leaves.
         distances[samples, self.codes] = self.distance
         return distances
 
@@ -118,5 +126,6 @@ class Without:
         slope = self.image @ centers.T
         slope -= np.take_along_axis(slope, self.codes[self.only, None], axis=1)
         # k S^+ v is k k.
+        # u is v less what lies between the means, whose product with k S^+ is the slope.
         to_image = 1.0 - slope / self.length[:, None]
         return cross * (cross * self.norm[:, None].astype(cross.dtype) - 2.0 * to_image)

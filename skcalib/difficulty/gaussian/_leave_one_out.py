@@ -128,6 +128,7 @@ class _LeftOut:
         tol = default_tol(len(within), statistics.work_eps) if tol is None else tol
         tolerance = RankTolerance(noise, tol)
         self.absent = statistics.weight <= 0
+        # Any finite mean will do for a class without samples: its distances become infinite.
         self.shift = np.where(self.absent[:, None], 0.0, statistics.means() - self.mean)
 
         def gaussian(covariance: NDArray, shift: NDArray, weight: NDArray) -> Gaussian:
@@ -138,6 +139,7 @@ class _LeftOut:
         self.classes = gaussian(within, self.shift, statistics.weight)
         self.background = None
         if relative:
+            # One class of weight n with its mean at the origin, since samples come centered.
             self.background = gaussian(total, np.zeros((1, len(within))), np.array([n]))
 
     def to_own(
@@ -189,5 +191,7 @@ class _LeftOut:
 def _scatter_part(covariance: NDArray, shrunk_covariance: NDArray) -> float:
     """Return a where the shrunk covariance is ``a * covariance + ridge * identity``."""
     deviation = covariance - np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    # The deviation D of C from a multiple of the identity has <D, I> = 0 and <D, C> = <D, D>:
+    # <D, a C + ridge I> = a <D, D>. If D is 0, C is such a multiple and a may be anything.
     square = float(np.sum(deviation**2))
     return float(np.sum(deviation * shrunk_covariance)) / square if square > 0 else 1.0

@@ -34,6 +34,7 @@ _CHUNKS_PER_PIECE = 8
 
 def working_dtype(dtype: np.dtype) -> type[np.floating]:
     """Return the dtype of products over data of `dtype`: float32 for float16 and float32."""
+    # Integers in float64, too: float32 has all of them only up to 2**24.
     return np.float64 if dtype.itemsize > 4 or dtype.kind != "f" else np.float32
 
 
@@ -113,6 +114,7 @@ class GaussianStatistics:
             if sample_weight is None:
                 return _sums(X[rows], codes[rows], None, reference)
             chosen = rows.start + np.flatnonzero(used[rows])
+            # The root, since outer products take a factor of the samples twice.
             return _sums(X[chosen], codes[chosen], np.sqrt(sample_weight[chosen]), reference)
 
         def add(chunk: tuple[NDArray, NDArray]) -> None:
@@ -149,6 +151,7 @@ class GaussianStatistics:
                     X[new].astype(work, copy=False), codes[new], len(missing)
                 )
                 found = count > 0
+                # Without the weights: a reference need only be near.
                 reference[found] = sums[found] / count[found, None]
                 missing[found] = False
         touched = np.bincount(codes[used], minlength=len(missing)) > 0
@@ -159,12 +162,14 @@ class GaussianStatistics:
             # a standard deviation off in every feature, twice as large.
             variance = np.diag(self.scatter) / self.total_weight
             inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
+            # Then offset^2 / variance is 1/2 in each feature.
             apart = offset**2 @ inverse > 0.5 * len(variance)
             reference[old[apart]] += offset[apart]
         return self.with_references(reference.astype(work).astype(np.float64))
 
     def with_references(self, reference: NDArray[np.float64]) -> GaussianStatistics:
         """Return the same statistics about other references."""
+        # Where there is no sample, the sums are zero and there is nothing to move.
         moved = np.flatnonzero((reference != self.reference).any(axis=1) & (self.weight > 0))
         if not len(moved):
             return replace(self, reference=reference)
@@ -177,6 +182,7 @@ class GaussianStatistics:
 
     def merged(self, other: GaussianStatistics) -> GaussianStatistics:
         """Add the samples of `other`, whose classes are in the same order."""
+        # The references of self where it has samples: only the sums of `other` have to move.
         common = np.where((self.weight > 0)[:, None], self.reference, other.reference)
         mine, theirs = self.with_references(common), other.with_references(common)
         return GaussianStatistics(
@@ -194,6 +200,7 @@ class GaussianStatistics:
         moved = GaussianStatistics.empty(n_classes, self.sums.shape[1])
         for name in ("count", "weight", "reference", "sums"):
             getattr(moved, name)[positions] = getattr(self, name)
+        # The scatter is a sum over the classes: their order does not matter.
         return replace(
             moved, scatter=self.scatter, input_eps=self.input_eps, work_eps=self.work_eps
         )
@@ -218,6 +225,7 @@ class GaussianStatistics:
     def within_covariance(self) -> NDArray[np.float64]:
         """Return the covariance about the class means, normalized by the total weight."""
         seen = self.weight > 0
+        # The sum of sums_k sums_k^T / m_k is one product, of rows sums_k / sqrt(m_k).
         scaled_sums = self.sums[seen] / np.sqrt(self.weight[seen])[:, None]
         return (self.scatter - scaled_sums.T @ scaled_sums) / self.total_weight
 
@@ -230,6 +238,7 @@ class GaussianStatistics:
         seen = self.weight > 0
         fraction = self.weight[seen] / self.total_weight
         means = self.means()[seen]
+        # About the first class mean, as in `mean`: far from the origin digits would be lost.
         apart = means - means[0]
         return np.sqrt(fraction)[:, None] * (apart - fraction @ apart)
 
@@ -257,6 +266,7 @@ def _oas_coefficient(covariance: NDArray[np.float64], variance: float, n_samples
     """Return the coefficient of Chen et al. (2010), in the form that scikit-learn gives it."""
     mean_square = float(np.mean(covariance**2))
     denominator = (n_samples + 1.0) * (mean_square - variance**2 / len(covariance))
+    # The denominator is 0, but for rounding, where the covariance is a multiple of the identity.
     return 1.0 if denominator <= 0 else min((mean_square + variance**2) / denominator, 1.0)
 
 
@@ -272,6 +282,7 @@ def _sums(
         if root_weight is not None:
             weights = root_weight.astype(deviation.dtype)
             deviation = weights[:, None] * deviation
+        # One root of the weight here and one in the deviation: w_i (x_i - r).
         sums = _indicator(codes, len(reference), weights) @ deviation
         return sums, deviation.T @ deviation
 
@@ -285,5 +296,6 @@ def _sums_and_counts(
 
 def _indicator(codes: NDArray[np.intp], n_classes: int, values: NDArray) -> csc_array:
     """Return the (n_classes, n_samples) matrix with ``values[i]`` in row ``codes[i]``."""
+    # Every column has one entry: column i begins at entry i.
     indptr = np.arange(len(codes) + 1)
     return csc_array((values, codes, indptr), shape=(n_classes, len(codes)))

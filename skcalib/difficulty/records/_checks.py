@@ -27,6 +27,7 @@ def check_records(values: ArrayLike, name: str) -> NDArray:
     _check_ndim(array, name, (2,))
     if array.dtype.kind in "iuU":
         return array
+    # One record at a time, so that an error names the record.
     records = [as_labels(record, name=f"{name}[{i}]") for i, record in enumerate(array)]
     if len({record.dtype.kind == "U" for record in records}) > 1:
         raise TypeError(

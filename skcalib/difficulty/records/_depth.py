@@ -50,4 +50,5 @@ def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike)
     final = check_labels_like(
         final_predictions, name="final_predictions", n_samples=len(by_sample), like=by_sample
     )
+    # Layers take the place of steps, and the first axis.
     return steps_to_agreement((by_sample == final[:, np.newaxis]).T)

@@ -24,6 +24,7 @@ def steps_to_agreement(agrees: NDArray[np.bool_]) -> NDArray[np.float64]:
     It is the step after the last False, which comes first if time runs backward.
     """
     backward = ~agrees[::-1]
+    # argmax is the number of steps after the last False, and 0 as well where there is none.
     steps = np.where(backward.any(axis=0), len(agrees) - backward.argmax(axis=0), 0)
     return np.where(agrees[-1], steps, np.nan)
 
@@ -103,6 +104,7 @@ def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
     array([ 1.,  0., inf])
     """
     correct = is_correct(predictions, y)
+    # Floats, since integers have no infinity.
     events = (correct[:-1] & ~correct[1:]).sum(axis=0, dtype=np.float64)
     events[~correct.any(axis=0)] = np.inf
     return events
@@ -144,6 +146,7 @@ def correctness(predictions: ArrayLike, y: ArrayLike) -> NDArray:
 
 
 def _take_label(scores: NDArray, columns: NDArray) -> NDArray:
+    # The label of a sample is the same at every step.
     index = np.broadcast_to(columns, scores.shape[:-1])[..., None]
     return np.take_along_axis(scores, index, axis=-1)[..., 0]
 
@@ -283,6 +286,8 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
     array([0.   , 0.566])
     """
     proba = as_scores(y_proba, "y_proba", ndim=(2, 3))
+    # A matrix is one model with all classes; `check_proba` would take its rows for records of
+    # one probability a sample.
     if proba.ndim == 2:
         check_proba_matrix(proba)
     else:

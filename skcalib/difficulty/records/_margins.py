@@ -42,5 +42,6 @@ def output_margin(logits: ArrayLike) -> NDArray:
     scores = check_numbers(logits, "logits", ndim=(2,))
     if scores.shape[1] < 2:
         raise ValueError(f"logits must have at least 2 columns, got shape {scores.shape}.")
+    # Only the two largest need their places: no full sort.
     best = np.partition(scores, -2, axis=1)[:, -2:].astype(np.float64)
     return best[:, 1] - best[:, 0]

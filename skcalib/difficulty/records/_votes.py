@@ -16,6 +16,8 @@ def _count_votes(predictions: ArrayLike, mask: ArrayLike | None) -> tuple[NDArra
     counted = check_mask(mask, votes)
     classes, encoded = np.unique(votes, return_inverse=True)
     n_samples, n_classes = votes.shape[1], len(classes)
+    # One number for each pair of sample and class, so that one pass counts all. (Versions of
+    # numpy differ in the shape of the inverse.)
     cells = (np.arange(n_samples) * n_classes + encoded.reshape(votes.shape))[counted]
     counts = np.bincount(cells, minlength=n_samples * n_classes)
     return classes, counts.reshape(n_samples, n_classes)
@@ -70,6 +72,7 @@ def consensus_class(
             "mask must leave every sample at least one model that did not train on it, got "
             f"{(counts.sum(axis=1) == 0).sum()} samples without a vote."
         )
+    # The first maximum: with sorted classes, the smallest label wins a tie.
     winner = counts.argmax(axis=1)
     if y is None:
         return classes[winner]
@@ -190,6 +193,7 @@ def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None)
     """
     _, counts = _count_votes(predictions, mask)
     total = counts.sum(axis=1)
+    # 0 / 1 where nobody votes; NaN at the end.
     fraction = counts / np.maximum(total, 1)[:, np.newaxis]
     entropy = entr(fraction).sum(axis=1) + 0.0  # 0 where all agree, not -0.
     return np.where(total > 0, entropy, np.nan)
