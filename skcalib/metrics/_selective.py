@@ -271,9 +271,9 @@ def _mean_risk(groups: TieGroups) -> float:
     wrong = weight - correct
     before = np.cumsum(weight) - weight
     wrong_before = np.cumsum(wrong) - wrong
-    # The sum of 1 / (N + j) over the m coverages of a group; exact where it is one sample.
     # After N samples with E wrong, the expected risk at the j-th coverage of a group of error
     # rate r is (E + r j) / (N + j) = r + (E - r N) / (N + j); over the group r sums to `wrong`.
+    # The sum of 1 / (N + j) over the m coverages of a group; exact where it is one sample.
     harmonic = 1 / (before + 1)
     tied = weight != 1
     harmonic[tied] = digamma(before[tied] + weight[tied] + 1) - digamma(before[tied] + 1)

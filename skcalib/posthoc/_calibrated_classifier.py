@@ -147,6 +147,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         refuse_masked(X, name="X")
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
+        # Samples of weight 0 cannot be the only ones of a second class.
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         present, count = np.unique(labels, return_counts=True)
         params = inner_fit_params(self, "estimator", weight, fit_params)

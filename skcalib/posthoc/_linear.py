@@ -87,6 +87,7 @@ def fit_structured(
     # In units in which the Hessian at the start has a diagonal of ones, a few conjugate gradients
     # are enough, whether the ridge rules (many classes) or the log-loss (many samples).
     proba = softmax(scores, axis=1)
+    # Units need not be exact: weights are left out, and of the intercepts the log-loss.
     curvature = 2 * ridge
     curvature[:, :k] += (proba * (1 - proba)).T @ scores**2 / len(y)
     unit = 1 / np.sqrt(curvature)

@@ -52,6 +52,7 @@ def minimize_log_loss(
     beta_bounds = (1 / bounds[1], 1 / bounds[0])
     start = float(np.clip(1.0, *beta_bounds))
     stride = len(logits) // _SAMPLE_ROWS
+    # A subset pays only where there are several times as many samples.
     if stride >= 3:
         weight = None if sample_weight is None else sample_weight[::stride]
         start = _best_beta(

@@ -35,6 +35,7 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
                 f"{name} must hold class labels, integers or strings, got {float(array[row])} "
                 f"in row {row}."
             )
+        # float16 does not reach 2**63; int64 ends one below it.
         wide = array.astype(np.float64, copy=False)
         beyond = (wide < -_INT64_END) | (wide >= _INT64_END)
         if beyond.any():
@@ -57,7 +58,7 @@ def _undo_text(array: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
 
 
 def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
-    # np.str_ is a subclass of str.
+    # Subclasses of str, np.str_ among them, are text like any other.
     kinds = {str if issubclass(kind, str) else kind for kind in set(map(type, array.tolist()))}
     if kinds == {str} or kinds <= {bool, int, float}:
         # From a list numpy finds the dtype of the objects.
