@@ -32,6 +32,7 @@ def check_range(name: str, value: object, low: float, high: float = LARGEST) -> 
             number = float(value)
         except OverflowError:  # an integer beyond float64
             number = math.inf if value > 0 else -math.inf  # type: ignore[operator]
+    # NaN compares as False, here and below: every range is written so that it fails.
     if not low <= number <= high:
         raise ValueError(f"{name} must be a number in [{low:g}, {high:g}], got {value!r}.")
     return number
@@ -122,6 +123,7 @@ def _check_soft_target(target: Tensor, logits: Tensor, soft: bool) -> Tensor:
     found = extremes(target)
     if found is not None and not found[0] >= -NEGATIVE_TOLERANCE:
         raise ValueError(f"target must hold class probabilities, got {found[0]:g}.")
+    # eps is 1e-3 in float16 and 8e-3 in bfloat16: such rows miss a sum of 1 by as much.
     tolerance = max(SUM_TOLERANCE, 2 * torch.finfo(target.dtype).eps)
     target = target.to(logits.dtype)
     found = extremes(target.sum(1) - 1)
@@ -194,6 +196,7 @@ def reduce_loss(values: Tensor, sample_weight: Tensor | None, reduction: str) ->
         return weighted
     if reduction == "sum":
         return weighted.sum()
+    # With weights of 0 alone this is 0 / tiny = 0, with a gradient of 0.
     total = weight.sum().clamp_min(torch.finfo(values.dtype).tiny)  # type: ignore[union-attr]
     return weighted.sum() / total
 
@@ -261,6 +264,7 @@ class CalibrationLoss(torch.nn.Module):
                 f"{name} makes no use of difficulty_weight: leave it out, or choose a loss that "
                 "uses it, such as DifficultyAwareLoss."
             )
+        # Read at every call, and checked by the function: a schedule may set them during training.
         inputs.update((option, getattr(self, option)) for option in self._names)
         return type(self)._function(logits, target, **inputs)
 

@@ -52,6 +52,7 @@ def brier_loss(
     tensor(0.1400)
     """
     logits, target = check_inputs(logits, target)
+    # The exact residual p - t: one minus a rounded p_y would lose its digits.
     _, residual = cross_entropy_terms(logits, target)
     return reduce_loss(residual.square().sum(1), sample_weight, reduction)
 

@@ -124,6 +124,7 @@ def bsce_loss(
     order, exponent = _check_parameters(order, exponent, detach_weight)
     logits, target = check_inputs(logits, target)
     nll, residual = cross_entropy_terms(logits, target)
+    # d(u nll)/dz = u (p - t) + nll du/dz; with u constant (BSCE-GRA) the first term is left.
     weight = _norm_power(residual.detach() if detach_weight else residual, order, exponent)
     return reduce_loss(weight * nll, sample_weight, reduction)
 

@@ -33,6 +33,7 @@ def _check_parameters(gamma: float, rival: str, detach_weight: bool = False) -> 
 
 def _below_label(logits: Tensor, target: Tensor, nll: Tensor) -> Tensor:
     """Compute the largest probability strictly below that of the label, shape (n,)."""
+    # The logits rank the classes as the probabilities do, and do not tie where these underflow.
     gap = target_logit(logits, target).unsqueeze(1) - logits
     # The least positive gap; none is infinite, and then p_j is 0.
     nearest = torch.nn.functional.threshold(gap, 0.0, torch.inf).min(1).values
@@ -41,8 +42,12 @@ def _below_label(logits: Tensor, target: Tensor, nll: Tensor) -> Tensor:
 
 def _below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
     """Compute for each class the largest probability strictly below its own, shape (n, K)."""
+    # Only positions come out of the logits here; the gradient goes through nll. (searchsorted
+    # warns of what is not contiguous.)
     logits = logits.detach().contiguous()
     order = logits.argsort(1)
+    # In sorted order, the left insertion point of a logit is the number of logits strictly below
+    # it; the class before that point is the rival. Equal logits share one rival.
     n_below = torch.searchsorted(logits.gather(1, order), logits)
     rival = order.gather(1, (n_below - 1).clamp_min(0))
     return torch.where(n_below > 0, (-nll).exp().gather(1, rival), 0.0)
@@ -50,10 +55,12 @@ def _below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
 
 def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: str) -> Tensor:
     miss = miss_probability(nll)
+    # A single class has no rival: p_j = 0.
     if logits.shape[1] == 1:
         return power(miss, gamma)
     if rival == "second_largest":
         proba = largest_probabilities(logits, target, nll, 2)[:, 1]
+        # Of the whole row, so the same rival for every class of a soft target.
         proba = proba.unsqueeze(1) if target.is_floating_point() else proba
     elif target.is_floating_point():
         proba = _below_every_class(logits, nll)
@@ -162,6 +169,7 @@ def dual_focal_loss(
     gamma = _check_parameters(gamma, rival, detach_weight)
     logits, target = check_inputs(logits, target)
     nll = target_nll(logits, target)
+    # The weight depends on the logits twice: through p_y (nll) and through p_j.
     terms = (logits.detach(), target, nll.detach()) if detach_weight else (logits, target, nll)
     values = expectation(_weight(*terms, gamma, rival) * nll, target)
     return reduce_loss(values, sample_weight, reduction)

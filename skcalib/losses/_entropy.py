@@ -11,6 +11,7 @@ from ._softmax import cross_entropy_terms
 def _cross_entropy_and_entropy(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     nll, residual = cross_entropy_terms(logits, target)
     # H = logsumexp(z) - sum_k p_k z_k, and -log p_t = logsumexp(z) - sum_k t_k z_k.
+    # Their difference is H - (-log p_t) = -sum_k (p_k - t_k) z_k.
     entropy = nll - (residual * logits).sum(1)
     return nll, entropy
 

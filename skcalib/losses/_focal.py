@@ -101,6 +101,8 @@ def focal_loss(
     check_flag("detach_weight", detach_weight)
     logits, target = check_inputs(logits, target)
     nll = target_nll(logits, target)
+    # For soft targets nll and weight have shape (n, K), the loss of every label that t may bring;
+    # the mean over t comes last.
     weight = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
     return reduce_loss(expectation(weight * nll, target), sample_weight, reduction)
 

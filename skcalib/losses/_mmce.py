@@ -62,9 +62,12 @@ def _fractions(
         return 1 / len(like)
     weight = torch.ones_like(like) if sample_weight is None else sample_weight
     if weighted:
+        # The product of its two fractions makes each block of pairs (both correct, both wrong, one
+        # of each) a weighted mean.
         total = torch.where(correct, (weight * correct).sum(), (weight * ~correct).sum())
     else:
         total = weight.sum()
+    # A total of 0 stands below weights of 0 alone: 0 / tiny = 0.
     return weight / total.clamp_min(torch.finfo(weight.dtype).tiny)
 
 
@@ -139,11 +142,13 @@ def mmce_loss(
     counted = check_sample_weight(sample_weight, nll)
     label_logit, top = target_logit(logits, target), logits.max(1).values
     correct = label_logit == top
+    # log p_top = log p_y + (z_top - z_y).
     confidence = (top - label_logit - nll).exp()
     # r - c, which is p_y - 1 where the prediction is correct.
     gap = torch.where(correct, torch.expm1(-nll), confidence)
     coefficient = gap * _fractions(counted, correct, weighted, nll)
     mmce = _laplace_norm(coefficient, confidence, bandwidth)
+    # The (weighted) mean of a constant is the constant: added to every sample, it counts once.
     return reduce_loss(nll + weight * mmce, sample_weight, reduction)
 
 

@@ -57,6 +57,7 @@ def poly_loss(
     epsilon = check_range("epsilon", epsilon, -1)
     logits, target = check_inputs(logits, target)
     nll = target_nll(logits, target)
+    # -log p = sum_j (1 - p)^j / j, so epsilon (1 - p) makes the first coefficient 1 + epsilon.
     values = expectation(nll + epsilon * miss_probability(nll), target)
     return reduce_loss(values, sample_weight, reduction)
 

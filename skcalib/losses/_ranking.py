@@ -33,8 +33,10 @@ def _confidence(logits: Tensor, target: Tensor, nll: Tensor, kind: str) -> Tenso
     """Compute the confidence of each sample, larger = more confident."""
     n_classes = logits.shape[1]
     if kind == "entropy":
+        # -H / log K with H = sum_k p_k (-log p_k); for K = 1, where H = 0, over log 2, not log 1.
         every_nll = class_nll(logits)
         return -((-every_nll).exp() * every_nll).sum(1) / math.log(max(n_classes, 2))
+    # A single class has no second-largest probability; its margin is its probability.
     if kind == "msp" or n_classes == 1:
         return largest_probabilities(logits, target, nll).squeeze(1)
     first, second = largest_probabilities(logits, target, nll, 2).unbind(1)
@@ -53,6 +55,8 @@ def _next_sample(values: Tensor, sample_weight: Tensor | None) -> Tensor:
     counts = sample_weight.repeat(2) > 0
     # From the end, the least position so far that counts is the next one.
     least = torch.where(counts, position, 2 * n).flip(0).cummin(0).values.flip(0)
+    # Behind sample i: from i + 1 on. A sample that counts alone meets itself, at i + n; where none
+    # counts, 2 n stands for no position, and 2 n % n = 0 is a valid one.
     return values[least[1 : n + 1] % n]
 
 
@@ -110,6 +114,7 @@ class CorrectnessHistory:
             )
         label = target.argmax(1) if target.is_floating_point() else target
         correct = (logits.detach().argmax(1) == label).to(self.n_correct.dtype)
+        # Not n_seen[index] += 1, which counts a sample once that a sampler has drawn twice.
         self.n_seen.index_add_(0, index, torch.ones_like(correct))
         self.n_correct.index_add_(0, index, correct)
 
@@ -134,6 +139,7 @@ class CorrectnessHistory:
             If `index` does not hold positions of the record.
         """
         index = self._check_index(index)
+        # Never seen: 0 / 1.
         return self.n_correct[index] / self.n_seen[index].clamp_min(1)
 
     def _check_index(self, index: Tensor) -> Tensor:
@@ -218,6 +224,8 @@ def correctness_ranking_loss(
     counted = check_sample_weight(sample_weight, past)
     confident = _confidence(logits, target, nll, confidence)
     difference = past - _next_sample(past, counted)
+    # How far the confidences lead in the direction of the history; this should reach |c_i - c_j|.
+    # Where c_i = c_j both are 0, and the slope of relu at 0 is 0: no ranking.
     wanted = difference.sign() * (confident - _next_sample(confident, counted))
     penalty = (difference.abs() - wanted).relu()
     return reduce_loss(expectation(nll, target) + weight * penalty, sample_weight, reduction)

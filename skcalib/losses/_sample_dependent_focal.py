@@ -32,11 +32,13 @@ def _check_parameters(
 
 
 def _weight(nll: Tensor, gammas: list[float], thresholds: list[float]) -> Tensor:
+    # From the largest threshold down: the smallest one that holds has the last word.
     gamma_of_sample = torch.full_like(nll, gammas[-1])
     for gamma, threshold in zip(gammas[-2::-1], reversed(thresholds), strict=True):
         # Compared as cross-entropies, which resolve probabilities near 0.
         limit = -math.log(threshold) if threshold else math.inf
         gamma_of_sample = torch.where(nll > limit, gamma, gamma_of_sample)
+    # One base for all exponents: it is kept from 0 if any of them has an infinite slope there.
     miss = miss_probability(nll)
     for gamma in gammas:
         miss = finite_slope(miss, gamma)

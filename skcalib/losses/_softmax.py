@@ -42,6 +42,8 @@ class _ExactSoftmax(torch.autograd.Function):
 
     @staticmethod
     def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+        # The steps at the head of this file. One buffer of shape (n, K) holds the differences,
+        # then the exponentials and in the end the residual.
         label = label.unsqueeze(1)
         top = logits.amax(1, keepdim=True)
         wrong = (logits - top).exp_().scatter_(1, label, 0.0)
@@ -66,6 +68,7 @@ class _ExactSoftmax(torch.autograd.Function):
         ctx: Any, grad_nll: Tensor | None, grad_residual: Tensor | None
     ) -> tuple[Tensor | None, None]:
         residual, label = ctx.saved_tensors
+        # d nll / dz = p - t; d(p - t) / dz is the Jacobian of the softmax, for t is constant.
         if grad_residual is None:
             return None if grad_nll is None else grad_nll.unsqueeze(1) * residual, None
         through_residual = _softmax_product(residual, label.unsqueeze(1), grad_residual)
@@ -99,6 +102,8 @@ def _softmax_product(residual: Tensor, label: Tensor, vector: Tensor) -> Tensor:
 
 def class_nll(logits: Tensor) -> Tensor:
     """Return -log p_k of every class, shape (n, K), with a small relative error."""
+    # -log p_k = (z_top - z_k) + log(1 + rest), rest = sum of exp(z_j - z_top) over all j but top.
+    # Neither term is negative, so nothing cancels; a class that ties with top counts 1 in rest.
     top = logits.argmax(1, keepdim=True)
     gap = logits.gather(1, top) - logits
     rest = (-gap).exp().scatter(1, top, 0.0).sum(1, keepdim=True)
@@ -115,6 +120,7 @@ def cross_entropy_terms(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]
         return _ExactSoftmax.apply(logits, target)
     nll = class_nll(logits)
     likely = torch.expm1(-nll) + (1 - target)  # p - t where p > 1/2 and both may be near 1
+    # Both branches are finite, so the one not taken adds a gradient of 0, not NaN.
     residual = torch.where(nll < math.log(2), likely, (-nll).exp() - target)
     return (target * nll).sum(1), residual
 
@@ -173,8 +179,10 @@ def finite_slope(base: Tensor, exponent: float) -> Tensor:
 
 def vector_norm(values: Tensor, order: float) -> Tensor:
     """Return the norm of each row, scaled by its largest entry lest a power over- or underflow."""
+    # A sum alone: no power, nothing to scale. The slope of abs at 0 is 0.
     if order == 1:
         return values.abs().sum(1)
+    # norm(v) = s norm(v / s) for every s > 0, so its derivative by s is 0: s may be a constant.
     scale = values.detach().abs().amax(1, keepdim=True)
     scale = scale.clamp_min(torch.finfo(scale.dtype).tiny)
     return torch.linalg.vector_norm(values / scale, order, dim=1) * scale.squeeze(1)

@@ -103,7 +103,9 @@ def uncertainty_weighted_loss(
     if uncertainty is None:
         weight = check_difficulty_weight(difficulty_weight, logits).detach()
     else:
+        # The logits are detached already; the function may have trainable parameters of its own.
         weight = _measured(uncertainty, logits, target).detach()
+    # One weight a sample is the same for every class that t may bring.
     if target.is_floating_point() and weight.ndim == 1:
         weight = weight.unsqueeze(1)
     values = expectation(weight * target_nll(logits, target), target)

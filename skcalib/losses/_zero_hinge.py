@@ -54,6 +54,7 @@ def zero_hinge_loss(
     tensor([2.5000, 0.0000])
     """
     logits, target = check_inputs(logits, target, soft=False)
+    # The label needs no mask: its own term is relu(0) = 0, with a slope of 0.
     values = (logits - logits.gather(1, target.unsqueeze(1))).relu().sum(1)
     return reduce_loss(values, sample_weight, reduction)
 

@@ -36,6 +36,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
 
     def initialized_instance(self, instance_or_cls: Any, kwargs: dict[str, Any]) -> Any:
         """Build a module or criterion, or copy the given instance."""
+        # skorch takes an instance without arguments as it is, and would train the user's own.
         if isinstance(instance_or_cls, nn.Module) and not kwargs:
             return copy.deepcopy(instance_or_cls)
         return super().initialized_instance(instance_or_cls, kwargs)
@@ -61,6 +62,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
     def get_params_for(self, prefix: str) -> dict[str, Any]:
         """Collect arguments, without ``shuffle`` for an iterator that cannot take it."""
         params = super().get_params_for(prefix)
+        # A DataLoader refuses shuffle=True next to a sampler, which decides the order itself.
         sampled = "sampler" in params or "batch_sampler" in params
         if prefix == "iterator_train" and (sampled or not takes(self.iterator_train, "shuffle")):
             params.pop("shuffle", None)

@@ -103,6 +103,7 @@ class TrainingDynamics(Callback):
         self._crop()
         self.label_ = net._encoded(y)
         first = self.source == "forward" and not self._blocks_
+        # True counts as 1: the line of the untrained network.
         n_classes, n_epochs = len(net.classes_), net.max_epochs + first
         whole = next(t for t in (np.int8, np.int16, np.int32) if n_classes <= np.iinfo(t).max)
         # Half precision is enough to rank and to average; 1 + 3 * 2 bytes a sample and epoch.
@@ -161,6 +162,8 @@ class TrainingDynamics(Callback):
     def _recorded(self, field: str) -> NDArray[Any]:
         if not getattr(self, "_blocks_", None):
             raise AttributeError(f"TrainingDynamics has no {field}_ before the net is fitted.")
+        # The blocks of earlier calls are cropped. A single block is given as it is, also if it is
+        # memory-mapped; several make a copy in memory.
         *full, last = [block[field] for block in self._blocks_]
         last = last[: self._n_steps_]
         return np.concatenate([*full, last]) if full else last
@@ -222,6 +225,7 @@ class TrainingDynamics(Callback):
         of_label = logits.gather(1, label)[:, 0]
         others = logits.scatter(1, label, -torch.inf)
         limit = float(np.finfo(np.float16).max)  # beyond it float16 is infinite
+        # xlogy is 0 where the probability is 0; 0 * log 0 would be NaN.
         values = {
             "prediction": logits.argmax(1),
             "confidence": proba.gather(1, label)[:, 0],

@@ -19,6 +19,7 @@ from ..utils import SkcalibWarning
 def check_names(net: Any, names: Any) -> None:
     """Raise if a keyword of the constructor is no parameter of the net."""
     known = {"history"}  # skorch takes it out of its keywords
+    # What an __init__ passes on by **kwargs is a parameter of one of its bases.
     for base in type(net).__mro__:
         known |= set(inspect.signature(vars(base).get("__init__", object)).parameters)
     for name in names:

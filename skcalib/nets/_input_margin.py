@@ -76,11 +76,14 @@ def _margin(logits: Tensor, inputs: Tensor) -> Tensor:
     samples, n_classes = torch.arange(len(logits), device=logits.device), logits.shape[1]
     predicted = logits.detach().argmax(1)
     smallest = torch.full((len(logits),), torch.inf, device=logits.device)
+    # i + 1, ..., i + K - 1 modulo K are the classes other than i, each once: in every pass each
+    # sample has another class of its own, and one backward pass serves the batch.
     for step in range(1, n_classes):
         other = (predicted + step) % n_classes
         gap = logits[samples, predicted] - logits[samples, other]
         # In evaluation mode no sample sees another: the gradient of the sum is that of each.
         (gradient,) = torch.autograd.grad(gap.sum(), inputs, retain_graph=step < n_classes - 1)
+        # The gradient lives where the inputs do; infer has moved a copy of them to the module.
         length = gradient.flatten(1).norm(dim=1).to(gap.device)
         distance = torch.where(length > 0, gap.detach() / length, torch.inf)
         smallest = torch.minimum(smallest, distance)

@@ -166,6 +166,7 @@ class TrainingLoop(NetComponents):
         else:
             iterator = super().get_iterator(dataset, training=training)
         if wraps:
+            # Around whatever collates here: torch's default or a function that the user has given.
             iterator.collate_fn = partial(collate, collate_fn=iterator.collate_fn)
         return iterator
 
@@ -210,6 +211,7 @@ class TrainingLoop(NetComponents):
             )
         train = split.train_samples
         predict_proba = lambda: self._rank_proba(split.subset(train))
+        # skorch has opened the record of this epoch already: the length is its number plus 1.
         chosen = self.prioritizer_.choose(train, len(self.history) - 1, predict_proba)
         if chosen is not train:
             iterator = self.get_iterator(split.subset(chosen), training=True)
@@ -217,6 +219,7 @@ class TrainingLoop(NetComponents):
 
     def _rank_proba(self, dataset: Any) -> NDArray[np.floating]:
         """Predict probabilities in large batches, for samples that are to be ranked."""
+        # In the order of the samples: validation iterators do not shuffle unless told to.
         batches = self.get_iterator(dataset, ranking=True)
         logits = [first_output(self.evaluation_step(batch)) for batch in batches]
         return torch.softmax(torch.cat(logits).float(), dim=1).cpu().numpy()

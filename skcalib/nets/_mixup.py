@@ -52,4 +52,5 @@ class Mixup:
         return {name: self._mix(value) for name, value in values.items()}
 
     def _mix(self, values: Tensor) -> Tensor:
+        # lerp(a, b, f) = a + f (b - a) = f b + (1 - f) a.
         return torch.lerp(values[self.partner.to(values.device)], values, self.fraction)

@@ -164,6 +164,7 @@ class CalibratedNetClassifier(TrainingLoop):
             train_split=train_split,
             device=device,
             verbose=verbose,
+            # skorch's own "auto" takes a softmax for torch's CrossEntropyLoss and no loss of ours.
             predict_nonlinearity=predict_nonlinearity,
             iterator_train__shuffle=iterator_train__shuffle,
             **kwargs,
@@ -276,6 +277,7 @@ class CalibratedNetClassifier(TrainingLoop):
         y_pred : ndarray of shape (n_samples,)
             Labels.
         """
+        # skorch returns the position; labels here may be of any type.
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
 
@@ -294,6 +296,7 @@ class CalibratedNetClassifier(TrainingLoop):
             ``classes_[1]``, as scikit-learn's binary classifiers give it.
         """
         self.check_is_fitted()
+        # forward has gathered the batches on the CPU. numpy has no bfloat16.
         logits = first_output(self.forward(X)).float().numpy()
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 

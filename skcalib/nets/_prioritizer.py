@@ -90,6 +90,7 @@ class EpochPrioritizer(BaseEstimator):
         """Which samples each epoch trained on."""
         if not hasattr(self, "_masks"):
             raise AttributeError("selected_ belongs to the prioritizer_ of a fitted net.")
+        # The count cuts off the bits that fill up the last byte.
         masks = [np.unpackbits(mask, count=self._n_samples) for mask in self._masks]
         return np.array(masks, dtype=bool).reshape(-1, self._n_samples)
 
@@ -171,6 +172,8 @@ class EpochPrioritizer(BaseEstimator):
         return chosen
 
     def _drawn(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+        # The margin criterion ranks by -margin in [-1, 0]; plus 1, it is a weight. Scores that the
+        # user has given are weights as they are.
         given = self.target is not None and not hasattr(self.target, "predict_proba")
         weights = scores + 1 if self.selector.criterion == "margin" and not given else scores
         if (weights < 0).any():
@@ -178,6 +181,7 @@ class EpochPrioritizer(BaseEstimator):
                 "target must hold no negative scores where the selector draws in proportion to "
                 f"them, got {float(weights.min())}."
             )
+        # From torch's generator, which the net seeds. In float32 there are 2^24 numbers: ties.
         return drawn_scores(weights, torch.rand(len(scores), dtype=torch.float64).numpy())
 
     def _score(
