@@ -203,7 +203,7 @@ with open(OUTPUT / "losses.csv", "w", newline="") as file:
 # Before temperature scaling. Below the diagonal, a net is more confident than it is correct. The
 # diagrams and the errors in their legends are of the predictions of all seeds together; they are
 # smaller than the means over seeds in the table, since the chance errors of single seeds cancel.
-figure, axes = plt.subplots(2, 3, figsize=(13, 10), layout="constrained")
+figure, axes = plt.subplots(2, 3, figsize=(13, 11), layout="constrained")
 for ax, (name, proba) in zip(axes.flat, probabilities.items(), strict=True):
     ReliabilityDisplay.from_predictions(
         np.tile(y_test, N_SEEDS), proba, strategy="quantile", name=name, ax=ax
