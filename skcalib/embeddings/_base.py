@@ -128,9 +128,11 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         limit = import_optional("PIL.Image", extra="embeddings").MAX_IMAGE_PIXELS
         batches: Any = DataLoader(
             ImageDataset(items, loaded.preprocess, self.n_views, self.random_state),
+            # Views count as images, and all views of a sample belong to one batch.
             batch_size=max(1, self.batch_size // n_views),
             num_workers=self.num_workers,
             collate_fn=collate,
+            # A spawned worker imports PIL anew, with PIL's own limit.
             worker_init_fn=partial(set_pixel_limit, limit=limit),
             # Of its own, because the loader would draw from the generator of the user.
             generator=torch.Generator(),
@@ -141,7 +143,9 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         for batch in batches:
             if isinstance(batch, Exception):
                 raise batch
+            # (samples, views, ...) as one long batch for the model, and back.
             rows = self._forward(loaded, self._encode, batch.flatten(0, 1))
+            # For the names of the features; it holds while the same model is asked for.
             self._size = (loaded.key, rows.shape[1])
             yield rows.reshape(len(batch), n_views, -1)
 
@@ -151,12 +155,14 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """Encode a batch without gradients, in the precision asked for."""
         half = self.precision != "float32"
         dtype = getattr(torch, self.precision) if half else None
+        # inference_mode, for nobody trains this model: it belongs to this object alone.
         with torch.inference_mode(), torch.autocast(loaded.device.type, dtype, enabled=half):
             return encode(loaded.model, batch.to(loaded.device)).float().numpy(force=True)
 
     def _key(self) -> tuple:
         """Return the parameters that decide which model is in memory."""
         pretrained = self.pretrained if self.pretrained is None else str(self.pretrained)
+        # Not the precision, the views or the size of the batches: the same model serves them all.
         return self.model_name, pretrained, self.image_size, self.random_state, self.device
 
     def _ready(self) -> Loaded:
@@ -173,6 +179,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     @property
     def _n_features_out(self) -> int:
         key, size = getattr(self, "_size", (None, 0))
+        # Nothing embedded yet by this model: one black image tells the size.
         if key != self._key():
             loaded = self._ready()
             pil = import_optional("PIL.Image", extra="embeddings")

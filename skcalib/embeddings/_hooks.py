@@ -50,8 +50,10 @@ def check_layers(names: list[str], module: nn.Module) -> list[str]:
 def to_input(X: NDArray | torch.Tensor, module: nn.Module) -> torch.Tensor:
     """Return X on the device of the module, numbers in its floating type."""
     state = chain(module.parameters(), module.buffers())
+    # A module without floating-point numbers of its own gets torch's default type.
     reference = next((t for t in state if t.is_floating_point()), torch.zeros(()))
     if isinstance(X, torch.Tensor):
+        # Integers are tokens for an embedding layer.
         dtype = reference.dtype if X.is_floating_point() else X.dtype
         return X.to(reference.device, dtype)
     # Contiguous, because the layout of X would change the last bit of a product.
@@ -69,6 +71,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             yield
     finally:
         for part, training in former:
+            # Not part.train(training), which would set the mode of everything inside as well.
             part.training = training
 
 
@@ -83,6 +86,7 @@ def _pool(activation: torch.Tensor, part: nn.Module, pooling: Pooling) -> torch.
     if callable(pooling):
         return pooling(activation)
     if pooling == "mean" and activation.ndim > 2:
+        # (n, tokens, channels): axis 1. (n, channels, ...), 1-D convolutions too: axes from 2 on.
         tokens = activation.ndim == 3 and not isinstance(part, nn.Conv1d | nn.ConvTranspose1d)
         return activation.mean(dim=1 if tokens else tuple(range(2, activation.ndim)))
     return activation

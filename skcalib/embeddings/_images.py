@@ -43,6 +43,8 @@ def as_items(X: Any) -> Sequence:
 
 
 def _check_array(X: np.ndarray) -> Any:
+    # Objects and strings (U, S; T is numpy's type of variable width), one an image; also as a
+    # column (n, 1), which scikit-learn's ColumnTransformer selects from an array.
     if X.dtype.kind in "OUST" and (X.ndim == 1 or (X.ndim == 2 and X.shape[1] == 1)):
         return X.ravel().tolist()
     if X.dtype != np.uint8:
@@ -61,6 +63,7 @@ def open_image(item: Any) -> Image:
     if isinstance(item, str | os.PathLike):
         return _open_file(item, pil)
     if isinstance(item, np.ndarray):
+        # Checked as an array of one image. PIL reads gray images without an axis of channels.
         pixels = _check_array(item[None])[0]
         item = pil.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
     if not isinstance(item, pil.Image):
@@ -86,6 +89,7 @@ def _open_file(path: str | os.PathLike, pil: Any) -> Image:
             f"cannot read the image {os.fspath(path)!r}: it has more than {pil.MAX_IMAGE_PIXELS} "
             "pixels; if it can be trusted, raise that limit, PIL.Image.MAX_IMAGE_PIXELS."
         ) from error
+    # PIL's readers of file formats raise ValueError and SyntaxError for broken files as well.
     except (OSError, ValueError, SyntaxError) as error:
         raise OSError(f"cannot read the image {os.fspath(path)!r}: {error}.") from error
 
@@ -104,8 +108,10 @@ def random_view(image: Image, seed: int, view: int) -> Image:
     """
     pil = import_optional("PIL.Image", extra="embeddings")
     rng = np.random.default_rng([seed, view, zlib.crc32(image.tobytes())])
+    # Both sides shrink by the root of the fraction of the area: the crop keeps the shape.
     side = math.sqrt(rng.uniform(0.6, 1.0))
     width, height = (max(1, round(side * length)) for length in image.size)
+    # integers leaves out its upper end; a crop may touch the right and the lower edge.
     left = int(rng.integers(image.width - width + 1))
     top = int(rng.integers(image.height - height + 1))
     crop = image.crop((left, top, left + width, top + height))

@@ -133,6 +133,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         module = torch_module(self.module)
         row = self._check_input(X, reset=True)[:1]
         if isinstance(self.layers, str) and self.layers == "auto":
+            # The row twice: of one, a bias would have the shape of an activation.
             self.layer_names_ = place_layers(module, to_input(row, module)[[0, 0]])
             if not self.layer_names_:
                 raise ValueError(
@@ -161,6 +162,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = self._check_input(X, reset=False)
         features = np.empty((len(X), sum(self.layer_sizes_)), dtype=np.float32)
+        # Views of one array, which _fill writes into: no copy at the end.
         columns = np.split(features, np.cumsum(self.layer_sizes_)[:-1], axis=1)
         self._fill(columns, X, self.layer_names_)
         return features
@@ -186,6 +188,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         X = self._check_input(X, reset=False)
         names, sizes = self.layer_names_, self.layer_sizes_
         if output:
+            # torch's name of the module itself in named_modules.
             names = [*names, ""]
             sizes = [*sizes, self._record(X[:1], [""])[0].shape[1]]
         layers = [np.empty((len(X), size), dtype=np.float32) for size in sizes]

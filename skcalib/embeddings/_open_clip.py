@@ -158,6 +158,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
                 return open_clip.create_model_from_pretrained(name, **options)
         check_name(name, open_clip.list_models(), "open_clip")
         if self.pretrained is None:
+            # By default a text tower of Hugging Face comes with its weights (pretrained_hf).
             with seeded(self.random_state):
                 model, _, preprocess = open_clip.create_model_and_transforms(
                     name, pretrained_hf=False, **options
@@ -165,6 +166,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
             return model, preprocess
         pretrained = os.fspath(self.pretrained)
         check_pretrained(pretrained, open_clip.list_pretrained_tags_by_model(name), name)
+        # Weights trained with QuickGELU give other features, without an error, with plain GELU.
         options["force_quick_gelu"] = open_clip.get_pretrained_cfg(name, pretrained).get(
             "quick_gelu", False
         )

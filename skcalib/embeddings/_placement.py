@@ -32,6 +32,7 @@ class _Tracer(TorchFunctionMode):
             handle
             for name, part in module.named_modules()
             for handle in (
+                # Both hooks return None, which leaves input and output as they are.
                 part.register_forward_pre_hook(lambda *_, name=name: self._running.append(name)),
                 part.register_forward_hook(lambda _, __, out, name=name: self._leave(name, out)),
             )
@@ -40,6 +41,7 @@ class _Tracer(TorchFunctionMode):
     def _leave(self, name: str, output: object) -> None:
         self._running.pop()
         tensor = first_tensor(output)
+        # Taken out first: a layer that runs again stands where it ran last, as its output does.
         self.shapes.pop(name, None)
         self.shapes[name] = None if tensor is None else tensor.shape
 
@@ -76,6 +78,7 @@ def place_layers(module: nn.Module, two_rows: torch.Tensor) -> list[str]:
                 module(two_rows)
         finally:
             tracer.remove()
+    # The module's own forward may add as well; it is no block within itself.
     sums = tracer.sums - {""}
     blocks = {name for name in sums if not _is_inside(name, sums)}
     parts = dict(module.named_modules())
@@ -94,5 +97,6 @@ def place_layers(module: nn.Module, two_rows: torch.Tensor) -> list[str]:
         and names[-1] not in blocks
         and tracer.shapes[names[-1]] == tracer.shapes.get("")
     ):
+        # The last operation, with the shape of the output: it yields the logits.
         names.pop()
     return names

@@ -42,9 +42,11 @@ def loading(model_name: str, pretrained: str | None) -> Iterator[None]:
     """Say what to do where the weights of a model do not fit or cannot be downloaded."""
     try:
         yield
+    # An ImportError tells which package is missing; the weights are not to blame.
     except ImportError:
         raise
     except Exception as error:
+        # On one line, and cut below: torch lists every parameter that does not fit.
         reason = " ".join(str(error).split())
         if pretrained is not None and os.path.isfile(pretrained):
             raise ValueError(
@@ -64,6 +66,7 @@ def loading(model_name: str, pretrained: str | None) -> Iterator[None]:
 def seeded(seed: int) -> Iterator[None]:
     """Seed the initialization of weights on the CPU and leave torch's generator as it was."""
     state = torch.get_rng_state()
+    # torch.manual_seed would seed the accelerators too, whose state is not put back.
     torch.default_generator.manual_seed(seed)
     try:
         yield

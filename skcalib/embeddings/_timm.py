@@ -101,6 +101,7 @@ class TimmEmbedder(BaseImageEmbedder):
         args = {}
         if self.image_size is not None:
             args["input_size"] = (3, self.image_size, self.image_size)
+            # Such as a ViT, whose position embeddings are made for one size.
             if model.pretrained_cfg.get("fixed_input_size", False):
                 model.set_input_size(img_size=self.image_size)
         config = timm.data.resolve_data_config(args, model=model)
@@ -116,7 +117,9 @@ class TimmEmbedder(BaseImageEmbedder):
         check_name(arch, timm.list_models(), "timm")
         if given is None and not tag:
             with seeded(self.random_state):
+                # Without classes, here and below, timm gives what stands before the classifier.
                 return timm.create_model(arch, num_classes=0)
+        # timm's names of weights are <architecture>.<tag>.
         tags = [known.partition(".")[2] for known in timm.list_pretrained(f"{arch}.*")]
         pretrained = tag if given is None else os.fspath(given)
         check_pretrained(pretrained, tags, arch)
@@ -141,5 +144,6 @@ def _from_file(timm: Any, name: str, path: str) -> Any:
     # Without the number of classes and the classifier, timm would load what fits and no more.
     overlay = {"state_dict": weights, "num_classes": 0, "classifier": None, "custom_load": False}
     model = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=overlay, num_classes=0)
+    # The model's configuration would keep the tensors of the file in memory a second time.
     model.pretrained_cfg["state_dict"] = None
     return model

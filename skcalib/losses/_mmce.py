@@ -62,8 +62,8 @@ def _fractions(
         return 1 / len(like)
     weight = torch.ones_like(like) if sample_weight is None else sample_weight
     if weighted:
-        # The product of its two fractions makes each block of pairs (both correct, both wrong, one
-        # of each) a weighted mean.
+        # A pair counts with the product of its two fractions, so each block of pairs (both
+        # correct, both wrong, one of each) is a weighted mean.
         total = torch.where(correct, (weight * correct).sum(), (weight * ~correct).sum())
     else:
         total = weight.sum()

@@ -101,6 +101,7 @@ class BaseDisplay:
         box, figure = self.ax_.get_position(original=True), self.figure_.bbox
         pixels = box.height * figure.height if vertical else box.width * figure.width
         font_size = self.ax_.xaxis.label.get_fontproperties().get_size_in_points()
+        # 72 points are an inch; a letter is about 0.55 times as wide as the size of its font.
         return int(72 * pixels / self.figure_.dpi / (0.55 * font_size))
 
     def _draw_curve(
@@ -109,14 +110,17 @@ class BaseDisplay:
         """Draw a line in the next color, with the next marker; `kwargs` have the last word."""
         cbook = import_optional("matplotlib.cbook", extra="plots")
         lines = import_optional("matplotlib.lines", extra="plots")
+        # `c` becomes `color` and so on: with both forms of one option matplotlib raises.
         given = cbook.normalize_kwargs(kwargs, lines.Line2D)
         curve = Curve(name, *self._measure())
         if given.get("label") is not None:
             curve = Curve(str(given["label"]), "", "")
+        # Reference lines, and lines of the user's own, take no color from the curves.
         number = sum(line in _CURVES for line in self.ax_.lines)
         style = {
             "color": COLORS[number % len(COLORS)],
             "marker": MARKERS[number % len(MARKERS)],
+            # With None matplotlib makes up a label with an underscore, which no legend shows.
             "label": self._label(curve) or None,
             "rasterized": len(x) > MANY_POINTS,
         }
@@ -161,6 +165,7 @@ class BaseDisplay:
             options |= {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
             if narrow:
                 options |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.02)}
+            # Axes of a fixed shape float in their place: to the side that is not the legend's.
             self.ax_.set_anchor("SW" if narrow else "W")
             self.ax_.legend(**options)
         else:
@@ -182,6 +187,7 @@ class BaseDisplay:
         if len(found) < 2 or len(measures) > 1 or "" in measures:
             return handles, labels, None
         width = min(self._characters() * 2 // 3, 32)
+        # From here on there is one measure: the title has its name, every entry a value.
         for i, handle in enumerate(handles):
             if handle in _CURVES:
                 name, what, value = _CURVES[handle]
@@ -201,6 +207,7 @@ class BaseDisplay:
             return True
         box = self.ax_.get_position(original=True)
         pixels = box.width * self.figure_.bbox.width
+        # Height over width, where it is set: of the widths that fit, the smaller one is drawn.
         aspect = self.ax_.get_box_aspect()
         if aspect is not None:
             pixels = min(pixels, box.height * self.figure_.bbox.height / aspect)
@@ -216,13 +223,16 @@ class BaseDisplay:
                 vertices = np.asarray(line.get_xydata(), dtype=np.float64)
                 points = _along(to_axes.transform(vertices))
                 for corner, (right, top) in CORNERS.items():
+                    # About the size of a legend of three entries, in fractions of the axes.
                     inside = (np.abs(points - (right, top)) < (0.65, 0.35)).all(axis=1)
                     hidden[corner] += inside.mean()
+        # Of equally empty corners the first, which CORNERS prefers.
         return min(hidden, key=hidden.__getitem__)
 
 
 def _along(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return some 1000 points along the line through `vertices`."""
+    # As many points on every segment, whatever its length.
     place = np.linspace(0, len(vertices) - 1, 1000)
     number = np.arange(len(vertices))
     return np.column_stack([np.interp(place, number, axis) for axis in vertices.T])

@@ -170,6 +170,7 @@ class DifficultyDisplay(BaseDisplay):
         n_groups = len(self.error_rate)
         if self.overall is not None:
             self._draw_reference([0, 100], [self.overall] * 2, "All samples")
+        # The middle of every group.
         percentile = 100 * (np.arange(n_groups) + 0.5) / n_groups
         self.line_ = self._draw_curve(percentile, self.error_rate, label, kwargs)
         xlabel = plain_text("Difficulty percentile (easy to hard)", width=self._characters())

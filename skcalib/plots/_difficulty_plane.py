@@ -184,6 +184,7 @@ class DifficultyPlaneDisplay(BaseDisplay):
             raise ValueError(f"jitter must be a number of at least 0, got {jitter!r}.")
         title = self._open_axes(ax, name)
         n_samples = len(self.difficulty_type)
+        # A seed of its own: the same picture every time, and no draw from the user's generator.
         noise = np.random.default_rng(0).uniform(-jitter, jitter, (2, n_samples))
         size = 8 if n_samples > 300 else 24
         style = {"s": size, "alpha": 0.5, "linewidths": 0, "rasterized": n_samples > MANY_POINTS}
@@ -198,6 +199,7 @@ class DifficultyPlaneDisplay(BaseDisplay):
             self.ax_.annotate(
                 f"{text}\n{chosen.mean():.1%}",
                 (right, top),
+                # 4 points from the corner toward the middle: +4 at 0, -4 at 1.
                 xytext=(4 - 8 * right, 4 - 8 * top),
                 xycoords="axes fraction",
                 textcoords="offset points",
@@ -207,6 +209,7 @@ class DifficultyPlaneDisplay(BaseDisplay):
                 size="x-small" if self._characters() < NARROW else "small",
                 bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.8, "lw": 0, "pad": 1},
             )
+        # Free corners, where the texts are.
         self.ax_.margins(0.12, 0.2)
         self.ax_.set(xlabel="Prediction depth, held out", ylabel="Prediction depth, trained on")
         if title:

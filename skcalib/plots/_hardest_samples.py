@@ -213,6 +213,7 @@ class HardestSamplesDisplay(BaseDisplay):
         whole = isinstance(n_columns, Integral) and not isinstance(n_columns, bool)
         if n_columns is not None and not (whole and n_columns >= 1):
             raise ValueError(f"n_columns must be an int of at least 1 or None, got {n_columns!r}.")
+        # Easiest first; the sort is stable, so ties stand in the order of the samples.
         known = np.flatnonzero(np.isfinite(self.difficulty))
         order = known[np.argsort(self.difficulty[known], kind="stable")]
         # Of an odd number of samples, the one in the middle is among the hardest.
@@ -239,6 +240,7 @@ class HardestSamplesDisplay(BaseDisplay):
 
     def _letters(self) -> int:
         """Return how many letters of the small font go along the grid."""
+        # matplotlib's medium font, in which _characters counts, is 1.2 times the small one.
         return int(1.2 * self._characters())
 
     def _figure_size(self, n_shown: int) -> tuple[float, float]:
@@ -311,6 +313,7 @@ class HardestSamplesDisplay(BaseDisplay):
 
 
 def _sample(samples: Any, number: int) -> Any:
+    # By position: a data frame in brackets looks for a column of that name.
     return getattr(samples, "iloc", samples)[number]
 
 
@@ -327,6 +330,8 @@ def _lines(sample: Any) -> str:
 
 def distinct_numbers(values: NDArray[np.floating]) -> list[str]:
     """Return numbers with three digits, or as many as it takes for different ones to differ."""
+    # 17 digits tell any two float64 apart. With too few digits g writes 1234 as 1.23e+03; only
+    # numbers from a million on are left in that form.
     n_values, large = len(np.unique(values)), np.abs(values).max() >= 1e6
     for digits in range(3, 18):
         texts = [f"{value:.{digits}g}" for value in values]

@@ -163,6 +163,7 @@ class ProbeAccuracyDisplay(BaseDisplay):
         self.line_ = self._draw_curve(range(n_layers), self.accuracy, label, kwargs)
         names = range(n_layers) if self.layer_names is None else self.layer_names
         # A name for every layer, or for every second, third, ... where they would overlap.
+        # Slanted, a name takes about three letters of the axis; -(-a // b) rounds up.
         n_ticks = max(1, self._characters() // 3)
         ticks = range(0, n_layers, -(-n_layers // n_ticks))
         self.ax_.set_xticks(

@@ -301,6 +301,7 @@ class ReliabilityDisplay(BaseDisplay):
         return text + (" " if one_line else "\n") + name
 
     def _draw_points(self, name: str, kwargs: dict[str, Any]) -> None:
+        # Left out rather than drawn as NaN: the line goes on across empty bins.
         filled = ~np.isnan(self.prob_true)
         x = self.prob_pred[filled]
         style = {"marker": "", "linewidth": 2} if self.kind == "isotonic" else {}
@@ -317,11 +318,13 @@ class ReliabilityDisplay(BaseDisplay):
         below: Axes = drawn[0] if drawn else self._open_histogram()
         color = self.line_.get_color()
         if not drawn:
+            # Only the first histogram is filled: several fillings would mix their colors.
             below.stairs(self.count, self.edges, fill=True, color=color, alpha=0.15)
         below.stairs(self.count, self.edges, color=color)
         below.set_ylabel("Count", fontsize="small")
         below.yaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
         below.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
+        # The histogram below has the same x axis, and shows its label and its numbers.
         self.ax_.set_xlabel("")
         self.ax_.tick_params(labelbottom=False)
         return below
@@ -331,6 +334,7 @@ class ReliabilityDisplay(BaseDisplay):
         if self.figure_.get_layout_engine() is None:
             # No layout will make room below: take it from the axes.
             box = self.ax_.get_position(original=True)
+            # The inset is measured in heights of the diagram: height * (1 + bottom) fills the box.
             height = box.height / (1 + bottom)
             self.ax_.set_position((box.x0, box.y1 - height, box.width, height))
         place = (0, -bottom, 1, HISTOGRAM_HEIGHT)
@@ -359,11 +363,13 @@ def _isotonic(data: dict[str, Any], confidence_level: float | None) -> dict[str,
     predictions = check_predictions(**data)
     codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
     if proba.ndim == 2:
+        # The binary question of the top label: was it right, and how probable was it said to be?
         codes, proba = (proba.argmax(axis=1) == codes).astype(int), proba.max(axis=1)
     curve = isotonic_reliability_curve(
         codes,
         proba,
         confidence_level=0.95 if confidence_level is None else confidence_level,
+        # Without a band one resample, the fewest that the function takes, whose band is dropped.
         n_resamples=200 if confidence_level is not None else 1,
         sample_weight=weight,
         random_state=0,

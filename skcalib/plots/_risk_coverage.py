@@ -177,6 +177,7 @@ default="msp"
         """
         label = self._open_axes(ax, name)
         # A marker every eighth of the coverage, between those of other curves.
+        # Ten places within an eighth, by the number of lines that the axes have already.
         shift = (len(self.ax_.lines) % 10 + 0.5) / 80
         marked = np.searchsorted(self.coverage, shift + np.arange(8) / 8)
         markers = {"markevery": np.unique(marked).tolist()}
@@ -196,6 +197,7 @@ default="msp"
         """
         curves = [np.asarray(line.get_xydata(), dtype=np.float64) for line in self.ax_.lines]
         highest = max(curve[curve[:, 0] >= 0.05, 1].max(initial=0.0) for curve in curves)
+        # Without any error highest is 0, and matplotlib warns of axes from 0 to 0.
         self.ax_.set_ylim(0, 1.15 * highest or 1.0)
 
     def _measure(self) -> tuple[str, str]:

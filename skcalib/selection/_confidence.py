@@ -35,6 +35,8 @@ def confidence_of(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floatin
                 f"{type(estimator).__name__}, which has no predict_proba, got {confidence!r}."
             )
         return _FROM_PROBA[confidence](estimator.predict_proba(X))
+    # For two classes scikit-learn gives one score, the second class against the first. It tells
+    # the difference of two logits at most; the largest logit and the energy depend on their level.
     logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
     if logits is None or logits.ndim != 2:
         raise ValueError(

@@ -170,6 +170,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             n = X.shape[0] if hasattr(X, "shape") else len(X)
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)
+        # Called for what it refuses, before the estimator is trained.
         count_to_choose(len(rows), fraction=self.fraction, n_samples=self.n_samples)
         if self.estimator is None:
             if fit_params:
@@ -183,9 +184,11 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             self.estimator_ = clone(self.estimator).fit(X, labels, **params)
             check_several_classes(self.estimator_.classes_)
             show_inner(self, self.estimator_)
+        # Drawn once: the same X gets the same random scores in `fit`, `transform` and `select`.
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         self.scores_ = self._score(X)
         self.support_ = np.zeros(n, dtype=bool)
+        # Samples of weight 0 have a score, but stand outside of the choice and of its fraction.
         self.support_[rows] = self._top(self.scores_[rows])
         return self
 
@@ -284,6 +287,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         if self.sampling == "soft":
             # Not the numbers that criterion="random" gives.
             uniform = np.random.RandomState(self._seed ^ 1).uniform(size=len(scores))
+            # The margin's scores are in [-1, 0]; the others are not negative.
             weights = scores + 1 if self.criterion == "margin" else scores
             scores = drawn_scores(weights, uniform)
         return top_rows(scores, fraction=self.fraction, n_samples=self.n_samples)
@@ -295,6 +299,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         else:
             name, values = "y_proba", self.estimator_.predict_proba(X)
         if self.criterion == "random":
+            # Only counted, but refused where the other criteria would refuse it.
             proba = check_proba_matrix(values, name=name)
             return np.random.RandomState(self._seed).uniform(size=len(proba))
         score = _SCORES[self.criterion]

@@ -59,6 +59,8 @@ def upper_bound(n_errors: int, n_samples: int, delta: float) -> float:
     """Return Clopper and Pearson's bound: an error rate above it has probability `delta`."""
     if n_errors == n_samples:
         return 1.0
+    # The rate u at which P(Binomial(n, u) <= k) = delta. That probability is 1 - I_u(k + 1, n - k)
+    # with the regularized incomplete beta function I; u is a quantile of Beta(k + 1, n - k).
     return float(betaincinv(n_errors + 1, n_samples - n_errors, 1 - delta))
 
 
@@ -66,6 +68,7 @@ def _accepted_counts(
     confidence: NDArray[np.floating], correct: NDArray[np.bool_]
 ) -> tuple[NDArray[np.floating], NDArray[np.intp], NDArray[np.intp]]:
     """Return distinct values from high to low, and for each the samples and errors at or above."""
+    # unique sorts upward, so negated. Equal confidences are accepted or declined together.
     values, group = np.unique(-confidence, return_inverse=True)
     size = np.bincount(group)
     wrong = np.bincount(group, ~correct).astype(np.intp)
@@ -84,6 +87,8 @@ def _fixed_sequence(
     of `delta`, and whoever arrives there unbroken adds his level to theirs.
     """
     level, best = 0.0, -1
+    # P(Binomial(n, risk) <= k): the larger the true rate, the less likely so few errors are, so
+    # this is the largest probability under "the error rate is at least risk".
     p_value = bdtr(n_errors, n_accepted, risk)
     starts, levels = _starts(n_accepted, risk, delta)
     for start, stop, own_level in zip(starts, [*starts[1:], len(n_accepted)], levels):
@@ -92,6 +97,7 @@ def _fixed_sequence(
         n_passed = int(np.argmax(failed)) if failed.any() else stop - start
         if n_passed:
             best = start + n_passed - 1
+        # A failure ends all sequences that came this far: the next one has its own level only.
         if n_passed < stop - start:
             level = 0.0
     return best
@@ -106,10 +112,13 @@ def _starts(
     equal parts to thresholds that accept 4, 16, 64, ... times as many.
     """
     counts = []
+    # n samples without error have the p-value (1 - risk)^n; solved for delta / 2.
     count = ceil(log(delta / 2) / log(1 - risk))
     while count <= n_accepted[-1]:
         counts.append(count)
         count *= 4
+    # The first threshold that accepts at least so many. With tied confidences two counts may
+    # lead to the same one.
     starts = np.unique(np.searchsorted(n_accepted, counts)).tolist()
     if len(starts) <= 1:
         return starts, [delta] * len(starts)
@@ -129,6 +138,7 @@ def _sgr(
     level = delta / n_steps
     best, low, high = -1, 0, len(n_accepted) - 1
     for _ in range(n_steps):
+        # Rounded up: with low + 1 = high, rounding down would look at low again.
         middle = (low + high + 1) // 2
         if upper_bound(int(n_errors[middle]), int(n_accepted[middle]), level) <= risk:
             best, low = middle, middle

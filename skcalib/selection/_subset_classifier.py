@@ -129,6 +129,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
+        # A class whose samples all have weight 0 has its column as well.
         self.classes_ = np.unique(labels)
         params = inner_fit_params(self, "estimator", weight, fit_params)
         selector_params = self._selector_params(weight, fit_params)
@@ -140,6 +141,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"No sample of class {', '.join(map(repr, lost.tolist()))} was selected; "
                 "its probability will be 0. Select a larger fraction.",
                 SkcalibWarning,
+                # This function, scikit-learn's wrapper of fit, the caller.
                 stacklevel=3,
             )
         chosen_params = _check_method_params(X, params, indices=rows)
@@ -152,6 +154,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _selector_params(
         self, weight: NDArray | None, fit_params: dict[str, Any]
     ) -> dict[str, Any]:
+        # Without routing `fit_params` are meant for the estimator alone.
         if _routing_enabled():
             return inner_fit_params(self, "selector", weight, fit_params)
         if weight is None or not fit_takes(self.selector, "sample_weight"):
@@ -208,8 +211,10 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         scores = self.estimator_.decision_function(as_features(X))
+        # Two of several classes were chosen, and the one score is for the second of them.
         if scores.ndim == 1 and len(self.classes_) > 2:
             scores = np.column_stack([-scores, scores])
+        # Finite, because scikit-learn's checks refuse infinity.
         return self._with_all_classes(scores, absent=np.finfo(scores.dtype).min)
 
     def _with_all_classes(self, scores: NDArray, *, absent: float) -> NDArray:
