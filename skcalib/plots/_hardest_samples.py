@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import score_difficulty
 from ..utils._arrays import as_array, as_floats
+from ..utils._tables import row_index
 from ..utils._validation import check_same_length
 from ._base import COLORS, BaseDisplay, plain_text
 
@@ -321,7 +322,7 @@ def _lines(sample: Any) -> str:
     """Return a text as it is, a row of a table as its values, with the names of its columns."""
     if isinstance(sample, str):
         return sample
-    names = getattr(sample, "index", None)
+    names = row_index(sample)  # a list has a method of the name index
     values = [f"{x:.3g}" if isinstance(x, float | np.floating) else str(x) for x in sample]
     if names is None:
         return ", ".join(values)

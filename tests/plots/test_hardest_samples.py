@@ -183,3 +183,9 @@ def test_the_title_stands_above_the_captions():
     title = next(t for t in display.figure_.findobj(plt.Text) if t.get_text() == "digits")
     captions = [ax.title.get_window_extent().y1 for ax in display.axes_[0]]
     assert title.get_window_extent().y0 > max(captions)
+
+
+def test_samples_may_be_lists_of_numbers():
+    display = HardestSamplesDisplay.from_predictions([[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0])
+    texts = [text.get_text() for ax in display.figure_.axes for text in ax.texts]
+    assert any("3, 4" in text for text in texts)
