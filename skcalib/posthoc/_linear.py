@@ -85,11 +85,11 @@ def fit_structured(
     np.fill_diagonal(ridge, k / n)
     ridge[:, k] = k / n
     # In units in which the Hessian at the start has a diagonal of ones, a few conjugate gradients
-    # are enough, whether the ridge rules (many classes) or the log-loss (many samples).
+    # are enough, whether the ridge rules (many classes) or the log-loss (many samples). Units need
+    # not be exact: weights are left out.
     proba = softmax(scores, axis=1)
-    # Units need not be exact: weights are left out, and of the intercepts the log-loss.
-    curvature = 2 * ridge
-    curvature[:, :k] += (proba * (1 - proba)).T @ scores**2 / len(y)
+    squares = np.column_stack([scores**2, np.ones(len(scores))])
+    curvature = 2 * ridge + (proba * (1 - proba)).T @ squares / len(y)
     unit = 1 / np.sqrt(curvature)
 
     def forward(theta: NDArray) -> NDArray:
