@@ -23,7 +23,6 @@ from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import (
     _check_feature_names_in,
     _check_method_params,
-    _check_sample_weight,
     _estimator_has,
 )
 
@@ -35,7 +34,6 @@ __all__ = [
     "StrOptions",
     "_check_feature_names_in",
     "_check_method_params",
-    "_check_sample_weight",
     "_estimator_has",
     "_fit_context",
     "_routing_enabled",

@@ -15,11 +15,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils import gen_batches
 
+from ...utils._blocks import ACTIVATION_BLOCK_SIZE
 from ...utils._private import predict_nonlinearity
 from ._networks import is_skorch_net, last_step
 
-# Numbers in memory at once, apart from those that are kept: half a gigabyte of float32.
-MAX_NUMBERS = 2**27
 MLP_ACTIVATIONS: dict[str, Callable] = {
     "identity": lambda z: z,
     "logistic": expit,
@@ -169,7 +168,7 @@ class ActivationReader:
             )
             for size in [sample.size, *self.reader.sizes]
         ]
-        self.block_size = max(64, MAX_NUMBERS // (sum(self.reader.sizes) + sample.size))
+        self.block_size = max(64, ACTIVATION_BLOCK_SIZE // (sum(self.reader.sizes) + sample.size))
 
     def _enter(self, X: Any) -> NDArray:
         # A Pipeline of a network alone has no steps before it, and no length.
