@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format docs bench clean
+.PHONY: demo test lint format docs bench dist clean
 
 $(VENV)/.pip:
 	$(PYTHON) -m venv $(VENV)
@@ -50,5 +50,11 @@ docs: $(VENV)/.docs
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
 
+dist: $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --group dist
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
 clean:
-	rm -rf docs/_build docs/api docs/auto_examples demo_output .pytest_cache .mypy_cache .ruff_cache
+	rm -rf dist docs/_build docs/api docs/auto_examples demo_output .pytest_cache .mypy_cache .ruff_cache

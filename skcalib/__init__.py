@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .posthoc import TemperatureScaling
     from .selection import MaxEntropySelector, SubsetClassifier
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _SUBPACKAGES = (
     "datasets",
