@@ -244,7 +244,7 @@ def function_calls() -> Iterator[Call]:
             fixed = {"fraction": 0.5, "random_state": 0} if name == "flip_labels" else {}
             if name == "isotonic_reliability_curve":
                 fixed = {"random_state": 0}
-            if name == "calibration_error_interval":
+            if name in ("calibration_error_interval", "calibration_test"):
                 fixed = {"n_resamples": 5, "random_state": 0}
             yield Call(f"{package.__name__}.{name}", getattr(package, name), arguments, fixed)
     for function, name, history in (

@@ -7,6 +7,7 @@ from ._calibration_error import (
     maximum_calibration_error,
     reliability_curve,
 )
+from ._calibration_test import calibration_test
 from ._classwise import classwise_calibration_error
 from ._debiased import debiased_calibration_error
 from ._decomposition import score_decomposition
@@ -39,6 +40,7 @@ __all__ = [
     "area_under_generalized_risk_coverage",
     "area_under_risk_coverage",
     "calibration_error_interval",
+    "calibration_test",
     "classwise_calibration_error",
     "confidence_score",
     "coverage_at_risk",

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike
 
-from ..utils._binning import bin_index, uniform_edges
 from ..utils._private import Interval, StrOptions, validate_params
-from ..utils._validation import check_predictions
-from ._bins import gap_norm
-from ._calibration_error import expected_calibration_error, maximum_calibration_error
-from ._debiased import debiased_calibration_error
-from ._ks import ks_calibration_error
-from ._smooth import smooth_calibration_error
-from ._top_label import top_label
-
-# A metric as a function of (codes, how often every sample was drawn, None for once each).
-Statistic = Callable[[NDArray[np.intp], NDArray[np.intp] | None], float]
-
-# They see a sample as (confidence, correct), so that is all that has to be resampled.
-_TOP_LABEL_METRICS = (
-    expected_calibration_error,
-    maximum_calibration_error,
-    debiased_calibration_error,
-    ks_calibration_error,
-    smooth_calibration_error,
-)
+from ._calibration_error import expected_calibration_error
+from ._resampling import Resampler, draw_seeds, run
 
 
 @validate_params(
@@ -117,6 +95,10 @@ def calibration_error_interval(
     sums over bins alone: samples are put into bins once, and only the sums are resampled. Other
     metrics are evaluated anew with the counts of the samples as weights.
 
+    See Also
+    --------
+    calibration_test : Is there an error at all?
+
     References
     ----------
     .. [1] A. C. Davison, D. V. Hinkley, "Bootstrap Methods and Their Application", Cambridge
@@ -135,114 +117,24 @@ def calibration_error_interval(
     >>> round(low, 2), round(high, 2)
     (0.13, 0.19)
     """
-    predictions = check_predictions(
-        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+    resampler = Resampler.of(
+        metric,
+        options,
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
     )
-    codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
-    if metric in _TOP_LABEL_METRICS:
-        # From here on two classes: the confidence is the probability of "correct".
-        proba, correct = top_label(predictions)
-        codes = correct.astype(np.intp)
-    if weight is not None:
-        # A sample of weight 0 is none; drawn, it would take the place of one.
-        kept = weight > 0
-        codes, proba, weight = codes[kept], proba[kept], weight[kept]
-    statistic = _statistic(metric, codes, proba, weight, options)
-    chunks = _seed_chunks(random_state, n_resamples, n_jobs)
-    estimate = statistic(codes, None)
+    seeds = draw_seeds(random_state, n_resamples)
+    estimate = resampler.estimate()
     tail = (1 - confidence_level) / 2
-    values = _run(partial(_bootstrap, statistic, codes), chunks, n_jobs)
-    low, high = np.quantile(values, [tail, 1 - tail])
+    low, high = np.quantile(run(resampler.bootstrap, seeds, n_jobs), [tail, 1 - tail])
     if method == "basic":
         # estimate - (high - estimate) and estimate + (estimate - low): the quantiles reflected.
         low, high = 2 * estimate - high, 2 * estimate - low
         # The errors that a calibrated model with these probabilities would get.
-        chance = _run(partial(_consistent, statistic, proba), chunks, n_jobs)
+        chance = run(resampler.null, seeds, n_jobs)
         if estimate <= np.quantile(chance, confidence_level):
             low = 0.0
     return float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
-
-
-def _statistic(
-    metric: Callable[..., float],
-    codes: NDArray[np.intp],
-    proba: NDArray[Any],
-    weight: NDArray[np.float64] | None,
-    options: dict[str, Any],
-) -> Statistic:
-    """Return the metric as a function of (codes, count of every sample)."""
-    classes = np.arange(2 if proba.ndim == 1 else proba.shape[1])
-    whole = partial(metric, labels=classes, **options)
-    whole(codes, proba, sample_weight=weight)  # an error in the options shows up here
-    if metric in (expected_calibration_error, maximum_calibration_error):
-        # Options as the metric itself completes them; the maximum error has no norm to choose.
-        bound = inspect.signature(metric).bind(codes, proba, **options)
-        bound.apply_defaults()
-        if bound.arguments["strategy"] == "uniform":
-            norm = bound.arguments.get("norm", "max")
-            return _from_bin_sums(proba, weight, bound.arguments["n_bins"], norm)
-
-    def anew(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
-        return float(whole(codes, proba, sample_weight=_mass(weight, count, len(codes))))
-
-    return anew
-
-
-def _from_bin_sums(
-    proba: NDArray[Any], weight: NDArray[np.float64] | None, n_bins: int, norm: str
-) -> Statistic:
-    """Return the error over bins of equal width, in which only the sums change."""
-    index = bin_index(proba, uniform_edges(n_bins))
-    confidence = proba.astype(np.float64)
-
-    def error(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
-        mass = _mass(weight, count, len(codes))
-        # No minlength: bins above the last filled one are empty and count 0.
-        sums = [np.bincount(index, part * mass) for part in (1.0, confidence, codes)]
-        return gap_norm(np.stack(sums), norm)
-
-    return error
-
-
-def _mass(
-    weight: NDArray[np.float64] | None, count: NDArray[np.intp] | None, n_samples: int
-) -> NDArray[np.float64]:
-    mass = np.ones(n_samples) if weight is None else weight
-    return mass if count is None else mass * count
-
-
-def _seed_chunks(random_state: Any, n: int, n_jobs: int | None) -> list[NDArray[np.int64]]:
-    # A seed for every resample, so that the number of jobs changes nothing.
-    seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)
-    # Several chunks a job, so that a slow one does not keep the others waiting.
-    return np.array_split(seeds, min(n, 4 * effective_n_jobs(n_jobs)))
-
-
-def _run(
-    draw: Callable[..., list[float]], chunks: list[NDArray[np.int64]], n_jobs: int | None
-) -> NDArray[np.float64]:
-    return np.concatenate(Parallel(n_jobs=n_jobs)(delayed(draw)(seeds) for seeds in chunks))
-
-
-def _bootstrap(
-    statistic: Statistic, codes: NDArray[np.intp], seeds: NDArray[np.int64]
-) -> list[float]:
-    """Return the statistic of samples drawn with replacement."""
-    n_samples = len(codes)
-    draws = (np.random.default_rng(seed).integers(n_samples, size=n_samples) for seed in seeds)
-    return [statistic(codes, np.bincount(draw, minlength=n_samples)) for draw in draws]
-
-
-def _consistent(
-    statistic: Statistic, proba: NDArray[Any], seeds: NDArray[np.int64]
-) -> list[float]:
-    """Return the statistic of labels drawn from the probabilities."""
-    # The drawn class is the number of cumulative probabilities that u reaches. The last of them
-    # is left out: rounded below 1, it would let u reach a class that is not there.
-    below = np.cumsum(proba, axis=1, dtype=np.float64)[:, :-1] if proba.ndim == 2 else None
-    values = []
-    for seed in seeds:
-        uniform = np.random.default_rng(seed).uniform(size=len(proba))
-        codes = uniform < proba if below is None else (uniform[:, np.newaxis] >= below).sum(axis=1)
-        values.append(statistic(codes.astype(np.intp), None))
-    return values

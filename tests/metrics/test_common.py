@@ -18,6 +18,7 @@ from skcalib.metrics import (
     area_under_generalized_risk_coverage,
     area_under_risk_coverage,
     calibration_error_interval,
+    calibration_test,
     classwise_calibration_error,
     coverage_at_risk,
     debiased_calibration_error,
@@ -91,9 +92,12 @@ CASES = [
     Case(coverage_at_risk, {"risk": 0.3}),
 ]
 # Resamples depend on the number and the order of the rows: no laws, but the same errors.
-RANDOM = [Case(calibration_error_interval, {"n_resamples": 2, "random_state": 0})]
+RANDOM = [
+    Case(calibration_error_interval, {"n_resamples": 2, "random_state": 0}),
+    Case(calibration_test, {"n_resamples": 2, "random_state": 0}),
+]
 # Functions of (y_true, y_proba) that the laws do not fit; their own tests say why.
-ELSEWHERE = {"misclassification_report", "calibration_error_interval"}
+ELSEWHERE = {"misclassification_report", *(case.function.__name__ for case in RANDOM)}
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 weighted_case = pytest.mark.parametrize("case", [c for c in CASES if c.weighted], ids=str)

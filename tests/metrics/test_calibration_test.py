@@ -1,0 +1,106 @@
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from skcalib.metrics import (
+    calibration_test,
+    classwise_calibration_error,
+    expected_calibration_error,
+    ks_calibration_error,
+)
+
+
+def exact_pvalue(y, proba, metric):
+    """Probability of an error as large, summed over all labels that might have come."""
+    observed = metric(y, proba)
+    columns = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
+    return sum(
+        np.prod(columns[np.arange(len(y)), labels])
+        for labels in product(range(columns.shape[1]), repeat=len(y))
+        if metric(list(labels), proba) >= observed - 1e-12
+    )
+
+
+@pytest.mark.parametrize("metric", [expected_calibration_error, ks_calibration_error])
+@pytest.mark.parametrize("y", [(0, 0, 1, 1), (1, 1, 1, 1), (0, 1, 0, 0)])
+def test_pvalue_is_the_sum_over_all_outcomes(metric, y):
+    proba = np.array([0.9, 0.8, 0.3, 0.55])
+    found = calibration_test(y, proba, metric=metric, n_resamples=4000, random_state=0)
+    expected = exact_pvalue(y, proba, metric)
+    assert found.statistic == metric(y, proba)
+    assert found.pvalue == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 4000))
+
+
+def test_all_columns_are_drawn_for_a_metric_of_all_columns():
+    proba = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.5, 0.3], [0.4, 0.4, 0.2]])
+    y = [2, 0, 1, 0]
+    metric = partial(classwise_calibration_error, labels=range(3))
+    found = calibration_test(
+        y, proba, metric=classwise_calibration_error, n_resamples=4000, random_state=0
+    )
+    expected = exact_pvalue(y, proba, metric)
+    assert 0.01 < expected < 0.99
+    assert found.pvalue == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 4000))
+
+
+@pytest.mark.parametrize("metric", [expected_calibration_error, classwise_calibration_error])
+def test_level_is_kept_and_error_is_found(metric):
+    rng = np.random.default_rng(0)
+    n_trials, rejected = 100, {"calibrated": 0, "overconfident": 0}
+    for seed in range(n_trials):
+        proba = rng.dirichlet(np.ones(3), size=100)
+        for name, truth in (("calibrated", proba), ("overconfident", 0.5 * proba + 1 / 6)):
+            y = (rng.uniform(size=(100, 1)) > np.cumsum(truth, axis=1)[:, :2]).sum(axis=1)
+            test = calibration_test(
+                y, proba, metric=metric, n_resamples=39, random_state=seed, labels=range(3)
+            )
+            rejected[name] += test.pvalue <= 0.1
+    # 10 of 100 are expected; more than 20 have a probability below .001.
+    assert rejected["calibrated"] <= 20
+    assert rejected["overconfident"] >= 70
+
+
+def test_pvalue_counts_what_was_observed():
+    # Ten probabilities of .999, all wrong: no draw comes near.
+    assert calibration_test([0] * 10, [0.999] * 10, n_resamples=99).pvalue == 1 / 100
+    # One sample of probability 1/2 has an error of 1/2 whatever its label.
+    assert calibration_test([1], [0.5], n_resamples=99) == (0.5, 1.0)
+
+
+def test_outcomes_of_equal_error_count_whatever_the_rounding():
+    # Eight samples of one probability: a draw with as many ones has the same error, in whatever
+    # order its sums were taken.
+    y = [1, 1, 0, 0, 0, 0, 0, 0]
+    proba = np.full(8, 0.3)
+    found = calibration_test(y, proba, n_resamples=4000, random_state=0)
+    expected = exact_pvalue(y, proba, expected_calibration_error)
+    assert found.pvalue == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 4000))
+
+
+def test_jobs_change_nothing_and_seeds_do():
+    rng = np.random.default_rng(0)
+    proba = rng.uniform(size=200)
+    y = rng.uniform(size=200) < proba
+    run = partial(calibration_test, y, proba, n_resamples=50)
+    with parallel_config(backend="threading"):
+        assert run(random_state=0) == run(random_state=0, n_jobs=2)
+    assert {run(random_state=seed).pvalue for seed in range(5)} != {run(random_state=0).pvalue}
+
+
+def test_constant_weights_change_nothing():
+    rng = np.random.default_rng(0)
+    proba = rng.uniform(size=200)
+    y = rng.uniform(size=200) < proba
+    run = partial(calibration_test, y, proba, n_resamples=50, random_state=0)
+    assert run(sample_weight=np.full(200, 3.0)) == pytest.approx(run())
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_resamples": 0}, {"metric": "ece"}, {"n_bins": 0}, {"strategy": "x"}]
+)
+def test_bad_options_are_named(options):
+    with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter"):
+        calibration_test([0, 1], [0.2, 0.9], **options)
