@@ -345,6 +345,11 @@ def estimator_calls() -> Iterator[Call]:
         {"difficulty_weight": Argument("unit", RNG.random(N))},
     )
     yield Call(
+        "skcalib.nets.CalibratedNetClassifier.fit(target_proba)",
+        lambda **given: clone(net).fit(FEATURES, LABELS, **given).predict_proba(FEATURES),
+        {"target_proba": Argument("proba", PROBA)},
+    )
+    yield Call(
         "skcalib.metrics.CalibrationAccumulator.update",
         lambda **given: metrics.CalibrationAccumulator().update(**given).result(),
         {name: ROLES[name] for name in ("y_true", "y_proba", "sample_weight")},
@@ -496,6 +501,7 @@ EXCUSED = [
     (r"HistogramBinning", "X", "float32"),  # a step function of the scores
     (r"el2n", "y_proba", "three axes"),  # several runs
     (r"difficulty_quadrant", "depth_", "NaN|None inside"),  # no depth
+    (r"CalibratedNetClassifier", "target_proba", "None$"),  # the labels themselves
     (r"CalibratedNetClassifier", "X", "tuple|a dict"),  # for skorch, several inputs of a module
 ]
 

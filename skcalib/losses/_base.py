@@ -210,6 +210,7 @@ class CalibrationLoss(torch.nn.Module):
 
     uses_difficulty_weight: bool = False
     uses_history: ClassVar[bool] = False
+    takes_soft_target: ClassVar[bool] = True
     _function: ClassVar[Callable[..., Tensor]]
     reduction: str
 

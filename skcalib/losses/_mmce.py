@@ -181,6 +181,7 @@ class MMCELoss(CalibrationLoss):
     tensor(2.0012)
     """
 
+    takes_soft_target = False
     _function = staticmethod(mmce_loss)
     weight: float
     weighted: bool

@@ -82,6 +82,7 @@ class ZeroHingeLoss(CalibrationLoss):
     tensor(2.5000)
     """
 
+    takes_soft_target = False
     _function = staticmethod(zero_hinge_loss)
 
     def __init__(self, *, reduction: str = "mean") -> None:

@@ -16,8 +16,10 @@ from skorch.utils import to_numpy
 from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
+from ..utils._columns import column_names, match_names
 from ..utils._features import validate_data
 from ..utils._labels import check_class_labels
+from ..utils._proba import check_proba_matrix
 from ..utils._validation import check_numbers, check_weights
 from ._samples import FitInputs
 
@@ -70,9 +72,14 @@ def sizes_of(X: Any) -> dict[str, int]:
 
 
 def check_inputs(
-    n_samples: int, sample_weight: ArrayLike | None, difficulty_weight: ArrayLike | None
+    n_samples: int,
+    classes: NDArray[Any],
+    *,
+    sample_weight: ArrayLike | None = None,
+    difficulty_weight: ArrayLike | None = None,
+    target_proba: ArrayLike | None = None,
 ) -> FitInputs:
-    """Return what belongs to every sample, weights of both kinds as float32 tensors."""
+    """Return what belongs to every sample as float32 tensors."""
     weight = check_weights(sample_weight, n_samples)
     difficulty = None
     if difficulty_weight is not None:
@@ -85,7 +92,23 @@ def check_inputs(
         n_samples,
         _as_tensor("sample_weight", weight),
         _as_tensor("difficulty_weight", difficulty),
+        None if target_proba is None else _check_target(target_proba, n_samples, classes),
     )
+
+
+def _check_target(target_proba: ArrayLike, n_samples: int, classes: NDArray[Any]) -> Tensor:
+    proba = check_proba_matrix(target_proba, name="target_proba")
+    if proba.shape != (n_samples, len(classes)):
+        raise ValueError(
+            f"target_proba must have shape ({n_samples}, {len(classes)}), a column for every "
+            "label of y or, where it may lack one, of the parameter classes of the net, got shape "
+            f"{proba.shape}."
+        )
+    names = column_names(target_proba)
+    if names is not None:
+        proba, _ = match_names(proba, names, classes, classes, name="target_proba")
+    # A copy only of another type or of what is read-only, as joblib's memory-mapped arrays are.
+    return torch.from_numpy(np.require(proba, np.float32, "W"))
 
 
 def check_range(difficulty_weight: Tensor | None) -> None:

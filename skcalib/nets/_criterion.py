@@ -31,6 +31,16 @@ def uses(criterion: Any, *names: str) -> bool:
     return any(getattr(criterion, f"uses_{name}", False) for name in names)
 
 
+def check_takes_proba(criterion: Any, name: str) -> None:
+    """Raise if the parameter `name` makes targets of class probabilities, unfit for a loss."""
+    indices_only = isinstance(criterion, nn.MultiMarginLoss)
+    if indices_only or not getattr(criterion, "takes_soft_target", True):
+        raise ValueError(
+            f"criterion must take class probabilities as target for {name}, got "
+            f"{type(criterion).__name__}, which takes class indices alone."
+        )
+
+
 def criterion_loss(
     criterion: Any,
     logits: Tensor,

@@ -39,7 +39,7 @@ from ..utils._private import validate_parameters
 from ._batches import batches_items, collate, wrap
 from ._checks import check_inputs, check_range, check_X, check_y, labels_of, sizes_of
 from ._components import NetComponents, first_output
-from ._criterion import criterion_loss, uses
+from ._criterion import check_takes_proba, criterion_loss, uses
 from ._guards import (
     check_callbacks,
     check_finite,
@@ -70,10 +70,10 @@ class TrainingLoop(NetComponents):
         self,
         X: Any,
         y: Any,
-        sample_weight: Any,
-        difficulty_weight: Any,
+        *,
         fresh: bool,
         classes: Any = None,
+        **of_samples: Any,
     ) -> Iterator[tuple[Any, Any]]:
         """Check the data, and keep what the loss must know about its samples for one fit."""
         validate_parameters(self)
@@ -92,7 +92,7 @@ class TrainingLoop(NetComponents):
             y = check_y(y, n_samples)
         self._learn_classes(y, fresh, classes)
         self._data_sizes_ = {**sizes_of(X), "n_classes": len(self.classes_)}
-        inputs = check_inputs(n_samples, sample_weight, difficulty_weight)
+        inputs = check_inputs(n_samples, self.classes_, **of_samples)
         if self.prioritizer is not None:
             # A target with a line for every epoch needs one for those of earlier fits as well.
             n_epochs = self.max_epochs + (0 if fresh else len(self.history))
@@ -129,6 +129,10 @@ class TrainingLoop(NetComponents):
             self._fit_.split = DataSplit(dataset, n_samples, positions)
             # Only now is it known whether there are validation samples, and what the loss needs.
             check_callbacks(self, has_validation=valid is not None)
+            if self._fit_.inputs.target_proba is not None:
+                check_takes_proba(self.criterion_, "target_proba")
+            if self.mixup_alpha:
+                check_takes_proba(self.criterion_, "mixup_alpha")
             if uses(self.criterion_, "difficulty_weight"):
                 check_range(self._fit_.inputs.difficulty_weight)
             if uses(self.criterion_, "history"):
@@ -157,7 +161,8 @@ class TrainingLoop(NetComponents):
             raise ValueError(
                 "iterator_train must be a DataLoader, and train_split must return torch Subsets "
                 "of the dataset that it is given, where the loss takes sample_weight, "
-                f"difficulty_weight or history, got {type(dataset).__name__}."
+                "difficulty_weight, target_proba or history, got "
+                f"{type(dataset).__name__}."
             )
         if ranking and "batch_size" not in params:
             on_cpu = next(self.module_.parameters()).device.type == "cpu"
@@ -262,6 +267,9 @@ class TrainingLoop(NetComponents):
             if fit is not None and fit.once("warn of the cross-entropy"):
                 warn_of_cross_entropy(self.criterion_)
             return cross_entropy(logits, target)
+        if fit is not None and training:  # validation is against the labels
+            proba = fit.batch_target(logits.device)
+            target = target if proba is None else proba
         given = {} if fit is None else fit.batch_values(logits.device)
         if fit is not None and fit.mixup is not None:
             target = fit.mixup.targets(target, n_classes)

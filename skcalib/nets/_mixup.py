@@ -44,8 +44,8 @@ class Mixup:
         return self._mix(X)
 
     def targets(self, target: Tensor, n_classes: int) -> Tensor:
-        """Mix class indices into class probabilities, shape (n_samples, n_classes)."""
-        return self._mix(one_hot(target, n_classes).float())
+        """Mix class indices or probabilities into probabilities, (n_samples, n_classes)."""
+        return self._mix(target if target.ndim == 2 else one_hot(target, n_classes).float())
 
     def batch_values(self, values: dict[str, Tensor]) -> dict[str, Tensor]:
         """Mix weights and the like in the same fractions."""

@@ -33,7 +33,8 @@ class CalibratedNetClassifier(TrainingLoop):
 
     - ``predict_proba`` is the softmax of the logits whatever the criterion;
     - labels may be of any type, and arrays and data frames of any numeric type;
-    - ``sample_weight`` and ``difficulty_weight`` follow their samples through splits and batches;
+    - ``sample_weight``, ``difficulty_weight`` and ``target_proba`` follow their samples through
+      splits and batches;
     - ``random_state`` makes a fit repeatable and leaves torch's global generator as it was;
     - a module or criterion given as an instance is copied, never trained in place;
     - the defaults train: Adam on all samples, for 50 epochs;
@@ -181,6 +182,7 @@ class CalibratedNetClassifier(TrainingLoop):
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         difficulty_weight: ArrayLike | None = None,
+        target_proba: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Train the network, from new initial weights unless ``warm_start=True``.
@@ -199,6 +201,11 @@ class CalibratedNetClassifier(TrainingLoop):
         difficulty_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, larger = harder, for criteria that take them, in [0, 1] such as
             :func:`~skcalib.difficulty.difficulty_weights` makes of a difficulty.
+        target_proba : array-like of shape (n_samples, n_classes), default=None
+            Class probabilities to train on in place of the labels, columns in the order of
+            `classes_` (those of a DataFrame that are named by labels are matched by name). The
+            labels y still give `classes_`, are what a split stratifies by, and what validation
+            compares with.
         **fit_params : dict
             Passed to the forward of the module and to `train_split`, as in skorch.
 
@@ -210,16 +217,23 @@ class CalibratedNetClassifier(TrainingLoop):
         Raises
         ------
         ValueError
-            If X or y are not finite, y holds a single class, weights of either kind do not fit the
-            samples or the criterion has no use for them, or the module gives another number of
+            If X or y are not finite, y holds a single class, weights of either kind or
+            target_proba do not fit the samples, rows of target_proba do not sum to 1, or the
+            criterion has no use for what is given, or the module gives another number of
             logits than there are classes, or if the loss or a parameter of the module is no longer
             finite.
         KeyboardInterrupt
             At Ctrl-C, after the callbacks have heard of the end; the net is usable as it is then.
         """
         # skorch's fit calls initialize and then partial_fit, which is ours: see there.
-        fresh = self._is_fresh(restart=not self.warm_start)
-        with self._fitting(X, y, sample_weight, difficulty_weight, fresh) as (X, y):
+        with self._fitting(
+            X,
+            y,
+            fresh=self._is_fresh(restart=not self.warm_start),
+            sample_weight=sample_weight,
+            difficulty_weight=difficulty_weight,
+            target_proba=target_proba,
+        ) as (X, y):
             return super().fit(X, y, **fit_params)
 
     def partial_fit(
@@ -229,13 +243,14 @@ class CalibratedNetClassifier(TrainingLoop):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         difficulty_weight: ArrayLike | None = None,
+        target_proba: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Train the network further, for `max_epochs` more epochs.
 
         Parameters
         ----------
-        X, y, sample_weight, difficulty_weight
+        X, y, sample_weight, difficulty_weight, target_proba
             As in :meth:`fit`.
         classes : array-like of shape (n_classes,), default=None
             All labels that later calls may bring; by default those of the first y.
@@ -249,8 +264,15 @@ class CalibratedNetClassifier(TrainingLoop):
         """
         if self._fit_ is not None:  # called by skorch's own fit, with data that is checked
             return self._train(X, y, fit_params)
-        fresh = self._is_fresh(restart=False)
-        with self._fitting(X, y, sample_weight, difficulty_weight, fresh, classes) as (X, y):
+        with self._fitting(
+            X,
+            y,
+            fresh=self._is_fresh(restart=False),
+            classes=classes,
+            sample_weight=sample_weight,
+            difficulty_weight=difficulty_weight,
+            target_proba=target_proba,
+        ) as (X, y):
             return self._train(X, y, fit_params)
 
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:

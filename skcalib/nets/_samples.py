@@ -11,7 +11,8 @@ Batches reach the module, the steps and the callbacks as plain ``(X, y)``, as sk
         |
     run_single_epoch             FitState.unwrap    keeps [2, 9, ...]; skorch sees (X, y)
         |
-    get_loss                     batch_values       w[[2, 9, ...]] goes to the criterion
+    get_loss                     batch_values       w[[2, 9, ...]] goes to the criterion,
+                                 batch_target       in training target_proba[[2, 9, ...]] as well
 
 One batch is in flight at a time: its positions are set when skorch draws it, and unset after the
 last one. Between epochs, and for data from elsewhere, there are none.
@@ -42,6 +43,7 @@ class FitInputs:
     n_samples: int
     sample_weight: Tensor | None = None
     difficulty_weight: Tensor | None = None
+    target_proba: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,8 @@ class FitState:
     def needs_samples(self) -> bool:
         """Whether the loss must know the samples of a batch."""
         inputs = self.inputs
-        weighted = inputs.sample_weight is not None or inputs.difficulty_weight is not None
-        return weighted or self.history is not None
+        given = (inputs.sample_weight, inputs.difficulty_weight, inputs.target_proba, self.history)
+        return any(value is not None for value in given)
 
     def batch_values(self, device: torch.device) -> dict[str, Tensor]:
         """Return what belongs to the samples of the current batch, by the criterion's names."""
@@ -109,6 +111,13 @@ class FitState:
         if self.history is not None:
             values["history"] = self.history.share(samples)
         return {name: value.to(device) for name, value in values.items()}
+
+    def batch_target(self, device: torch.device) -> Tensor | None:
+        """Return the class probabilities to train the current batch on, None if none are given."""
+        proba = self.inputs.target_proba
+        if proba is None or self.batch_samples is None:
+            return None
+        return proba[self.batch_samples.to("cpu")].to(device)
 
     def unwrap(self, iterator: Any) -> Iterator[tuple[Any, Any]]:
         """Yield plain (X, y) batches, and keep meanwhile which samples they hold."""

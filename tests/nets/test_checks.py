@@ -40,17 +40,18 @@ def test_columns_of_labels_warn_and_other_shapes_are_refused():
 @pytest.mark.parametrize("name", ["sample_weight", "difficulty_weight"])
 def test_weights_beyond_float32_are_refused(name):
     for values in ([1.0, 1e39, 0.0], [1e-50, 0.0, 1e-60]):
-        given = {"sample_weight": None, "difficulty_weight": None} | {name: values}
         with pytest.raises(ValueError, match=f"{name} must be in the range of float32, got a l"):
-            check_inputs(3, **given)
+            check_inputs(3, np.arange(2), **{name: values})
 
 
 def test_weights_become_float32_tensors():
-    inputs = check_inputs(3, [0, 1, 2], np.array([0.5, 0.25, 1.0]))
+    inputs = check_inputs(
+        3, np.arange(2), sample_weight=[0, 1, 2], difficulty_weight=np.array([0.5, 0.25, 1.0])
+    )
     assert inputs.sample_weight.dtype == inputs.difficulty_weight.dtype == torch.float32
     assert inputs.sample_weight.tolist() == [0, 1, 2]
     assert inputs.difficulty_weight.tolist() == [0.5, 0.25, 1]
-    assert check_inputs(3, None, None).sample_weight is None
+    assert check_inputs(3, np.arange(2)).sample_weight is None
 
 
 def test_labels_of_another_byte_order_are_read():
