@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..utils import SkcalibWarning
 from ..utils._arrays import as_features
@@ -59,13 +59,16 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         What happens to the labels:
 
         - "soft": every sample is learned with all labels that it may have, weighted by their
-          probabilities: it is repeated with the most probable labels that together have a
-          probability of .99.
+          probabilities. A classifier whose `fit` has a parameter ``target_proba``, as
+          :class:`~skcalib.nets.CalibratedNetClassifier` has, gets the probabilities of all
+          classes and the labels as given. For any other, a sample is repeated with the most
+          probable labels that together have a probability of .99.
         - "relabel": issues get their suggested label.
         - "drop": issues are left out.
         - "weight": every sample keeps its label, weighted by the probability that it is right.
 
-        "soft" and "weight" need a classifier whose `fit` takes ``sample_weight``.
+        "weight" needs a classifier whose `fit` takes ``sample_weight``, and so does "soft"
+        without ``target_proba``.
 
     Attributes
     ----------
@@ -161,19 +164,23 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         # With metadata routing, this is where weights that nobody has asked for are refused.
         to_route = weight if _routing_enabled() else None
         params = inner_fit_params(self, "estimator", to_route, fit_params)
-        if weight is not None or self.action in ("soft", "weight"):
+        target_name = _target_parameter(self.estimator) if self.action == "soft" else None
+        repeats = self.action == "soft" and target_name is None
+        if weight is not None or repeats or self.action == "weight":
             weight_name = _weight_parameter(self.estimator)
             # The weights come in again below, for the samples that are learned.
             params.pop(weight_name, None)
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
         self.finder_ = self._fitted_finder(X, labels, weight, verified, used)
         self.classes_ = self.finder_.classes_
-        rows, cleaned, factor = self._cleaned(labels[used])
+        rows, cleaned, factor = self._cleaned(labels[used], repeats=repeats)
         rows = used[rows]
         params = _check_method_params(X, params, indices=rows)
         if factor is not None or weight is not None:
             given = 1.0 if weight is None else weight[rows]
             params[weight_name] = given * (1.0 if factor is None else factor)
+        if target_name is not None:
+            params[target_name] = self.finder_.label_proba_
         self._warn_of_lost(cleaned)
         self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, rows), cleaned, **params)
         show_inner(self, self.estimator_)
@@ -198,7 +205,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         )
 
     def _cleaned(
-        self, labels: NDArray[Any]
+        self, labels: NDArray[Any], *, repeats: bool
     ) -> tuple[NDArray[np.intp], NDArray[Any], NDArray[np.float64] | None]:
         """Return the samples to learn (some of them repeatedly), their labels, and weights."""
         issues, everything = self.finder_.issues_, np.arange(len(labels))
@@ -210,6 +217,8 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
             return everything, np.where(issue, suggested, labels), None
         if self.action == "weight":
             return everything, labels, issues["p_label_correct"].astype(np.float64)
+        if not repeats:
+            return everything, labels, None
         rows, columns, weights = soft_labels(self.finder_.label_proba_)
         return rows, self.finder_.classes_[columns], weights
 
@@ -318,14 +327,30 @@ def soft_labels(
 
 
 def _weight_parameter(estimator: Any) -> str:
-    """Return the name under which `fit` takes the weights of the samples.
-
-    In a Pipeline without metadata routing, the last step is named.
-    """
+    """Return the name under which `fit` takes the weights of the samples."""
     hint = "; action='relabel' and action='drop' need none"
-    steps, final = [], estimator
+    final, prefix = _final_step(estimator)
+    check_fit_takes(final, "sample_weight", hint)
+    return prefix + "sample_weight"
+
+
+def _target_parameter(estimator: Any) -> str | None:
+    """Return the name under which `fit` takes probabilities as targets; None if it does not."""
+    final, prefix = _final_step(estimator)
+    if isinstance(final, Pipeline):  # it passes on what its steps request
+        requested = get_routing_for_object(final).consumes("fit", ["target_proba"])
+        return "target_proba" if requested else None
+    # By its name: what ``**fit_params`` would do with it is anybody's guess.
+    return prefix + "target_proba" if has_fit_parameter(final, "target_proba") else None
+
+
+def _final_step(estimator: Any) -> tuple[Any, str]:
+    """Return the last step of a Pipeline, and the prefix of its parameters of `fit`.
+
+    With metadata routing, the Pipeline itself, which takes them without a prefix.
+    """
+    final, prefix = estimator, ""
     while isinstance(final, Pipeline) and not _routing_enabled():
         step, final = final.steps[-1]
-        steps.append(step)
-    check_fit_takes(final, "sample_weight", hint)
-    return "__".join([*steps, "sample_weight"])
+        prefix += f"{step}__"
+    return final, prefix

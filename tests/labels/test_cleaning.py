@@ -38,6 +38,13 @@ class Recorder(GaussianNB):
         return super().fit(X, y, sample_weight)
 
 
+class SoftRecorder(Recorder):
+    def fit(self, X, y, sample_weight=None, target_proba=None):
+        super().fit(X, y, sample_weight)
+        self.proba_ = target_proba
+        return self
+
+
 @pytest.mark.parametrize("action", ACTIONS)
 def test_every_action_repairs_random_flips(action):
     plain = LogisticRegression(C=0.01, max_iter=3000)
@@ -89,6 +96,46 @@ def test_soft_labels_are_the_expected_loss():
     total = np.zeros_like(proba)
     np.add.at(total, (rows, labels), weight)
     np.testing.assert_allclose(total, proba, atol=0.011)
+
+
+def test_an_estimator_with_soft_targets_gets_the_posterior_and_every_sample_once():
+    cleaning = LabelCleaningClassifier(SoftRecorder(), _finder()).fit(X, GIVEN)
+    samples, labels, weight, _ = cleaning.estimator_.seen_
+    np.testing.assert_array_equal(samples, X)
+    np.testing.assert_array_equal(labels, GIVEN)
+    assert weight is None
+    np.testing.assert_array_equal(cleaning.estimator_.proba_, cleaning.finder_.label_proba_)
+    relabeled = LabelCleaningClassifier(SoftRecorder(), _finder(), action="relabel")
+    assert relabeled.fit(X, GIVEN).estimator_.proba_ is None
+
+
+def test_soft_targets_follow_the_samples_of_positive_weight():
+    weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    cleaning = LabelCleaningClassifier(SoftRecorder(), _finder())
+    cleaning.fit(X, GIVEN, sample_weight=weight)
+    samples, labels, given, _ = cleaning.estimator_.seen_
+    np.testing.assert_array_equal(samples, X[weight > 0])
+    np.testing.assert_array_equal(labels, GIVEN[weight > 0])
+    np.testing.assert_array_equal(given, weight[weight > 0])
+    assert cleaning.estimator_.proba_.shape == (len(samples), 10)
+
+
+def test_a_pipeline_hands_soft_targets_to_its_last_step():
+    pipe = make_pipeline(MinMaxScaler(), SoftRecorder())
+    cleaning = LabelCleaningClassifier(make_pipeline(pipe), _finder()).fit(X, GIVEN)
+    last = cleaning.estimator_[-1][-1]
+    np.testing.assert_array_equal(last.proba_, cleaning.finder_.label_proba_)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe[-1].set_fit_request(target_proba=True)
+        cleaning = LabelCleaningClassifier(pipe, _finder()).fit(X, GIVEN)
+        np.testing.assert_array_equal(
+            cleaning.estimator_[-1].proba_, cleaning.finder_.label_proba_
+        )
+        # Not requested: the samples are repeated.
+        pipe[-1].set_fit_request(target_proba=False, sample_weight=True)
+        cleaning = LabelCleaningClassifier(pipe, _finder()).fit(X, GIVEN)
+        assert cleaning.estimator_[-1].proba_ is None
+        assert len(cleaning.estimator_[-1].seen_[0]) > len(X)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
