@@ -27,8 +27,8 @@ from skcalib.posthoc import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcalib.posthoc._temperature_search import minimize_log_loss
 from skcalib.utils._blocks import iter_blocks, row_max, row_sum
+from skcalib.utils._temperature import minimize_log_loss
 
 try:
     from netcal.scaling import TemperatureScaling as NetcalTemperature

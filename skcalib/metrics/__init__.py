@@ -22,6 +22,7 @@ from ._per_sample import (
     predictive_entropy,
     probability_margin,
 )
+from ._refinement import refined_log_loss
 from ._reports import misclassification_report, ood_report
 from ._scorer import get_scorer, get_scorer_names
 from ._selective import (
@@ -60,6 +61,7 @@ __all__ = [
     "ood_report",
     "predictive_entropy",
     "probability_margin",
+    "refined_log_loss",
     "reliability_curve",
     "risk_coverage_curve",
     "score_decomposition",

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..utils._private import LabeledProbaScorer
 from ._decomposition import score_decomposition
+from ._refinement import refined_log_loss
 
 Metric = Callable[..., float]
 
@@ -30,6 +31,8 @@ class ProbabilityScorer(LabeledProbaScorer):
 
 def _what_is_judged(metric: Metric) -> str:
     """Tell it from the parameters: one model of two classes has more than one error."""
+    if metric is refined_log_loss:
+        return "of all probabilities"
     parameters = inspect.signature(metric).parameters
     if "confidence" in parameters:
         return "of the predicted class"
@@ -66,7 +69,7 @@ def _metrics() -> dict[str, Metric]:
     for name in package.__all__:
         function = getattr(package, name)
         if inspect.isfunction(function) and _is_score(inspect.signature(function)):
-            smaller_is_better = "error" in name or "risk_coverage" in name
+            smaller_is_better = any(word in name for word in ("error", "loss", "risk_coverage"))
             metrics[f"neg_{name}" if smaller_is_better else name] = function
     return metrics
 

@@ -23,12 +23,8 @@ from ..utils._labels import (
     encode,
 )
 from ..utils._private import StrOptions, _fit_context
-from ..utils._proba import check_values, holds_proba
+from ..utils._proba import SMALLEST_PROBABILITY, check_values, holds_proba
 from ..utils._validation import check_weights
-
-# Where a probability is 0 its logit is unknown, not infinite: a model that counts votes or
-# rounds would otherwise let a single such sample decide the whole fit.
-SMALLEST_PROBABILITY = 1e-12
 
 
 class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):

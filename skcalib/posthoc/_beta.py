@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from ..utils._private import StrOptions
-from ._base import SMALLEST_PROBABILITY
+from ..utils._proba import SMALLEST_PROBABILITY
 from ._one_vs_rest import OneVsRestCalibrator
 
 # The columns (log p, -log(1 - p), 1) that every parametrization is free to weigh, one row each.

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature
 from ._base import PostHocCalibrator
-from ._temperature_search import DEFAULT_BOUNDS, fit_temperature
 
 
 class EnsembleTemperatureScaling(PostHocCalibrator):

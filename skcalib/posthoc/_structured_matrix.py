@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 
 from ..utils._private import Interval
+from ..utils._temperature import minimize_log_loss
 from ._base import PostHocCalibrator
 from ._linear import fit_structured
 from ._temperature import DEFAULT_BOUNDS
-from ._temperature_search import minimize_log_loss
 
 
 class StructuredMatrixScaling(PostHocCalibrator):

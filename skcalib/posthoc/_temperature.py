@@ -12,8 +12,8 @@ from scipy.special import softmax
 from ..metrics import expected_calibration_error
 from ..utils._blocks import row_max, row_sum
 from ..utils._private import Interval, StrOptions
+from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature
 from ._base import PostHocCalibrator
-from ._temperature_search import DEFAULT_BOUNDS, fit_temperature
 
 # That of the paper that searches by ECE.
 _GRID = np.arange(1, 101) / 10

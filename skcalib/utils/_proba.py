@@ -19,6 +19,9 @@ from ._blocks import iter_blocks
 # What rounding may do to a value, and to a sum of many in low precision.
 RANGE_TOLERANCE = 1e-5
 ROW_SUM_TOLERANCE = 1e-3
+# Where a probability is 0 its logit is unknown, not infinite: a model that counts votes or
+# rounds would otherwise let a single such sample decide the whole fit.
+SMALLEST_PROBABILITY = 1e-12
 
 
 def _check_not_empty(array: NDArray[Any], *, name: str) -> None:

@@ -9,9 +9,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
-from skcalib.posthoc import TemperatureScaling, _temperature_search
-from skcalib.posthoc._temperature_search import slope_and_curvature
-from skcalib.utils import SkcalibWarning
+from skcalib.posthoc import TemperatureScaling
+from skcalib.utils import SkcalibWarning, _temperature
+from skcalib.utils._temperature import slope_and_curvature
 
 
 def sample(n=3000, k=6, temperature=2.5, seed=0, scale=4.0):
@@ -152,7 +152,7 @@ def test_few_passes_over_the_logits(n, temperature, bounds, monkeypatch):
         passed.append(len(block))
         return slope_and_curvature(block, *args)
 
-    monkeypatch.setattr(_temperature_search, "slope_and_curvature", counted)
+    monkeypatch.setattr(_temperature, "slope_and_curvature", counted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         TemperatureScaling(bounds=bounds).fit(logits, y)

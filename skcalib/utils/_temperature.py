@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils import SkcalibWarning
-from ..utils._blocks import iter_blocks, row_max, row_sum
+from ._blocks import iter_blocks, row_max, row_sum
+from ._warnings import SkcalibWarning
 
 DEFAULT_BOUNDS = (1e-3, 1e3)
 _SAMPLE_ROWS = 2048

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+from sklearn.metrics import log_loss
+
+from skcalib.metrics import get_scorer, refined_log_loss
+from skcalib.posthoc import TemperatureScaling
+
+
+@pytest.fixture(params=[2, 5], ids=["two classes", "five classes"])
+def data(request):
+    rng = np.random.default_rng(0)
+    k = request.param
+    logits = 2 * rng.normal(size=(800, k))
+    y = np.array([rng.choice(k, p=p) for p in softmax(logits / 3, axis=1)])
+    return y, logits, rng.uniform(0, 2, size=800)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_least_log_loss_over_temperatures(data, weighted):
+    y, logits, weight = data
+    weight = weight if weighted else None
+
+    def loss(log_temperature):
+        proba = softmax(logits / np.exp(log_temperature), axis=1)
+        return log_loss(y, proba, sample_weight=weight)
+
+    expected = minimize_scalar(loss, bounds=(-5, 5), method="bounded").fun
+    found = refined_log_loss(y, softmax(logits, axis=1), sample_weight=weight)
+    assert found == pytest.approx(expected, rel=1e-8)
+    assert found < loss(0)
+
+
+def test_temperature_changes_nothing(data):
+    y, logits, _ = data
+    values = [refined_log_loss(y, softmax(logits / t, axis=1)) for t in (0.5, 1, 4)]
+    assert values == pytest.approx([values[0]] * 3, rel=1e-8)
+
+
+def test_it_is_the_log_loss_after_temperature_scaling(data):
+    y, logits, _ = data
+    proba = softmax(logits, axis=1)
+    calibrated = TemperatureScaling(input="proba").fit(proba, y).predict_proba(proba)
+    assert refined_log_loss(y, proba) == pytest.approx(log_loss(y, calibrated), rel=1e-8)
+
+
+def test_both_forms_of_two_classes_are_one():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=300)
+    y = rng.uniform(size=300) < p**2
+    both = np.column_stack([1 - p, p])
+    assert refined_log_loss(y, p) == pytest.approx(refined_log_loss(y, both), rel=1e-12)
+
+
+def test_probabilities_of_zero_are_not_the_end():
+    # Of the two extremes one is wrong: no temperature but the largest helps.
+    assert refined_log_loss([0, 0], [0.0, 1.0]) == pytest.approx(np.log(2), rel=1e-3)
+    # All right: no loss is left.
+    assert refined_log_loss([0, 1], [0.0, 1.0]) == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_narrow_floats_of_zero(dtype):
+    found = refined_log_loss([0, 0], np.array([0.0, 1.0], dtype=dtype))
+    assert found == pytest.approx(np.log(2), rel=1e-3)
+
+
+def test_scorer_says_what_it_judges():
+    scorer = get_scorer("neg_refined_log_loss")
+    assert repr(scorer) == "<scorer neg_refined_log_loss() of all probabilities>"
