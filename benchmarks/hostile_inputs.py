@@ -242,7 +242,7 @@ def function_calls() -> Iterator[Call]:
             if name in BINARY:
                 arguments["y_true"] = Argument("labels", LABELS % 2)
             fixed = {"fraction": 0.5, "random_state": 0} if name == "flip_labels" else {}
-            if name == "isotonic_reliability_curve":
+            if name in ("isotonic_reliability_curve", "smooth_reliability_curve"):
                 fixed = {"random_state": 0}
             if name in ("calibration_error_interval", "calibration_test"):
                 fixed = {"n_resamples": 5, "random_state": 0}

@@ -33,6 +33,7 @@ from ._selective import (
 from ._selective_curves import accuracy_rejection_curve, risk_coverage_curve
 from ._selective_points import accuracy_at_coverage, coverage_at_risk
 from ._smooth import smooth_calibration_error
+from ._smooth_curve import smooth_reliability_curve
 
 __all__ = [
     "CalibrationAccumulator",
@@ -66,4 +67,5 @@ __all__ = [
     "risk_coverage_curve",
     "score_decomposition",
     "smooth_calibration_error",
+    "smooth_reliability_curve",
 ]

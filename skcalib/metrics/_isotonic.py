@@ -129,6 +129,26 @@ def _band(
     rng: np.random.RandomState,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return quantiles of the curves of a calibrated model, drawn in groups of confidences."""
+    center, n_draws, positives = draw_calibrated(prob_pred, weight, n_resamples, rng)
+    curves = np.stack([isotonic_regression(p / n_draws, weights=n_draws).x for p in positives])
+    tail = (1 - confidence_level) / 2
+    ends = np.quantile(curves, [tail, 1 - tail], axis=0)
+    # From the centers of the groups to all confidences; constant beyond the outer centers.
+    lower, upper = (np.interp(prob_pred, center, end) for end in ends)
+    return lower, upper
+
+
+def draw_calibrated(
+    prob_pred: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    n_resamples: int,
+    rng: np.random.RandomState,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Draw the labels of a calibrated model in groups of increasing confidences.
+
+    Returns the mean confidence (n_groups,) and the number of samples (n_groups,) of every group,
+    and how many of them are positive (n_resamples, n_groups).
+    """
     edges = quantile_edges(prob_pred, N_BAND_GROUPS, weight)
     # Outcomes are drawn below; of the sums only those of weight and confidence are used.
     nobody = np.zeros(len(prob_pred), dtype=bool)
@@ -138,14 +158,4 @@ def _band(
     # No number of samples beyond 2**53 is told from the next one.
     n_draws = np.clip(np.rint(total), 1, 2.0**53).astype(np.int64)
     # The samples of a group are drawn at its mean confidence: one binomial number for all.
-    curves = np.stack(
-        [
-            isotonic_regression(rng.binomial(n_draws, center) / n_draws, weights=n_draws).x
-            for _ in range(n_resamples)
-        ]
-    )
-    tail = (1 - confidence_level) / 2
-    ends = np.quantile(curves, [tail, 1 - tail], axis=0)
-    # From the centers of the groups to all confidences; constant beyond the outer centers.
-    lower, upper = (np.interp(prob_pred, center, end) for end in ends)
-    return lower, upper
+    return center, n_draws, rng.binomial(n_draws, center, (n_resamples, len(center)))

@@ -129,14 +129,23 @@ def _grid_excess(predictions: Predictions, n_steps: int) -> NDArray[np.float64]:
             weight = predictions.weight[rows]
             gap *= weight
             total += weight.sum()
-        # A gap is split between the grid points beside it, which keeps its sum and its mean place.
-        # A confidence of 1 is the right end of the last step.
-        place = np.clip(value, 0, 1) * n_steps
-        left = np.minimum(place.astype(np.intp), n_steps - 1)
-        right_part = gap * (place - left)
-        excess[:-1] += np.bincount(left, gap - right_part, n_steps)
-        excess[1:] += np.bincount(left, right_part, n_steps)
+        excess += spread_on_grid(value, gap, n_steps)
     return excess / total
+
+
+def spread_on_grid(
+    place: NDArray[np.float64], mass: NDArray[np.float64], n_steps: int
+) -> NDArray[np.float64]:
+    """Return masses (n_steps + 1,) on the grid, each split between the points beside its place."""
+    # The split keeps the sum of a mass and its mean place. A place of 1 is the right end of the
+    # last step.
+    scaled = np.clip(place, 0, 1) * n_steps
+    left = np.minimum(scaled.astype(np.intp), n_steps - 1)
+    right_part = mass * (scaled - left)
+    grid = np.zeros(n_steps + 1)
+    grid[:-1] += np.bincount(left, mass - right_part, n_steps)
+    grid[1:] += np.bincount(left, right_part, n_steps)
+    return grid
 
 
 def _cosine_coefficients(mass: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -147,14 +156,23 @@ def _cosine_coefficients(mass: NDArray[np.float64]) -> NDArray[np.float64]:
     return dct(doubled, type=1)
 
 
-def _smoothed_mass(coefficients: NDArray[np.float64], bandwidth: float) -> float:
-    """Return the integral of the absolute smoothed gap."""
+def smooth_on_grid(mass: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
+    """Return the density of the masses (n_steps + 1,) under the reflected kernel."""
+    return _smoothed_density(_cosine_coefficients(mass), bandwidth)
+
+
+def _smoothed_density(coefficients: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
     # Cosines are even about 0 and about 1, so the reflections of the kernel need no terms: it
     # multiplies cos(k pi t) by its Fourier transform at the angular frequency k pi.
     k = np.arange(len(coefficients))
     damped = coefficients * np.exp(-((k * np.pi * bandwidth) ** 2) / 2)
     # density(t) = damped_0 + 2 sum_k damped_k cos(k pi t), as the transform sums it.
     damped[-1] *= 2
-    density = np.abs(dct(damped, type=1))
+    return dct(damped, type=1)
+
+
+def _smoothed_mass(coefficients: NDArray[np.float64], bandwidth: float) -> float:
+    """Return the integral of the absolute smoothed gap."""
+    density = np.abs(_smoothed_density(coefficients, bandwidth))
     # Trapezoidal rule: the two ends count half.
     return float((density.sum() - (density[0] + density[-1]) / 2) / (len(density) - 1))

@@ -33,6 +33,7 @@ from skcalib.metrics import (
     risk_coverage_curve,
     score_decomposition,
     smooth_calibration_error,
+    smooth_reliability_curve,
 )
 
 
@@ -72,6 +73,7 @@ CASES = [
     Case(smooth_calibration_error, {"bandwidth": 0.05}),
     Case(reliability_curve, {"n_bins": 4}, scale_free=False),
     Case(isotonic_reliability_curve, {"n_resamples": 3, "random_state": 0}, scale_free=False),
+    Case(smooth_reliability_curve, {"n_resamples": 3, "random_state": 0}, scale_free=False),
     Case(generalized_brier_score, weighted=False, per_sample=True, dtype_atol=1e-6),
     Case(
         generalized_brier_score,
@@ -333,7 +335,8 @@ def test_extreme_weights_do_not_overflow(case, binary, exponent):
     extreme = case(y, proba, sample_weight=weight * 10.0**exponent, **known(binary))
     expected = case(y, proba, sample_weight=weight * 1e12 ** np.sign(exponent), **known(binary))
     # In the unit of the weights, or drawn from as many samples: the rest of the curves.
-    if case.function in (reliability_curve, isotonic_reliability_curve):
+    curves = (reliability_curve, isotonic_reliability_curve, smooth_reliability_curve)
+    if case.function in curves:
         extreme, expected = extreme[:2], expected[:2]
     assert all(np.isfinite(part).any() for part in extreme)
     assert_same(extreme, expected, 1e-9)

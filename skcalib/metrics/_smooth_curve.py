@@ -1,0 +1,164 @@
+"""The reliability curve by kernel smoothing, and where it lies if the model is calibrated."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from ..utils._private import Interval, validate_params
+from ..utils._validation import check_predictions
+from ._isotonic import draw_calibrated
+from ._smooth import smooth_calibration_error, smooth_on_grid, spread_on_grid
+from ._ties import tie_groups
+from ._top_label import top_label
+
+# Steps of the grid on [0, 1], and of every how many a point is returned.
+N_STEPS, STRIDE = 2**12, 8
+# The curve ends as many bandwidths from the samples: beyond, the tails of the kernel decide.
+REACH = 2.0
+
+
+class SmoothReliabilityCurve(NamedTuple):
+    """Points (n_points,) of the curve, in increasing order of the confidence; the bandwidth."""
+
+    prob_true: NDArray[np.float64]
+    prob_pred: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    bandwidth: float
+
+
+@validate_params(
+    {
+        "bandwidth": [None, Interval(Real, 0, 1, closed="right")],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def smooth_reliability_curve(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    bandwidth: float | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 200,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    random_state: Any = None,
+) -> SmoothReliabilityCurve:
+    """Accuracy against confidence by a Gaussian kernel, with a band for calibrated models.
+
+    The accuracy at a confidence is the mean over the samples, weighted by a Gaussian kernel of
+    the difference in confidence that is reflected at 0 and 1 [1]_. The band holds, at every
+    confidence, that part of the curves of a calibrated model with the same confidences: their
+    labels are drawn at random with the predicted probabilities, and the quantiles of their
+    curves are taken. It bends as a kernel bends the diagonal near the ends. With weights, groups
+    of samples are rounded to whole numbers for it.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the classes, in the order of `labels` (the curve of the top label), or of
+        the positive class.
+    bandwidth : float, default=None
+        Standard deviation of the kernel, in (0, 1]. None takes that of
+        :func:`smooth_calibration_error`, which is the error itself; below 1/2048 it is that.
+    confidence_level : float, default=0.95
+        Fraction of the curves of a calibrated model that the band holds at every confidence.
+    n_resamples : int, default=200
+        Number of sets of labels drawn for the band.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; a weight of k counts as k samples.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+    random_state : int, RandomState instance or None, default=None
+        Draws the labels of the band.
+
+    Returns
+    -------
+    curve : SmoothReliabilityCurve
+        Named tuple of arrays of shape (n_points,): ``prob_true``, the accuracy, in [0, 1];
+        ``prob_pred``, a grid of 512 steps on [0, 1], increasing; ``lower`` and ``upper``, the
+        band; NaN farther than two bandwidths from every sample. Besides, the ``bandwidth``.
+
+    Raises
+    ------
+    ValueError
+        As :func:`expected_calibration_error`.
+
+    See Also
+    --------
+    smooth_calibration_error : How far the curve is from the diagonal.
+    isotonic_reliability_curve : The curve of isotonic regression.
+
+    References
+    ----------
+    .. [1] J. Błasiok, P. Nakkiran, "Smooth ECE: Principled Reliability Diagrams via Kernel
+       Smoothing", ICLR 2024, Sec. 3 and 4.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import smooth_reliability_curve
+    >>> curve = smooth_reliability_curve([0, 1, 1, 1], [0.2, 0.6, 0.6, 0.8], random_state=0)
+    >>> round(curve.bandwidth, 2), float(curve.prob_true[256].round(2))
+    (0.23, 0.77)
+    """
+    predictions = check_predictions(
+        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+    )
+    confidence, correct = top_label(predictions)
+    groups = tie_groups(confidence, correct, predictions.counts)
+    # Groups come in decreasing order of the confidence.
+    forecast = np.clip(groups.score[::-1].astype(np.float64), 0, 1)
+    weight, positive = groups.weight[::-1], groups.positive[::-1]
+    if bandwidth is None:
+        bandwidth = smooth_calibration_error(
+            y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+        )
+    # A kernel narrower than two steps would follow the grid.
+    bandwidth = max(float(bandwidth), 2 / N_STEPS)
+    prob_pred = np.linspace(0, 1, N_STEPS // STRIDE + 1)
+    prob_true = _kernel_mean(forecast, weight, positive, bandwidth)
+    rng = check_random_state(random_state)
+    center, n_draws, drawn = draw_calibrated(forecast, weight, n_resamples, rng)
+    curves = [_kernel_mean(center, n_draws, draw, bandwidth) for draw in drawn]
+    tail = (1 - confidence_level) / 2
+    lower, upper = np.quantile(curves, [tail, 1 - tail], axis=0)
+    far = _distance(prob_pred, forecast) > REACH * bandwidth
+    for values in (prob_true, lower, upper):
+        values[far] = np.nan
+    return SmoothReliabilityCurve(prob_true, prob_pred, lower, upper, bandwidth)
+
+
+def _kernel_mean(
+    place: NDArray[np.float64], weight: NDArray[Any], positive: NDArray[Any], bandwidth: float
+) -> NDArray[np.float64]:
+    """Return the fraction of the weight that is positive around every point of the curve."""
+    near, near_positive = (
+        smooth_on_grid(spread_on_grid(place, mass, N_STEPS), bandwidth)[::STRIDE]
+        for mass in (weight, positive)
+    )
+    # Far from all samples both are rounding errors.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.clip(np.nan_to_num(near_positive / near), 0, 1)
+
+
+def _distance(points: NDArray[np.float64], ordered: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distance of every point to the nearest of the ordered values."""
+    after = np.searchsorted(ordered, points)
+    left = ordered[np.maximum(after - 1, 0)]
+    right = ordered[np.minimum(after, len(ordered) - 1)]
+    return np.minimum(np.abs(points - left), np.abs(points - right))
