@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -10,8 +11,11 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+from api_groups import GROUPS  # noqa: E402
+from skorch import NeuralNet  # noqa: E402
 
 import skcalib  # noqa: E402
 
@@ -27,21 +31,60 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "sphinx_llms_txt",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "auto_examples/**/GALLERY_HEADER.rst"]
 templates_path = ["_templates"]
 default_role = "literal"
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"skcalib {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
+html_baseurl = "https://skcalib.readthedocs.io/en/stable/"
 html_show_sourcelink = False
-html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2}
+html_sidebars = {"getting_started": [], "changelog": [], "evidence": [], "development": []}
+html_context = {
+    "github_user": "skcalib",
+    "github_repo": "skcalib",
+    "github_version": "main",
+    "doc_path": "docs",
+    "default_mode": "auto",
+}
+html_theme_options = {
+    "github_url": "https://github.com/skcalib/skcalib",
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "use_edit_page_button": True,
+    "secondary_sidebar_items": {
+        "index": [],
+        "api/**": ["page-toc"],
+        "auto_examples/**": ["page-toc", "sg_download_links"],
+    },
+}
+# Formulas are drawn by the copy that is shipped with the pages.
+mathjax_path = "mathjax/tex-chtml.js"
+llms_txt_summary = (
+    "skcalib measures, repairs and uses the confidence of scikit-learn and torch classifiers: "
+    "calibration errors with intervals, post-hoc calibrators, abstention with a guarantee, sample "
+    "difficulty, wrong labels, losses."
+)
+
+# Without prompts and output, what is copied runs.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+toc_object_entries_show_parents = "hide"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -51,7 +94,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "doc_module": ("skcalib",),
-    "backreferences_dir": None,
+    "backreferences_dir": "api/backreferences",
     "plot_gallery": "True",
     "abort_on_example_error": True,
 }
@@ -63,6 +106,11 @@ _INVENTORIES = {
     "numpy": "https://numpy.org/doc/stable/",
     "sklearn": "https://scikit-learn.org/stable/",
     "skorch": "https://skorch.readthedocs.io/en/stable/",
+    "torch": "https://docs.pytorch.org/docs/stable/",
+    "matplotlib": "https://matplotlib.org/stable/",
+    "joblib": "https://joblib.readthedocs.io/en/stable/",
+    "scipy": "https://docs.scipy.org/doc/scipy/",
+    "pandas": "https://pandas.pydata.org/docs/",
 }
 
 
@@ -78,29 +126,54 @@ def _reachable(url: str) -> bool:
 intersphinx_mapping = {name: (url, None) for name, url in _INVENTORIES.items() if _reachable(url)}
 
 
+# Every reference must lead somewhere; those into other libraries need their inventories.
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:.*", rf"{library}\..*") for library in _INVENTORIES if library not in intersphinx_mapping
+]
+
+
 def _write_api_pages() -> None:
-    """One page for every package, one row for every public name."""
-    folder = HERE / "api"
-    folder.mkdir(exist_ok=True)
+    """One page for every package, one row for every public name, under the headings of GROUPS."""
+    (HERE / "api" / "backreferences").mkdir(parents=True, exist_ok=True)
     packages = [
         name for name in sorted(skcalib._SUBPACKAGES) if import_module(f"skcalib.{name}").__all__
     ]
-    index = ["API reference", "=============", "", ".. toctree::", "   :maxdepth: 1", ""]
-    index += [f"   {name}" for name in packages]
-    _write(folder / "index.rst", index)
+    index = ["API reference", "=============", ""]
+    for package in packages:
+        sentence = (inspect.getdoc(import_module(f"skcalib.{package}")) or "").partition("\n\n")[0]
+        index += [f":doc:`skcalib.{package} <{package}>`", f"   {' '.join(sentence.split())}", ""]
+    index += [".. toctree::", "   :hidden:", "", *(f"   {name}" for name in packages)]
+    _write(HERE / "api" / "index.rst", index)
     for package in packages:
         module = import_module(f"skcalib.{package}")
         title = f"skcalib.{package}"
-        lines = [title, "=" * len(title), "", inspect.getdoc(module) or "", ""]
-        kinds = {"Classes": inspect.isclass, "Functions": inspect.isfunction}
-        for heading, belongs in kinds.items():
-            names = [name for name in module.__all__ if belongs(getattr(module, name))]
-            if names:
-                template = "class.rst" if heading == "Classes" else "base.rst"
-                lines += [heading, "-" * len(heading), "", f".. currentmodule:: skcalib.{package}"]
-                lines += ["", ".. autosummary::", "   :toctree: generated/", "   :nosignatures:"]
-                lines += [f"   :template: {template}", "", *(f"   {name}" for name in names), ""]
-        _write(folder / f"{package}.rst", lines)
+        lines = [title, "=" * len(title), "", f".. module:: skcalib.{package}", ""]
+        lines += [inspect.getdoc(module) or "", ""]
+        for heading, names in _headings(package, module).items():
+            lines += [heading, "-" * len(heading), ""]
+            for template, wanted in (("class.rst", True), ("base.rst", False)):
+                members = [
+                    name for name in names if inspect.isclass(getattr(module, name)) == wanted
+                ]
+                if members:
+                    lines += [".. autosummary::", "   :toctree: generated/", "   :nosignatures:"]
+                    lines += [f"   :template: {template}", ""]
+                    lines += [*(f"   {name}" for name in members), ""]
+        _write(HERE / "api" / f"{package}.rst", lines)
+
+
+def _headings(package: str, module: Any) -> dict[str, list[str]]:
+    """Heading -> public names; what has no group yet is sorted into classes and functions."""
+    groups = {
+        heading: [name for name in names if name in module.__all__]
+        for heading, names in GROUPS.get(package, {}).items()
+    }
+    rest = [name for name in module.__all__ if not any(name in names for names in groups.values())]
+    is_class = {name: inspect.isclass(getattr(module, name)) for name in rest}
+    groups["Classes"] = [name for name in rest if is_class[name]]
+    groups["Functions"] = [name for name in rest if not is_class[name]]
+    return {heading: names for heading, names in groups.items() if names}
 
 
 def _write(path: Path, lines: list[str]) -> None:
@@ -112,11 +185,28 @@ def _write(path: Path, lines: list[str]) -> None:
 _write_api_pages()
 
 
+# What a user calls on a net; the other methods it shares with skorch are its hooks.
+_NET_METHODS = {"fit", "partial_fit", "predict", "predict_proba"}
+
+
 def _skip_foreign(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool:
     """Leave the methods inherited from scikit-learn, torch and skorch to their documentation."""
     owner = getattr(getattr(member, "fget", member), "__module__", None) or "skcalib"
-    return skip or owner.partition(".")[0] != "skcalib"
+    hook = owner.startswith("skcalib.nets") and hasattr(NeuralNet, name) and what == "class"
+    return skip or owner.partition(".")[0] != "skcalib" or (hook and name not in _NET_METHODS)
+
+
+def _copy_mathjax(app: Any, error: Exception | None) -> None:
+    """The formulas' script and its fonts; the rest of the package (20 MB) is not needed."""
+    if error is not None or app.builder.format != "html":
+        return
+    source = Path(import_module("sphinx-mathjax-offline").__file__).parent / "static" / "mathjax"
+    target = Path(app.outdir) / "_static" / "mathjax"
+    fonts = Path("output") / "chtml" / "fonts" / "woff-v2"
+    shutil.copytree(source / fonts, target / fonts, dirs_exist_ok=True)
+    shutil.copy2(source / "tex-chtml.js", target)
 
 
 def setup(app: Any) -> None:
+    app.connect("build-finished", _copy_mathjax)
     app.connect("autodoc-skip-member", _skip_foreign)

@@ -307,7 +307,7 @@ def find_label_issues(
     Returns
     -------
     issues : structured array of shape (n_samples,), or DataFrame
-        The columns of :attr:`LabelIssueFinder.issues_` in rising order of ``p_label_correct``,
+        The columns of ``issues_`` in rising order of ``p_label_correct``,
         ties in falling order of ``margin``. The first column, ``sample``, is the position in X.
 
     See Also
