@@ -1,0 +1,34 @@
+"""The claims of four papers, measured: ``python -m benchmarks.papers rmd --data DIR``.
+
+Sources: [RMD] Cui et al., NeurIPS 2023; [PRIO] Tata et al., 2022; [DEPTH] Baldock et al., NeurIPS
+2021; [GRA] Lin et al., CVPR 2025. A study is resumable: finished runs are lines of a file in
+``--out``. ``summary.py`` makes of them the JSON files of ``results/``, ``tables.py`` and
+``claims.py`` make of these the tables and sentences of ``docs/evidence``; a test compares the two.
+
+Settings, fixed before the runs that are reported
+-------------------------------------------------
+- Texts: CLINC150, 150 intents. The student reads a bag of words (TF-IDF of the words of its
+  training texts) through 64 ReLU units. Adam, learning rate .02, batches of 200; 20 epochs on 20
+  samples a class (drawn anew for every seed), 12 epochs on all 100. Long enough to memorize, so
+  that cross-entropy is overconfident: the fitted temperature is in every table. Validation 3000
+  and test 4500 samples, whose labels are right. Out of distribution: 1000 out-of-scope queries.
+- Noise: U = uniform flips, 20 or 40 %. I = 20 % flips to the wrong class that an out-of-fold
+  logistic regression on the words finds most probable, more often where it finds it probable: the
+  noise does not come from the sentence embeddings that score the difficulty.
+- Budget: four candidates for every method that has a parameter, cross-entropy included (weight
+  decay). Chosen on seed 100, which is not reported: "last epoch" by the log-loss on validation
+  samples after the last epoch, "early stopping" by the lowest log-loss after temperature scaling
+  over every other epoch, which is also where training stops.
+- Reported: means over seeds 0, 1, ... of everything anew (samples, noise, initial weights, order);
+  differences are paired by seed; p-values of t-tests, corrected by Holm's method over all
+  comparisons of one column of one table. The test samples are the same for all seeds: standard
+  errors do not hold their sampling error.
+- ECE: 15 bins of equal mass unless it says otherwise. Temperatures are fitted on validation data.
+
+Computing time, planned for one core (110 minutes shared with others)
+---------------------------------------------------------------------
+A student takes .5 s (20 a class) or 1.5 s (100 a class), several times that while others compute.
+[RMD], 20 a class: 4 settings x (55 candidates + 5 seeds x 30 runs) = 820 runs, 25 minutes;
+sensitivity and sources of difficulty 500 runs, 12; 100 a class, two settings, 15. [GRA] on texts,
+two settings, 400 runs, 12; on images 15. [PRIO] 12. [DEPTH] 12. Shift 6. The rest is reserve.
+"""

@@ -1,0 +1,64 @@
+"""What is measured of the logits of a student, by the metrics of the package."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import softmax
+
+from skcalib.metrics import (
+    area_under_risk_coverage,
+    classwise_calibration_error,
+    expected_calibration_error,
+    misclassification_report,
+    ood_report,
+    predictive_entropy,
+)
+from skcalib.posthoc import TemperatureScaling
+
+
+def nll(y, proba):
+    """Log-loss of integer labels."""
+    return float(-np.log(np.maximum(proba[np.arange(len(y)), y], 1e-12)).mean())
+
+
+def calibration(y, proba):
+    return {
+        "nll": nll(y, proba),
+        "ece": expected_calibration_error(y, proba, strategy="quantile"),
+        "ece_width": expected_calibration_error(y, proba),
+        "classwise": classwise_calibration_error(y, proba),
+    }
+
+
+def proba_of(logits):
+    return softmax(logits.astype(np.float64), axis=1)
+
+
+def measure(logits, y_test, y_val):
+    """Measure test logits, before and after a temperature that is fitted on validation logits."""
+    proba = proba_of(logits["test"])
+    scaler = TemperatureScaling().fit(logits["val"], y_val)
+    scaled = calibration(y_test, scaler.predict_proba(logits["test"]))
+    row = {
+        "accuracy": float((proba.argmax(axis=1) == y_test).mean()),
+        **calibration(y_test, proba),
+        **{f"{name}_scaled": value for name, value in scaled.items()},
+        "temperature": float(scaler.temperature_),
+        "aurc": area_under_risk_coverage(y_test, proba),
+        "errors_auroc": _errors_auroc(y_test, proba),
+        "val_nll": nll(y_val, proba_of(logits["val"])),
+        "val_nll_scaled": nll(y_val, scaler.predict_proba(logits["val"])),
+    }
+    if "ood" in logits:
+        row |= out_of_distribution(proba, proba_of(logits["ood"]))
+    return row
+
+
+def _errors_auroc(y, proba):
+    return misclassification_report(y, proba, confidence=("msp",))["msp"]["auroc"]
+
+
+def out_of_distribution(proba, proba_ood):
+    scores = -np.concatenate([predictive_entropy(proba), predictive_entropy(proba_ood)])
+    report = ood_report(np.arange(len(scores)) < len(proba), {"entropy": scores})["entropy"]
+    return {"ood_auroc": report["auroc"], "ood_fpr": report["fpr_at_tpr"]}

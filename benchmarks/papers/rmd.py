@@ -1,0 +1,105 @@
+"""[RMD]: losses, uses of difficulty and its sources on CLINC150; human entropy on CIFAR-10."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sklearn.metrics import roc_auc_score
+
+from skcalib.losses import entropy_regularized_loss
+
+from .compare import compare
+from .human import human_agreement
+from .methods import RMD, Method, aware, by_loss, grid, sources_of_weights
+from .records import Records
+from .sources import DIFFICULTIES
+from .students import Settings
+from .texts import Clinc, text_task
+
+NOISES = ("clean", "U20", "U40", "I20")
+SETTINGS = {20: Settings(n_epochs=20), 100: Settings(n_epochs=12)}
+PARTS = ("rmd20", "sensitivity", "sources", "human", "validation", "rmd100")
+VALIDATED = (
+    "cross-entropy",
+    "focal",
+    "difficulty-aware",
+    "drop the hardest",
+    "label issues: soft",
+)
+
+
+def run(options):
+    clinc = Clinc(options.data, options.out)
+    for part in PARTS:
+        if options.only in ("", part):
+            globals()[f"study_{part}"](clinc, options)
+
+
+def _losses(clinc, options, n_each, seeds):
+    records = Records(options.out / f"rmd{n_each}.jsonl")
+    for noise in NOISES:
+        make = partial(text_task, clinc, n_each, noise)
+        compare(records, make, RMD, SETTINGS[n_each], noise, range(seeds))
+
+
+def study_rmd20(clinc, options):
+    _losses(clinc, options, 20, options.seeds)
+
+
+def study_rmd100(clinc, options):
+    _losses(clinc, options, 100, min(options.seeds, 5))
+
+
+def study_sensitivity(clinc, options):
+    """Table 5: over alpha with T = .3, and over T with alpha = .3."""
+    alphas, temperatures = (0.05, 0.1, 0.2, 0.4, 0.8), (0.05, 0.1, 0.2, 0.5, 1.0)
+    by_alpha = grid(temperature=(0.3,), alpha=alphas)
+    methods = (
+        Method("entropy regularization", by_loss(entropy_regularized_loss), grid(alpha=alphas)),
+        Method("difficulty-aware, shuffled", aware(control="shuffled"), by_alpha),
+        Method(
+            "difficulty-aware",
+            aware(),
+            (*by_alpha, *grid(temperature=temperatures, alpha=(0.3,))),
+        ),
+    )
+    records = Records(options.out / "sensitivity.jsonl")
+    for noise in ("clean", "U20"):
+        make = partial(text_task, clinc, 20, noise)
+        seeds = range(min(options.seeds, 3))
+        compare(records, make, methods, SETTINGS[20], noise, seeds, every=True)
+
+
+def study_sources(clinc, options):
+    """Table 8: which difficulty, in the loss and for dropping, and how well it finds flips."""
+    records = Records(options.out / "sources.jsonl")
+    names = [name for name in DIFFICULTIES if name != "RMD, out-of-fold"]
+    for noise in ("U20", "I20"):
+        make = partial(text_task, clinc, 20, noise)
+        methods = tuple(sources_of_weights(names))
+        compare(records, make, methods, SETTINGS[20], noise, range(min(options.seeds, 5)))
+        for seed in range(options.seeds):
+            key = {"setting": noise, "method": "AUROC of flips", "seed": seed}
+            records.get(key, partial(_auroc_of_flips, make, seed))
+
+
+def _auroc_of_flips(make, seed):
+    task = make(seed)
+    wrong = task.given != task.true
+    return {"auroc": {n: roc_auc_score(wrong, task.difficulty(n)) for n in DIFFICULTIES}}
+
+
+def study_human(clinc, options):
+    """Rank correlation of difficulty and the entropy of human labels; no training."""
+    records = Records(options.out / "human.jsonl")
+    records.get({"setting": "CIFAR-10H"}, partial(human_agreement, options.data))
+
+
+def study_validation(clinc, options):
+    """Choice, stopping and temperature by noisy, by repaired and by clean validation labels."""
+    records = Records(options.out / "validation.jsonl")
+    methods = [m for m in RMD if m.name in VALIDATED]
+    for noise in ("U20", "I20"):
+        make = partial(text_task, clinc, 20, noise, noisy_validation=True)
+        seeds = range(min(options.seeds, 3))
+        compare(records, make, methods, SETTINGS[20], noise, seeds, every=True)

@@ -1,0 +1,100 @@
+"""Where difficulty comes from: scores of the training samples of a task, larger = harder."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+
+from skcalib.difficulty import (
+    KMeansPrototypeScorer,
+    LossScorer,
+    RelativeMahalanobisScorer,
+    cross_val_difficulty,
+)
+from skcalib.losses import cross_entropy_loss
+
+from .students import Plan, Settings, logits_of, train
+
+
+def rmd_out_of_fold(task):
+    folds = StratifiedKFold(5, shuffle=True, random_state=task.seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # random flips may leave a class with less than five
+        return cross_val_difficulty(
+            RelativeMahalanobisScorer(), task.features, task.given, cv=folds
+        )
+
+
+def rmd(task):
+    """In-sample, as in the paper."""
+    scorer = RelativeMahalanobisScorer().fit(task.features, task.given)
+    return scorer.difficulty(task.features, task.given)
+
+
+def rmd_without_label(task):
+    scorer = RelativeMahalanobisScorer().fit(task.features, task.given)
+    return scorer.difficulty(task.features)
+
+
+def mahalanobis(task):
+    scorer = RelativeMahalanobisScorer(relative=False).fit(task.features, task.given)
+    return scorer.difficulty(task.features, task.given)
+
+
+def k_means(task):
+    n_clusters = len(np.unique(task.given))
+    scorer = KMeansPrototypeScorer(n_clusters=n_clusters, random_state=task.seed)
+    return scorer.fit(task.features).difficulty(task.features)
+
+
+def loss(cv):
+    def score(task):
+        scorer = LossScorer(LogisticRegression(C=10.0, max_iter=100), cv=cv)
+        return scorer.fit_difficulty(task.features, task.given)
+
+    return score
+
+
+def own_loss(task):
+    """Loss of the student itself after half of its epochs."""
+    return _student_loss(task, np.arange(len(task.given)), np.arange(len(task.given)))
+
+
+def own_loss_out_of_fold(task):
+    """Loss of students that have not seen the sample."""
+    values = np.zeros(len(task.given))
+    folds = StratifiedKFold(5, shuffle=True, random_state=task.seed)
+    for rows, held_out in folds.split(task.given, task.given):
+        values[held_out] = _student_loss(task, rows, held_out)
+    return values
+
+
+def _student_loss(task, rows, judged):
+    target = torch.from_numpy(task.given)
+    plan = Plan(cross_entropy_loss, target, rows=torch.from_numpy(rows))
+    net = train(task, plan, Settings(n_epochs=10), seed=task.seed + 500, watch=False).net
+    logits = logits_of(net, task.inputs["train"])[judged]
+    return cross_entropy_loss(logits, target[judged], reduction="none").numpy()
+
+
+def flipped(task):
+    """The oracle: 1 for a wrong label."""
+    return (task.given != task.true).astype(float)
+
+
+DIFFICULTIES = {
+    "RMD": rmd,
+    "RMD, out-of-fold": rmd_out_of_fold,
+    "RMD without label": rmd_without_label,
+    "Mahalanobis": mahalanobis,
+    "k-means": k_means,
+    "loss, in-sample": loss(None),
+    "loss, out-of-fold": loss(5),
+    "own loss, in-sample": own_loss,
+    "own loss, out-of-fold": own_loss_out_of_fold,
+    "oracle": flipped,
+}

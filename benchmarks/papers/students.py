@@ -1,0 +1,137 @@
+"""One training loop for all methods: a plan says what the loss is and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from skcalib.losses import CorrectnessHistory
+from skcalib.posthoc import TemperatureScaling
+
+from .measures import nll
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long and how a student is trained."""
+
+    n_epochs: int
+    lr: float = 0.02
+    batch_size: int = 200
+    weight_decay: float = 0.0
+    optimizer: str = "adam"
+    device: str = "cpu"
+
+
+@dataclass
+class Plan:
+    """The loss, a function of ``skcalib.losses``, and its inputs for all training samples."""
+
+    loss: Callable[..., torch.Tensor]
+    target: Any
+    rows: Any = None
+    per_sample: dict = field(default_factory=dict)
+    uses_history: bool = False
+    weight_decay: float = 0.0
+
+
+@dataclass
+class Trained:
+    """Logits of all parts after the last epoch and, by name, at each epoch to stop at."""
+
+    net: torch.nn.Module
+    last: dict
+    stops: dict
+    epochs: dict
+
+
+def logits_of(net, inputs, batch_size=2000):
+    net.eval()
+    with torch.no_grad():
+        rows = torch.arange(len(inputs)).split(batch_size)
+        logits = torch.cat([net(*inputs[r]).float().cpu() for r in rows])
+    net.train()
+    return logits
+
+
+def scaled_loss(logits, labels):
+    """Log-loss after temperature scaling on the same samples, which is what stops training."""
+    return nll(labels, TemperatureScaling().fit(logits, labels).predict_proba(logits))
+
+
+def make_optimizer(net, settings, weight_decay=0.0):
+    decay = settings.weight_decay + weight_decay
+    if settings.optimizer == "sgd":
+        optimizer = torch.optim.SGD(
+            net.parameters(), settings.lr, momentum=0.9, nesterov=True, weight_decay=decay
+        )
+        return optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.n_epochs)
+    # AdamW without decay is Adam. One kernel for all parameters is what pays here.
+    return torch.optim.AdamW(net.parameters(), settings.lr, weight_decay=decay, fused=True), None
+
+
+class Trainer:
+    """Steps of one plan: the loss gets the inputs of the samples of the batch."""
+
+    def __init__(self, net, inputs, plan, settings):
+        self.net, self.inputs, self.plan = net.to(settings.device), inputs, plan
+        self.device = settings.device
+        self.optimizer, self.schedule = make_optimizer(net, settings, plan.weight_decay)
+        self.target = torch.as_tensor(plan.target).to(self.device)
+        self.per_sample = {
+            name: torch.as_tensor(value, dtype=torch.float32).to(self.device)
+            for name, value in plan.per_sample.items()
+        }
+        n_samples = len(self.target)
+        self.history = None
+        if plan.uses_history:
+            self.history = CorrectnessHistory(n_samples, device=self.device)
+        self.rows = torch.arange(n_samples) if plan.rows is None else torch.as_tensor(plan.rows)
+
+    def step(self, batch):
+        logits = self.net(*self.inputs[batch])
+        batch = batch.to(self.device)
+        inputs = {name: value[batch] for name, value in self.per_sample.items()}
+        target = self.target[batch]
+        if self.history is not None:
+            inputs["history"] = self.history.share(batch)
+            self.history.record(batch, logits.detach(), target)
+        loss = self.plan.loss(logits, target, **inputs)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def train(task, plan, settings, *, seed, watch=True, net=None):
+    """Train a student of a task; with `watch`, keep the epochs that validation would stop at."""
+    torch.manual_seed(seed)
+    trainer = Trainer(task.net() if net is None else net, task.inputs["train"], plan, settings)
+    best = dict.fromkeys(task.val_labels, np.inf)
+    stops, epochs = {}, {}
+    for epoch in range(1, settings.n_epochs + 1):
+        order = trainer.rows[torch.randperm(len(trainer.rows))]
+        for batch in order.split(settings.batch_size):
+            trainer.step(batch)
+        if trainer.schedule is not None:
+            trainer.schedule.step()
+        # Every other epoch: the search for a temperature costs as much as the epoch.
+        if not watch or (settings.n_epochs - epoch) % 2:
+            continue
+        val, every = logits_of(trainer.net, task.inputs["val"]), None
+        for name, labels in task.val_labels.items():
+            loss = scaled_loss(val.numpy(), labels)
+            if loss < best[name]:
+                every = _all_logits(trainer.net, task, val) if every is None else every
+                best[name], stops[name], epochs[name] = loss, every, epoch
+    if not watch:
+        return Trained(trainer.net, {}, {}, {})
+    return Trained(trainer.net, _all_logits(trainer.net, task, val), stops, epochs)
+
+
+def _all_logits(net, task, val):
+    others = {n: logits_of(net, i).numpy() for n, i in task.inputs.items() if n in ("test", "ood")}
+    return {"val": val.numpy(), **others}

@@ -1,0 +1,189 @@
+"""CLINC150 as tasks: a subset, noise in its labels, bags of words, difficulties."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+
+from skcalib.datasets import flip_labels
+from skcalib.difficulty import difficulty_weights
+from skcalib.labels import LabelIssueFinder
+
+from .sources import DIFFICULTIES
+
+N_CLASSES = 150
+
+
+class Bags:
+    """Bags of words: the positions and weights of the words of each text, padded."""
+
+    def __init__(self, matrix: csr_matrix):
+        counts = np.diff(matrix.indptr)
+        place = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
+        text = np.repeat(np.arange(matrix.shape[0]), counts)
+        words = np.full((matrix.shape[0], max(counts.max(), 1)), matrix.shape[1])
+        weights = np.zeros(words.shape, dtype=np.float32)
+        words[text, place], weights[text, place] = matrix.indices, matrix.data
+        self.words, self.weights = torch.from_numpy(words), torch.from_numpy(weights)
+
+    def __len__(self):
+        return len(self.words)
+
+    def __getitem__(self, rows):
+        return self.words[rows], self.weights[rows]
+
+
+class BagNet(torch.nn.Module):
+    """Weighted sum of word vectors -> ReLU -> linear: a perceptron on a sparse TF-IDF matrix."""
+
+    def __init__(self, n_words, n_hidden=64, n_classes=N_CLASSES):
+        super().__init__()
+        linear = torch.nn.Linear(n_words, n_hidden)
+        padded = torch.cat([linear.weight.detach().T, torch.zeros(1, n_hidden)])
+        self.words = torch.nn.Parameter(padded)
+        self.bias = torch.nn.Parameter(linear.bias.detach())
+        self.output = torch.nn.Linear(n_hidden, n_classes)
+
+    def forward(self, words, weights):
+        padding = len(self.words) - 1
+        hidden = torch.nn.functional.embedding_bag(
+            words, self.words, per_sample_weights=weights, mode="sum", padding_idx=padding
+        )
+        return self.output((hidden + self.bias).relu())
+
+
+class Clinc:
+    """The texts, labels and sentence embeddings; `cache` is a folder for what takes a minute."""
+
+    def __init__(self, folder: Path, cache: Path):
+        texts = json.loads((folder / "clinc150.json").read_text())
+        self.texts = {
+            name: [text for text, _ in texts[key]]
+            for name, key in (
+                ("train", "train"),
+                ("val", "val"),
+                ("test", "test"),
+                ("ood", "oos_test"),
+            )
+        }
+        with np.load(folder / "clinc150_minilm.npz") as data:
+            self.labels = {n: data[f"y_{n}"].astype(int) for n in ("train", "val", "test")}
+            self.features = {n: data[f"X_{n}"].astype(np.float32) for n in ("train", "val")}
+        self.cache = cache
+
+    @cached_property
+    def rivals(self):
+        """For training and validation texts the most probable wrong class, and how probable."""
+        path = self.cache / "clinc_rivals.npz"
+        if not path.exists():
+            model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10.0, max_iter=30))
+            folds = StratifiedKFold(3, shuffle=True, random_state=0)
+            y = self.labels["train"]
+            proba = {
+                "train": cross_val_predict(
+                    model, self.texts["train"], y, cv=folds, method="predict_proba"
+                ),
+                "val": model.fit(self.texts["train"], y).predict_proba(self.texts["val"]),
+            }
+            saved = {}
+            for name, p in proba.items():
+                p[np.arange(len(p)), self.labels[name]] = -1.0
+                saved |= {f"{name}_class": p.argmax(axis=1), f"{name}_proba": p.max(axis=1)}
+            np.savez(path, **saved)
+        with np.load(path) as data:
+            return {n: (data[f"{n}_class"], data[f"{n}_proba"]) for n in ("train", "val")}
+
+    def noisy(self, split, rows, noise, seed):
+        """Return the labels of some samples with noise such as "U20", "I20" or "clean"."""
+        y = self.labels[split][rows]
+        if noise == "clean":
+            return y
+        fraction = int(noise[1:]) / 100
+        if noise[0] == "U":
+            return flip_labels(y, fraction=fraction, random_state=seed)[0]
+        wrong, proba = (values[rows] for values in self.rivals[split])
+        # In proportion to the probability, without replacement.
+        order = np.log(proba) + np.random.default_rng([seed, 1]).gumbel(size=len(y))
+        flipped = np.argsort(-order)[: round(fraction * len(y))]
+        given = y.copy()
+        given[flipped] = wrong[flipped]
+        return given
+
+
+@dataclass
+class TextTask:
+    """Texts to learn from with the labels given, and those to judge by."""
+
+    inputs: dict
+    given: np.ndarray
+    true: np.ndarray
+    features: np.ndarray
+    val_labels: dict
+    test_labels: np.ndarray
+    n_words: int
+    seed: int
+    _difficulty: dict = field(default_factory=dict)
+
+    def net(self, **params):
+        return BagNet(self.n_words, **params)
+
+    def difficulty(self, source):
+        if source not in self._difficulty:
+            self._difficulty[source] = DIFFICULTIES[source](self)
+        return self._difficulty[source]
+
+    def weights(self, source, *, temperature, scale="rank", control=None):
+        """Difficulty weights; "shuffled" hands them to other samples, "inverted" turns them."""
+        difficulty = self.difficulty(source)
+        if control == "shuffled":
+            difficulty = np.random.default_rng([self.seed, 2]).permutation(difficulty)
+        elif control == "inverted":
+            difficulty = -difficulty
+        return difficulty_weights(difficulty, temperature=temperature, scale=scale)
+
+    @cached_property
+    def finder(self):
+        return LabelIssueFinder().fit(self.features, self.given)
+
+
+def repaired(features, given):
+    """Return the labels with every issue replaced by the suggested label."""
+    issues = LabelIssueFinder().fit(features, given).issues_
+    return np.where(issues["is_issue"], issues["suggested_label"], given)
+
+
+def text_task(clinc, n_each, noise, seed, *, noisy_validation=False):
+    """Return the task of a seed: its samples (all where n_each is 100), noise and validation."""
+    rng = np.random.default_rng(seed)
+    y = clinc.labels["train"]
+    rows = [rng.choice(np.flatnonzero(y == k), n_each, replace=False) for k in range(N_CLASSES)]
+    rows = np.concatenate(rows)
+    reader = TfidfVectorizer()
+    inputs = {"train": Bags(reader.fit_transform([clinc.texts["train"][i] for i in rows]))}
+    for name in ("val", "test", "ood"):
+        inputs[name] = Bags(reader.transform(clinc.texts[name]))
+    val = {"clean": clinc.labels["val"]}
+    if noisy_validation:
+        every = np.arange(len(val["clean"]))
+        val["noisy"] = clinc.noisy("val", every, noise, seed + 1000)
+        val["repaired"] = repaired(clinc.features["val"], val["noisy"])
+    return TextTask(
+        inputs=inputs,
+        given=clinc.noisy("train", rows, noise, seed),
+        true=y[rows],
+        features=clinc.features["train"][rows],
+        val_labels=val,
+        test_labels=clinc.labels["test"],
+        n_words=len(reader.vocabulary_),
+        seed=seed,
+    )
