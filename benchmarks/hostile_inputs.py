@@ -314,6 +314,17 @@ def estimator_calls() -> Iterator[Call]:
         weighted=False,
     )
     yield from fit_call(
+        selection.SubsetClassifier(
+            GaussianNB(), selection.DifficultySelector(difficulty.RMDScorer())
+        ),
+        features,
+        "predict_proba",
+        weighted=False,
+    )
+    yield from fit_call(
+        difficulty.NoveltyDetector(difficulty.RMDScorer()), features, "predict", weighted=True
+    )
+    yield from fit_call(
         selection.SelectiveClassifier(GaussianNB(), risk=0.9, delta=0.9),
         features,
         "predict_proba",

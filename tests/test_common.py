@@ -25,11 +25,18 @@ from skcalib.difficulty import (
     DifficultyProfiler,
     KMeansPrototypeScorer,
     LossScorer,
+    NoveltyDetector,
     PredictionDepthScorer,
+    RMDScorer,
 )
 from skcalib.labels import LabelCleaningClassifier
 from skcalib.posthoc import IsotonicCalibration, PostHocCalibratedClassifier, PostHocCalibrator
-from skcalib.selection import MaxEntropySelector, SelectiveClassifier, SubsetClassifier
+from skcalib.selection import (
+    DifficultySelector,
+    MaxEntropySelector,
+    SelectiveClassifier,
+    SubsetClassifier,
+)
 
 PACKAGES = sorted(path.parent.name for path in Path(skcalib.__file__).parent.glob("*/__init__.py"))
 
@@ -102,6 +109,12 @@ CASES = {
         lambda: [DifficultyAwareClassifier(LogisticRegression(), fit_param="sample_weight")]
     ),
     "DifficultyProfiler": Case(_profilers),
+    "DifficultySelector": Case(
+        lambda: [
+            DifficultySelector(LossScorer(LogisticRegression())),
+            DifficultySelector(KMeansPrototypeScorer(1, random_state=0), keep="hardest"),
+        ]
+    ),
     # A parameter of nets, with nothing to fit.
     "EpochPrioritizer": Case(list),
     "KMeansPrototypeScorer": Case(lambda: [KMeansPrototypeScorer(3, random_state=0)]),
@@ -122,6 +135,11 @@ CASES = {
         }
     ),
     "MaxEntropySelector": Case(lambda: [MaxEntropySelector(GaussianNB())]),
+    # With folds, not exactly `contamination` of the training samples are outliers: their checks
+    # are in tests/difficulty/test_novelty.py.
+    "NoveltyDetector": Case(
+        lambda: [NoveltyDetector(KMeansPrototypeScorer(3, random_state=0), cv=None)]
+    ),
     # Their rows are images: tests/embeddings runs those of the checks that need no numbers.
     "OpenClipEmbedder": Case(list),
     "TimmEmbedder": Case(list),
@@ -143,7 +161,8 @@ CASES = {
     ),
     "SubsetClassifier": Case(
         lambda: [
-            SubsetClassifier(LogisticRegression(), MaxEntropySelector(GaussianNB(), fraction=0.8))
+            SubsetClassifier(LogisticRegression(), MaxEntropySelector(GaussianNB(), fraction=0.8)),
+            SubsetClassifier(LogisticRegression(), DifficultySelector(RMDScorer(shrinkage=0.1))),
         ],
         {
             "check_sample_weight_equivalence_on_dense_data": "the fraction counts samples: one of "

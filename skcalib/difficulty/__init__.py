@@ -6,6 +6,7 @@ from ._cross_val import cross_val_difficulty
 from ._error_rate import error_rate_by_difficulty
 from ._explain import explain_difficulty
 from ._loss import LossScorer
+from ._novelty import NoveltyDetector
 from ._pipeline import score_difficulty
 from ._prototypes import KMeansPrototypeScorer
 from ._views import difficulty_over_views
@@ -34,6 +35,7 @@ __all__ = [
     "DifficultyProfiler",
     "KMeansPrototypeScorer",
     "LossScorer",
+    "NoveltyDetector",
     "PredictionDepthScorer",
     "RMDScorer",
     "RelativeMahalanobisScorer",

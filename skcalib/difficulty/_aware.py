@@ -21,14 +21,12 @@ from ..utils._private import (
     HasMethods,
     Interval,
     StrOptions,
-    _check_method_params,
     _estimator_has,
     _fit_context,
     _routing_enabled,
-    _safe_indexing,
 )
+from ..utils._scorers import final_step, fit_difficulty_of_used
 from ..utils._validation import check_weights
-from ._pipeline import fit_difficulty
 from ._weights import difficulty_weights
 from .gaussian import RelativeMahalanobisScorer
 
@@ -44,7 +42,8 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     :class:`skcalib.losses.DifficultyAwareLoss` it sets the strength of the entropy
     regularization, which keeps the net from being confident on hard samples [1]_. With
     ``fit_param="sample_weight"``, any scikit-learn classifier takes hard samples more
-    seriously, which does not help where they are hard because their label is wrong.
+    seriously, or, with ``direction="down"``, less: the choice where samples are hard because
+    their labels are wrong.
 
     Parameters
     ----------
@@ -59,6 +58,10 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     fit_param : str, default="difficulty_weight"
         Parameter of ``estimator.fit`` that takes the weights. For a Pipeline it carries the
         name of the step, as in ``'logisticregression__sample_weight'``.
+    direction : {"up", "down"}, default="up"
+        "up": the harder the sample, the larger its weight. "down": one minus that, so that the
+        hardest sample has almost none. By ranks, that takes away about the fraction
+        `temperature` of the weight of all samples.
 
     Attributes
     ----------
@@ -69,7 +72,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     difficulty_ : ndarray of shape (n_samples,)
         Difficulty of the training samples, larger = harder. NaN where the weight is 0.
     weights_ : ndarray of shape (n_samples,)
-        What `difficulty_weights` made of it; 0 for samples of weight 0.
+        What `difficulty_weights` made of it, or one minus that; 0 for samples of weight 0.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     n_features_in_, feature_names_in_ : int and ndarray of str
@@ -100,6 +103,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         "c": [Interval(Real, 0, None, closed="neither")],
         "scale": [StrOptions({"rank", "minmax", "std"}), None],
         "fit_param": [str],
+        "direction": [StrOptions({"up", "down"})],
     }
 
     def __init__(
@@ -111,6 +115,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         c: float = 1e-3,
         scale: str | None = "rank",
         fit_param: str = "difficulty_weight",
+        direction: str = "up",
     ) -> None:
         self.estimator = estimator
         self.scorer = scorer
@@ -118,6 +123,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         self.c = c
         self.scale = scale
         self.fit_param = fit_param
+        self.direction = direction
 
     # The parameters of the estimator and the scorer are theirs to validate.
     @_fit_context(prefer_skip_nested_validation=False)
@@ -159,17 +165,19 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
                 f"{self.fit_param} must not be passed to fit: it is computed from the difficulty."
             )
         scorer_params, estimator_params = self._routed(scorer, weight, fit_params)
-        # Samples of weight 0 are left out of the difficulty: some scorers could not judge them.
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
-        self._score(scorer, X, labels, used, scorer_params)
-        self.weights_ = np.zeros(len(labels))
-        self.weights_[used] = difficulty_weights(
+        self.scorer_, self.difficulty_ = fit_difficulty_of_used(
+            scorer, X, labels, used, scorer_params
+        )
+        hard = difficulty_weights(
             self.difficulty_[used],
             temperature=self.temperature,
             c=self.c,
             scale=self.scale,
             sample_weight=None if weight is None else weight[used],
         )
+        self.weights_ = np.zeros(len(labels))
+        self.weights_[used] = hard if self.direction == "up" else 1 - hard
         # Where the estimator has one parameter for both weights, it gets their product.
         other_weight = estimator_params.get(self.fit_param, 1.0)
         estimator_params[self.fit_param] = self.weights_ * other_weight
@@ -194,24 +202,12 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         if weight is None:
             return {}, fit_params
         # `fit_difficulty` hands them to the scorer itself, however deep in Pipelines.
-        final = scorer
-        while isinstance(final, Pipeline):
-            final = final[-1]
-        check_fit_takes(final, "sample_weight")
+        check_fit_takes(final_step(scorer), "sample_weight")
         # In a Pipeline, the weights of the samples go to the step that gets the difficulty.
         step, _, _ = self.fit_param.rpartition("__")
         name = f"{step}__sample_weight" if step else "sample_weight"
         check_fit_takes(self.estimator, name)
         return {"sample_weight": weight}, {**fit_params, name: weight}
-
-    def _score(
-        self, scorer: Any, X: Any, y: NDArray[Any], used: NDArray[np.intp], params: dict[str, Any]
-    ) -> None:
-        self.difficulty_ = np.full(len(y), np.nan)
-        if len(used) < len(y):
-            params = _check_method_params(X, params, indices=used)
-            X, y = _safe_indexing(X, used), y[used]
-        self.scorer_, self.difficulty_[used] = fit_difficulty(scorer, X, y, **params)
 
     @available_if(_estimator_has("predict"))
     def predict(self, X: Any) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
 from ..utils._labels import check_class_labels, class_positions
-from ..utils._private import _safe_indexing
+from ..utils._private import _num_samples, _safe_indexing
 from ._pipeline import score_difficulty
 
 
@@ -64,17 +64,25 @@ def cross_val_difficulty(
     (1797,)
     """
     X, labels = indexable(X, check_class_labels(y))
-    folds = list(check_cv(cv, labels, classifier=True).split(X, labels))
-    tests = np.concatenate([test for _, test in folds])
-    if (np.bincount(tests, minlength=len(labels)) != 1).any():
-        raise ValueError("cv must leave out every sample once, got folds that do not.")
+    folds = folds_of_all(cv, X, labels)
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_fold_difficulty)(clone(estimator), X, labels, *fold) for fold in folds
     )
     difficulty = np.empty(len(labels))
     # joblib returns the parts in the order of the folds.
-    difficulty[tests] = np.concatenate(parts)
+    difficulty[np.concatenate([test for _, test in folds])] = np.concatenate(parts)
     return difficulty
+
+
+def folds_of_all(
+    cv: Any, X: Any, labels: NDArray | None
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Return (train, test) of folds that leave every sample out once."""
+    folds = list(check_cv(cv, labels, classifier=labels is not None).split(X, labels))
+    tests = np.concatenate([test for _, test in folds])
+    if (np.bincount(tests, minlength=_num_samples(X)) != 1).any():
+        raise ValueError("cv must leave out every sample once, got folds that do not.")
+    return folds
 
 
 def _fold_difficulty(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils import SkcalibWarning
+from ..utils._arrays import as_array
 from ..utils._private import Interval, StrOptions, validate_params
 from ..utils._validation import check_numbers, check_weights
 
@@ -48,7 +49,9 @@ def difficulty_weights(
     Parameters
     ----------
     difficulty : array-like of shape (n_samples,)
-        Difficulty, larger = harder.
+        Difficulty, larger = harder. Infinity, as of the only sample of a class that is judged
+        without itself, is harder than all else: it has the last rank. The other scales take it
+        for the largest finite difficulty.
     temperature : float, default=0.3
         T > 0. A small one concentrates the weight on the hardest samples.
     c : float, default=1e-3
@@ -88,7 +91,7 @@ def difficulty_weights(
     >>> difficulty_weights([-120.0, 0.0, 60.0]).round(3)
     array([0.036, 0.189, 1.   ])
     """
-    values = check_numbers(difficulty, "difficulty", ndim=(1,)).astype(np.float64, copy=False)
+    values = _checked(difficulty)
     weight = check_weights(sample_weight, len(values))
     weights = np.zeros(len(values))
     used = slice(None) if weight is None else weight > 0
@@ -103,19 +106,33 @@ def difficulty_weights(
     return weights
 
 
+def _checked(difficulty: ArrayLike) -> NDArray[np.float64]:
+    """Return finite difficulties and positive infinities."""
+    values = as_array(difficulty, name="difficulty")
+    infinite = values == np.inf if values.dtype.kind == "f" else np.False_
+    if not infinite.any():
+        return check_numbers(values, "difficulty", ndim=(1,)).astype(np.float64, copy=False)
+    numbers = check_numbers(np.where(infinite, 0.0, values), "difficulty", ndim=(1,))
+    return np.where(infinite, np.inf, numbers)
+
+
 def _scaled(
     values: NDArray[np.float64], scale: str | None, weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    if scale is None:
-        return values
-    if values.min() == values.max():
+    finite = values < np.inf
+    if not finite.any():
         return np.zeros_like(values)
-    if scale == "rank":
+    if scale == "rank" and values.min() < values.max():
         return _ranks(values, weight)
+    bounded = np.minimum(values, values[finite].max())
+    if scale is None:
+        return bounded
+    if bounded.min() == bounded.max():
+        return np.zeros_like(bounded)
     # Both scales undo a factor. One that is a power of two costs no digit, and keeps squares and
     # differences from overflowing.
-    exponent = np.frexp(np.abs(values).max())[1]
-    moderate = np.ldexp(values, -exponent)
+    exponent = np.frexp(np.abs(bounded).max())[1]
+    moderate = np.ldexp(bounded, -exponent)
     if scale == "minmax":
         return (moderate - moderate.min()) / (moderate.max() - moderate.min())
     relative = None if weight is None else weight / weight.max()
@@ -130,11 +147,16 @@ def _ranks(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> N
     may differ by rounding: products over samples depend on where these stand.
     """
     order = np.argsort(values, kind="stable")
-    exponent = np.frexp(np.abs(values).max())[1]
-    gaps = np.diff(np.ldexp(values, -exponent)[order])
+    finite = values[order][: np.count_nonzero(values < np.inf)]
+    exponent = np.frexp(np.abs(finite).max())[1]
+    gaps = np.diff(np.ldexp(finite, -exponent))
     # A gap begins a new place. The gaps add up to the range; those of rounding are far below.
+    begins = np.zeros(len(values), dtype=bool)
+    begins[1 : len(finite)] = gaps > _ROUNDING * gaps.sum()
+    # Behind the finite values, all infinite ones share the last place.
+    begins[len(finite) : len(finite) + 1] = True
     place = np.empty(len(values), dtype=np.intp)
-    place[order] = np.concatenate([[0], np.cumsum(gaps > _ROUNDING * gaps.sum())])
+    place[order] = np.cumsum(begins)
     # Relative, so that the sum of very large weights is finite.
     mass = np.bincount(place, None if weight is None else weight / weight.max())
     middle = np.cumsum(mass) - 0.5 * mass

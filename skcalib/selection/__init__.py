@@ -1,7 +1,8 @@
 """Which samples to train on, and which to answer?"""
 
+from ._difficulty import DifficultySelector
 from ._max_entropy import MaxEntropySelector
 from ._selective_classifier import SelectiveClassifier
 from ._subset_classifier import SubsetClassifier
 
-__all__ = ["MaxEntropySelector", "SelectiveClassifier", "SubsetClassifier"]
+__all__ = ["DifficultySelector", "MaxEntropySelector", "SelectiveClassifier", "SubsetClassifier"]

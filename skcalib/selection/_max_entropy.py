@@ -24,7 +24,14 @@ from ..utils._blocks import (
 from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
 from ..utils._features import validate_data
 from ..utils._labels import check_class_labels, check_several_classes
-from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils._private import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    _fit_context,
+    _num_samples,
+    _safe_indexing,
+)
 from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
 from ..utils._validation import check_weights
 
@@ -167,7 +174,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         X = as_features(X)
         with naming("X"):
             (X,) = indexable(X)
-            n = X.shape[0] if hasattr(X, "shape") else len(X)
+            n = _num_samples(X)
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)
         # Called for what it refuses, before the estimator is trained.

@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
     _check_feature_names_in,
     _check_method_params,
     _estimator_has,
+    _num_samples,
 )
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "_check_method_params",
     "_estimator_has",
     "_fit_context",
+    "_num_samples",
     "_routing_enabled",
     "_safe_indexing",
     "predict_nonlinearity",

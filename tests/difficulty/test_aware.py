@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_digits, make_classification
+from sklearn.decomposition import PCA
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -12,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from skcalib.datasets import flip_labels
 from skcalib.difficulty import (
     DifficultyAwareClassifier,
     DifficultyMixin,
@@ -19,6 +21,7 @@ from skcalib.difficulty import (
     RelativeMahalanobisScorer,
     difficulty_weights,
 )
+from skcalib.utils import SkcalibWarning
 
 
 class RecordingScorer(RelativeMahalanobisScorer):
@@ -73,6 +76,47 @@ def test_plain_estimator_equals_a_fit_by_hand(data):
     np.testing.assert_array_equal(clf.predict_log_proba(X), by_hand.predict_log_proba(X))
     np.testing.assert_array_equal(clf.decision_function(X), by_hand.decision_function(X))
     np.testing.assert_array_equal(clf.predict(X), by_hand.predict(X))
+
+
+def test_hard_samples_can_be_weighed_down(data):
+    X, y = data
+    clf = DifficultyAwareClassifier(
+        RecordingClassifier(), fit_param="sample_weight", direction="down"
+    ).fit(X, y)
+    np.testing.assert_array_equal(clf.weights_, 1 - difficulty_weights(clf.difficulty_))
+    np.testing.assert_array_equal(clf.estimator_.seen_["sample_weight"], clf.weights_)
+    assert clf.weights_.argmin() == clf.difficulty_.argmax()
+    assert 0 < clf.weights_.min() < clf.weights_.max() < 1
+    weight = np.arange(len(X)) % 3
+    clf.fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(clf.estimator_.seen_["sample_weight"], clf.weights_ * weight)
+    assert not clf.weights_[weight == 0].any()
+
+
+def test_weighing_down_takes_away_the_fraction_that_the_temperature_tells():
+    X, y = make_classification(2000, 6, n_informative=4, random_state=0)
+    for temperature in [0.1, 0.3]:
+        clf = DifficultyAwareClassifier(
+            LogisticRegression(), fit_param="sample_weight", direction="down",
+            temperature=temperature,
+        ).fit(X, y)  # fmt: skip
+        # The mean of exp((r - 1) / T) over ranks r in [0, 1].
+        taken = temperature * (1 - np.exp(-1 / temperature))
+        assert clf.weights_.mean() == pytest.approx(1 - taken, abs=2e-3)
+
+
+def test_weighing_down_withstands_wrong_labels():
+    X, y = load_digits(return_X_y=True)
+    X = PCA(20, random_state=0).fit_transform(X / 16)
+    given, _ = flip_labels(y[:900], fraction=0.2, random_state=0)
+    model = LogisticRegression(C=100, max_iter=2000)
+    score = {}
+    for direction in ["up", "down"]:
+        clf = DifficultyAwareClassifier(model, fit_param="sample_weight", direction=direction)
+        score[direction] = clf.fit(X[:900], given).score(X[900:], y[900:])
+    plain = clone(model).fit(X[:900], given).score(X[900:], y[900:])
+    assert score["down"] > plain + 0.02
+    assert plain > score["up"]
 
 
 def test_grid_search_sees_training_folds_alone(data):
@@ -246,6 +290,21 @@ def test_objects_as_rows(data):
     weight = [0, 0] + [1] * 22
     assert clf.fit(texts, y, sample_weight=weight).predict(texts).shape == (24,)
     assert np.isnan(clf.difficulty_[:2]).all()
+
+
+def test_a_class_of_one_sample_that_is_infinitely_hard_gets_a_finite_weight(data):
+    class LeftOut(RelativeMahalanobisScorer):
+        def fit_difficulty(self, X, y, sample_weight=None):
+            return self.fit(X, y).leave_one_out_difficulty(X, y)
+
+    X, y = data
+    y = np.append(y[:-1], "dog")
+    clf = DifficultyAwareClassifier(RecordingClassifier(), LeftOut())
+    with pytest.warns(SkcalibWarning, match="have a single sample"):
+        clf.fit(X, y)
+    assert clf.difficulty_[-1] == np.inf
+    assert np.isfinite(clf.weights_).all()
+    assert clf.weights_.argmax() == len(y) - 1
 
 
 def test_methods_follow_the_estimator(data):

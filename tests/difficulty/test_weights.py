@@ -131,10 +131,44 @@ def test_large_integers_are_numbers():
     np.testing.assert_allclose(equal, 0.5)
 
 
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+@pytest.mark.parametrize("scale", ["rank", "minmax", "std", None])
+def test_infinite_difficulty_is_finite_weight_at_the_top(scale):
+    finite = np.array([-3.0, 0.0, 2.5, 40.0])
+    weights = difficulty_weights(np.array([*finite, np.inf, np.inf]), scale=scale)
+    assert np.isfinite(weights).all()
+    assert (weights < 1).all() or scale is None
+    assert weights[4] == weights[5] == weights.max()
+    np.testing.assert_array_equal(np.argsort(weights[:4]), range(4))
+    if scale == "rank":
+        # Two of six share the last place, 4.5 of 0 to 4.5.
+        rank = np.array([0, 1, 2, 3, 4.5, 4.5]) / 4.5
+        np.testing.assert_allclose(weights, _exact(rank, 0.3, 1e-3), rtol=1e-12)
+    else:
+        hardest = np.array([*finite, 40.0, 40.0])
+        np.testing.assert_array_equal(weights, difficulty_weights(hardest, scale=scale))
+
+
+@pytest.mark.parametrize("scale", ["rank", "minmax", "std", None])
+def test_infinite_difficulty_beside_nothing_else(scale):
+    weights = difficulty_weights([np.inf, np.inf], scale=scale)
+    np.testing.assert_allclose(weights, 1 / 1.001)
+    weights = difficulty_weights([np.inf, 3.0], scale=scale, sample_weight=[0.0, 1.0])
+    np.testing.assert_array_equal(weights, [0, difficulty_weights([3.0], scale=scale)[0]])
+
+
+def test_infinite_weights_are_repetition():
+    difficulty, count = np.array([0.0, np.inf, 1.0, np.inf]), np.array([2, 1, 1, 2])
+    weighted = difficulty_weights(difficulty, sample_weight=count)
+    repeated = difficulty_weights(np.repeat(difficulty, count))
+    np.testing.assert_allclose(np.repeat(weighted, count), repeated, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"difficulty": [1.0, np.nan]}, "difficulty must be finite"),
+        ({"difficulty": [1.0, -np.inf]}, "difficulty must be finite"),
         ({"difficulty": []}, "difficulty must have 1 dimensions"),
         ({"difficulty": [[1.0]]}, "difficulty must have 1 dimensions"),
         ({"difficulty": [1.0], "temperature": 0}, "'temperature' parameter"),

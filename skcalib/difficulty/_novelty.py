@@ -1,0 +1,270 @@
+"""A difficulty scorer as an outlier detector of scikit-learn."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin, clone
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.validation import check_is_fitted
+
+from ..utils._arrays import as_features, naming
+from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
+from ..utils._features import samples_and_labels
+from ..utils._private import (
+    HasMethods,
+    Interval,
+    _check_method_params,
+    _fit_context,
+    _num_samples,
+    _routing_enabled,
+    _safe_indexing,
+)
+from ..utils._validation import check_weights
+from ._cross_val import folds_of_all
+
+
+class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
+    """Tell new samples that are unlike the training samples, by any scorer.
+
+    A sample is an outlier where its score is below a threshold, which a fraction
+    `contamination` of the training samples falls short of.
+
+    Scorers find the samples easy that they were fitted on, so a threshold from their scores would
+    call far more new samples outliers than it should. By default, every training sample is
+    therefore scored by a fit on other folds. Of new samples like the training samples, about
+    `contamination` fall below the threshold; fewer, where a fold is missed.
+
+    Parameters
+    ----------
+    scorer : estimator with score_samples, or Pipeline ending in one
+        A difficulty scorer, such as :class:`RelativeMahalanobisScorer` or :class:`KNNScorer`, or a
+        density of scikit-learn. Larger scores mean more normal. A clone is fitted.
+    contamination : float in (0, 0.5], default=0.05
+        Fraction of samples like the training samples that are called outliers.
+    cv : int, cross-validation generator or iterable, default=5
+        Folds for the scores of the training samples; an int is a number of shuffled folds,
+        stratified where there are labels. None takes the scores in-sample, by one fit: then
+        exactly `contamination` of the training samples are outliers, as in
+        :class:`sklearn.ensemble.IsolationForest`.
+
+    Attributes
+    ----------
+    scorer_ : estimator
+        The scorer, fitted on all samples.
+    offset_ : float
+        The threshold: samples of lower score are outliers.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Of `scorer_`, where it has them.
+
+    See Also
+    --------
+    skcalib.metrics.ood_report : How well scores tell outliers, over all thresholds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcalib.difficulty import NoveltyDetector, RMDScorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> detector = NoveltyDetector(RMDScorer(relative=False)).fit(X[::2], y[::2])
+    >>> detector.predict([[5.0, 3.4, 1.5, 0.2], [5.0, 3.4, 1.5, 6.0]])
+    array([ 1, -1])
+    >>> round(float((detector.predict(X[1::2]) == -1).mean()), 2)
+    0.04
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "scorer": [HasMethods(["fit", "score_samples"])],
+        "contamination": [Interval(Real, 0, 0.5, closed="right")],
+        "cv": ["cv_object"],
+    }
+
+    def __init__(self, scorer: Any, *, contamination: float = 0.05, cv: Any = 5) -> None:
+        self.scorer = scorer
+        self.contamination = contamination
+        self.cv = cv
+
+    # The parameters of the scorer are its own to validate.
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit the scorer and find the threshold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or whatever the scorer takes
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Class labels, for a scorer that needs them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights for the scorer, and for the fraction below the threshold.
+        **fit_params : dict
+            Further parameters of ``scorer.fit``.
+
+        Returns
+        -------
+        self : NoveltyDetector
+            The fitted detector.
+
+        Raises
+        ------
+        ValueError
+            If the scorer has no score for some sample.
+        """
+        X, labels = as_features(X), None
+        if y is not None:
+            X, labels = samples_and_labels(X, y)
+        with naming("X"):
+            (X,) = indexable(X)
+            weight = check_weights(sample_weight, _num_samples(X))
+        params = self._scorer_params(weight, fit_params)
+        self.scorer_ = clone(self.scorer).fit(X, labels, **params)
+        own = self.cv is None
+        scores = self.score_samples(X) if own else self._out_of_fold(X, labels, params)
+        self.offset_ = _threshold(scores, self.contamination, weight)
+        show_inner(self, self.scorer_)
+        return self
+
+    def fit_predict(
+        self, X: Any, y: ArrayLike | None = None, **fit_params: Any
+    ) -> NDArray[np.intp]:
+        """Fit, and tell the outliers among the samples of the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            As in `fit`.
+        y : array-like of shape (n_samples,), default=None
+            As in `fit`.
+        **fit_params : dict
+            As in `fit`, with `sample_weight`.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            1 for inliers, -1 for outliers.
+        """
+        return self.fit(X, y, **fit_params).predict(X)
+
+    def _scorer_params(self, weight: NDArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
+        if _routing_enabled() or weight is None or not isinstance(self.scorer, Pipeline):
+            return inner_fit_params(self, "scorer", weight, fit_params)
+        # A Pipeline takes them under the names of its last steps.
+        steps, final = [], self.scorer
+        while isinstance(final, Pipeline):
+            name, final = final.steps[-1]
+            steps.append(name)
+        return {**fit_params, "__".join([*steps, "sample_weight"]): weight}
+
+    def _out_of_fold(
+        self, X: Any, labels: NDArray | None, params: dict[str, Any]
+    ) -> NDArray[np.float64]:
+        """Return the score of every sample by a fit on the other folds."""
+        cv = self.cv
+        if isinstance(cv, Integral):
+            # Shuffled, since samples are often sorted by class. The seed makes fits repeatable.
+            splitter = KFold if labels is None else StratifiedKFold
+            cv = splitter(int(cv), shuffle=True, random_state=0)
+        folds = folds_of_all(cv, X, labels)
+        scores = np.empty(_num_samples(X))
+        for train, test in folds:
+            given = _check_method_params(X, params, indices=train)
+            known = None if labels is None else labels[train]
+            scorer = clone(self.scorer).fit(_safe_indexing(X, train), known, **given)
+            scores[test] = _complete(scorer.score_samples(_safe_indexing(X, test)))
+        return scores
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Score of every sample, by the scorer.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Larger = more normal.
+        """
+        check_is_fitted(self)
+        return _complete(self.scorer_.score_samples(as_features(X)))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score of every sample above the threshold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Negative for outliers; larger = more normal.
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Tell the outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            1 for inliers, -1 for outliers.
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Get the metadata routing of this object.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            `sample_weight` and further metadata of `fit` go to the scorer, as it requests.
+        """
+        return fit_router(self, scorer=self.scorer)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = common_input_tags(self.scorer)
+        tags.target_tags.required = get_tags(self.scorer).target_tags.required
+        return tags
+
+
+def _complete(scores: ArrayLike) -> NDArray[np.float64]:
+    """Return the scores in float64; raise where there is none."""
+    values = np.asarray(scores, dtype=np.float64)
+    n_missing = int(np.isnan(values).sum())
+    if n_missing:
+        raise ValueError(
+            f"scorer must give every sample a score, got NaN for {n_missing} of {len(values)}."
+        )
+    return values
+
+
+def _threshold(
+    scores: NDArray[np.float64], contamination: float, weight: NDArray[np.float64] | None
+) -> float:
+    """Return the smallest score that more than a fraction of the weight does not exceed."""
+    order = np.argsort(scores)
+    mass = np.cumsum(np.ones(len(scores)) if weight is None else weight[order])
+    # Of ten equal weights, a tenth is one, whatever the rounding of the sum says.
+    place = np.searchsorted(mass, contamination * mass[-1] * (1 + 1e-12), side="right")
+    return float(scores[order[min(place, len(scores) - 1)]])

@@ -1,0 +1,278 @@
+"""Choose the easiest samples, or the hardest."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.utils import Tags, check_consistent_length, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, process_routing
+from sklearn.utils.validation import check_is_fitted
+
+from ..utils._arrays import as_features, naming
+from ..utils._blocks import count_to_choose, top_rows
+from ..utils._estimators import check_fit_takes, common_input_tags, fit_router, show_inner
+from ..utils._features import samples_and_labels
+from ..utils._private import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    _fit_context,
+    _num_samples,
+    _routing_enabled,
+    _safe_indexing,
+)
+from ..utils._scorers import final_step, fit_difficulty_of_used, score
+from ..utils._validation import check_weights
+
+
+class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
+    """Choose the easiest samples by a difficulty scorer.
+
+    Where labels are wrong, the hardest samples are those with the wrong labels: a classifier
+    trained without them, by :class:`~skcalib.selection.SubsetClassifier`, is better. Where labels
+    are right, they are the samples that tell most, and it is worse. A Pipeline with this selector
+    and a classifier under a grid search over `fraction` finds out which.
+
+    Parameters
+    ----------
+    scorer : difficulty scorer or Pipeline ending in one
+        For instance :class:`~skcalib.difficulty.RMDScorer`. A clone is fitted on the samples, and
+        scores them by its `fit_difficulty`. In a Pipeline, the samples are embedded first.
+    fraction : float in (0, 1], default=None
+        Fraction of the samples to keep, rounded to the nearest count, at least one. None means
+        0.9, or `n_samples` where that is given.
+    n_samples : int, default=None
+        Number of samples to keep, instead of a `fraction`.
+    keep : {"easiest", "hardest"}, default="easiest"
+        Which samples to keep. "hardest" is for more samples than the classifier needs, with
+        labels that are right [1]_.
+
+    Attributes
+    ----------
+    scorer_ : difficulty scorer or Pipeline
+        The fitted scorer.
+    difficulty_ : ndarray of shape (n_samples,)
+        Difficulty of the fitted samples, larger = harder. NaN where the weight is 0.
+    support_ : ndarray of shape (n_samples,), dtype bool
+        The samples kept. Ties at the cut are broken by the order of the samples.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Of `scorer_`, where it has them.
+
+    See Also
+    --------
+    SubsetClassifier : Fit a classifier on the chosen samples.
+    MaxEntropySelector : Choose the samples a model is least confident about.
+
+    References
+    ----------
+    .. [1] B. Sorscher, R. Geirhos, S. Shekhar, S. Ganguli, A. Morcos, "Beyond neural scaling
+       laws: beating power law scaling via data pruning", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcalib.difficulty import RMDScorer
+    >>> from skcalib.selection import DifficultySelector
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[[3, 70]] = 2, 0  # two wrong labels
+    >>> selector = DifficultySelector(RMDScorer(), n_samples=148).fit(X, y)
+    >>> (~selector.get_support()).nonzero()[0]
+    array([ 3, 70])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "scorer": [HasMethods(["fit"])],
+        "fraction": [Interval(Real, 0, 1, closed="right"), None],
+        "n_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "keep": [StrOptions({"easiest", "hardest"})],
+    }
+
+    def __init__(
+        self,
+        scorer: Any,
+        *,
+        fraction: float | None = None,
+        n_samples: int | None = None,
+        keep: str = "easiest",
+    ) -> None:
+        self.scorer = scorer
+        self.fraction = fraction
+        self.n_samples = n_samples
+        self.keep = keep
+
+    # The parameters of the scorer are its own to validate.
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Score the samples and choose among them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a list of n_samples objects
+            What the scorer takes.
+        y : array-like of shape (n_samples,), default=None
+            Labels. None for a scorer that needs none.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights for the scorer. Samples of weight 0 are neither counted nor kept; otherwise a
+            sample counts as one, whatever its weight.
+        **fit_params : dict
+            Further parameters of the `fit` of the scorer.
+
+        Returns
+        -------
+        self : DifficultySelector
+            The fitted selector.
+
+        Raises
+        ------
+        ValueError
+            If `fraction` and `n_samples` are both given or there are fewer samples, if a weight
+            is negative or the scorer takes none, or if it has no difficulty for some sample.
+        TypeError
+            If `scorer` is neither a difficulty scorer nor ends in one.
+        """
+        X, labels = self._checked(X, y)
+        with naming("X"):
+            n = _num_samples(X)
+        weight = check_weights(sample_weight, n)
+        used = np.arange(n) if weight is None else np.flatnonzero(weight)
+        # Called for what it refuses, before the scorer is fitted.
+        count_to_choose(len(used), **self._count())
+        params = self._scorer_params(weight, fit_params)
+        self.scorer_, self.difficulty_ = fit_difficulty_of_used(
+            clone(self.scorer), X, labels, used, params
+        )
+        show_inner(self, self.scorer_)
+        self.support_ = np.zeros(n, dtype=bool)
+        self.support_[used] = self._chosen(self.difficulty_[used])
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.floating]:
+        """Score every sample, without labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            As in `fit`.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples, 1)
+            Larger = harder.
+        """
+        check_is_fitted(self)
+        return score(self.scorer_, as_features(X))[:, None]
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Tell which of the fitted samples are kept.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Whether to return row numbers in ascending order instead of a mask.
+
+        Returns
+        -------
+        support : ndarray of shape (n_samples,) or (n_chosen,)
+            Mask, or row numbers.
+        """
+        check_is_fitted(self)
+        return np.flatnonzero(self.support_) if indices else self.support_
+
+    def select(self, X: Any, y: ArrayLike | None = None, *arrays: Any) -> Any:
+        """Return the chosen ones of other samples, and the same rows of every other array.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, scored anew by the fitted scorer.
+        y : array-like of shape (n_samples,), default=None
+            Their labels. None asks for the label-free difficulty, which sees no wrong label.
+        *arrays : array-likes of length n_samples
+            Whatever goes with the samples.
+
+        Returns
+        -------
+        chosen : array, or list of arrays
+            The chosen rows of X in their order, or a list of these and of the same rows of `y`
+            and every other array that is given.
+        """
+        check_is_fitted(self)
+        given = [*([] if y is None else [y]), *arrays]
+        with naming("X", "y", "arrays"):
+            check_consistent_length(X, *given)
+        X, labels = self._checked(X, y)
+        rows = np.flatnonzero(self._chosen(score(self.scorer_, X, labels)))
+        chosen = [_safe_indexing(array, rows) for array in (X, *given)]
+        return chosen if given else chosen[0]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Name the column of `transform`.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used; here for the scikit-learn interface.
+
+        Returns
+        -------
+        names : ndarray of shape (1,)
+            "difficulty".
+        """
+        check_is_fitted(self)
+        return np.asarray(["difficulty"], dtype=object)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Get the metadata routing of this object.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            `sample_weight` and further metadata of `fit` go to the scorer, as it requests.
+        """
+        return fit_router(self, scorer=self.scorer)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = common_input_tags(self.scorer)
+        tags.target_tags.required = get_tags(self.scorer).target_tags.required
+        return tags
+
+    def _checked(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray | None]:
+        if y is not None:
+            return samples_and_labels(X, y)
+        with naming("X"):
+            (X,) = indexable(as_features(X))
+        return X, None
+
+    def _count(self) -> dict[str, Any]:
+        by_default = self.fraction is None and self.n_samples is None
+        return {"fraction": 0.9 if by_default else self.fraction, "n_samples": self.n_samples}
+
+    def _scorer_params(self, weight: NDArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
+        if _routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=weight, **fit_params)
+            return dict(routed["scorer"]["fit"])
+        if weight is None:
+            return fit_params
+        # Of a Pipeline, the last step gets them.
+        check_fit_takes(final_step(self.scorer), "sample_weight")
+        return {**fit_params, "sample_weight": weight}
+
+    def _chosen(self, difficulty: NDArray[np.floating]) -> NDArray[np.bool_]:
+        n_missing = int(np.isnan(difficulty).sum())
+        if n_missing:
+            raise ValueError(
+                "scorer must give every sample a difficulty, got NaN for "
+                f"{n_missing} of {len(difficulty)}."
+            )
+        return top_rows(-difficulty if self.keep == "easiest" else difficulty, **self._count())

@@ -1,0 +1,164 @@
+"""NoveltyDetector: the threshold means what it says, and scikit-learn's checks pass."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.neighbors import KernelDensity
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skcalib.difficulty import (
+    KMeansPrototypeScorer,
+    NoveltyDetector,
+    RMDScorer,
+)
+
+X, y = load_iris(return_X_y=True)
+names = np.array(["setosa", "versicolor", "virginica"])[y]
+FOLDS = dict.fromkeys(
+    ["check_outliers_fit_predict", "check_outliers_train"],
+    "the threshold is one of out-of-fold scores: not exactly 30 of 300 training samples are below",
+)
+
+
+@parametrize_with_checks(
+    [NoveltyDetector(KMeansPrototypeScorer(2, random_state=0))],
+    expected_failed_checks=lambda _: (
+        FOLDS
+        | {
+            "check_sample_weight_equivalence_on_dense_data": "k-means from a seed depends on the "
+            "number of samples of the fold"
+        }
+    ),
+)
+def test_checks_of_scikit_learn_with_folds(estimator, check):
+    check(estimator)
+
+
+def _gaussians(n, d=40, n_classes=5, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % n_classes
+    return rng.normal(size=(n, d)) + 5 * np.eye(n_classes, d)[labels], labels
+
+
+@pytest.mark.parametrize("contamination", [0.05, 0.2])
+def test_as_many_new_samples_are_outliers_as_told(contamination):
+    train, new = _gaussians(2000), _gaussians(4000, seed=1)
+    detector = NoveltyDetector(RMDScorer(relative=False), contamination=contamination)
+    flagged = (detector.fit(*train).predict(new[0]) == -1).mean()
+    # Standard errors of .006 and .011; folds that know a fifth less put the threshold too low.
+    assert contamination - 0.04 < flagged < contamination + 0.02
+
+
+def test_in_sample_scores_would_call_many_new_samples_outliers():
+    train, new = _gaussians(200), _gaussians(4000, seed=1)
+    detector = NoveltyDetector(RMDScorer(relative=False)).fit(*train)
+    assert (detector.predict(new[0]) == -1).mean() < 0.06
+    detector.set_params(cv=None).fit(*train)
+    assert (detector.predict(new[0]) == -1).mean() > 0.3
+
+
+@pytest.mark.parametrize("contamination", [0.01, 0.1, 0.3, 0.5])
+def test_in_sample_the_fraction_is_exact(contamination):
+    detector = NoveltyDetector(RMDScorer(), contamination=contamination, cv=None)
+    assert (detector.fit_predict(X, y) == -1).sum() == int(contamination * 150 + 1e-9)
+    scores = detector.scorer_.score_samples(X)
+    np.testing.assert_array_equal(detector.score_samples(X), scores)
+    np.testing.assert_array_equal(detector.decision_function(X), scores - detector.offset_)
+    np.testing.assert_array_equal(detector.predict(X) == -1, scores < detector.offset_)
+
+
+def test_the_threshold_is_one_of_out_of_fold_scores():
+    halves = [
+        (np.arange(0, 150, 2), np.arange(1, 150, 2)),
+        (np.arange(1, 150, 2), np.arange(0, 150, 2)),
+    ]
+    detector = NoveltyDetector(RMDScorer(), contamination=0.1, cv=halves).fit(X, names)
+    scores = np.empty(150)
+    for train, test in halves:
+        scores[test] = RMDScorer().fit(X[train], names[train]).score_samples(X[test])
+    assert detector.offset_ == np.sort(scores)[15]
+    with pytest.raises(ValueError, match="cv must leave out every sample once"):
+        NoveltyDetector(RMDScorer(), cv=halves[:1]).fit(X, y)
+
+
+def test_sorted_samples_without_labels_are_shuffled_into_folds():
+    detector = NoveltyDetector(KMeansPrototypeScorer(3, random_state=0)).fit(X)
+    # Folds of neighboring rows would leave whole species out.
+    assert detector.offset_ > -2
+    assert clone(detector).fit(X).offset_ == detector.offset_
+
+
+def test_weight_is_repetition():
+    count = np.random.default_rng(0).integers(0, 4, 150)
+    weighted = NoveltyDetector(RMDScorer(), cv=None).fit(X, y, sample_weight=count)
+    repeated = NoveltyDetector(RMDScorer(), cv=None).fit(
+        np.repeat(X, count, axis=0), np.repeat(y, count)
+    )
+    assert weighted.offset_ == pytest.approx(repeated.offset_)
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-8
+    )
+
+
+def test_a_pipeline_embeds_then_scores():
+    weight = np.random.default_rng(0).random(150)
+    embed = make_pipeline(StandardScaler(), PCA(2, random_state=0))
+    pipeline = make_pipeline(embed, make_pipeline("passthrough", RMDScorer()))
+    detector = NoveltyDetector(pipeline, cv=None).fit(X, names, sample_weight=weight)
+    Z = clone(embed).fit_transform(X)
+    alone = NoveltyDetector(RMDScorer(), cv=None).fit(Z, names, sample_weight=weight)
+    np.testing.assert_allclose(detector.decision_function(X), alone.decision_function(Z))
+    assert set(NoveltyDetector(pipeline).fit(X, names).predict(X)) == {1, -1}
+
+
+def test_other_scores_of_normality_will_do():
+    detector = NoveltyDetector(KernelDensity(bandwidth=0.5)).fit(X)
+    assert detector.predict(np.array([[5.0, 3.4, 1.5, 0.2], [9, 9, 9, 9]])).tolist() == [1, -1]
+
+
+def test_frames_and_pickles():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    detector = NoveltyDetector(RMDScorer()).fit(frame, names)
+    assert detector.feature_names_in_.tolist() == list("abcd")
+    restored = pickle.loads(pickle.dumps(detector))
+    np.testing.assert_array_equal(restored.predict(frame), detector.predict(frame))
+
+
+def test_metadata_routing():
+    weight = np.arange(150) % 3 + 1.0
+    expected = NoveltyDetector(RMDScorer()).fit(X, y, sample_weight=weight)
+    with config_context(enable_metadata_routing=True):
+        scorer = RMDScorer().set_fit_request(sample_weight=True)
+        routed = NoveltyDetector(scorer).fit(X, y, sample_weight=weight)
+    assert routed.offset_ == expected.offset_
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="'contamination' parameter"):
+        NoveltyDetector(RMDScorer(), contamination=0.6).fit(X, y)
+    with pytest.raises(ValueError, match="'scorer' parameter"):
+        NoveltyDetector(StandardScaler()).fit(X, y)
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        NoveltyDetector(RMDScorer()).fit(X)
+    with pytest.raises(ValueError, match="has no parameter 'sample_weight'"):
+        NoveltyDetector(PlainScorer()).fit(X, sample_weight=np.ones(150))
+    with pytest.raises(ValueError, match="scorer must give every sample a score, got NaN for"):
+        NoveltyDetector(PlainScorer()).fit(X)
+
+
+class PlainScorer(KMeansPrototypeScorer):
+    """Knows no sample weights and not all samples."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def difficulty(self, X, y=None):
+        return np.where(X[:, 0] > 5, np.nan, X[:, 0])
