@@ -91,9 +91,9 @@ def calibration_error_interval(
 
     Notes
     -----
-    The expected and the maximum error over bins of equal width depend on the samples through
-    sums over bins alone: samples are put into bins once, and only the sums are resampled. Other
-    metrics are evaluated anew with the counts of the samples as weights.
+    The expected and the maximum error over bins of equal width, and the smooth error, depend on
+    the samples through sums over bins or over a grid: samples are put there once, and only the
+    sums are resampled. Other metrics are evaluated anew with the counts of the samples as weights.
 
     See Also
     --------

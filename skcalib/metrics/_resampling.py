@@ -18,7 +18,7 @@ from ._bins import gap_norm
 from ._calibration_error import expected_calibration_error, maximum_calibration_error
 from ._debiased import debiased_calibration_error
 from ._ks import ks_calibration_error
-from ._smooth import smooth_calibration_error
+from ._smooth import GridPlaces, error_of_excess, grid_steps, smooth_calibration_error
 from ._top_label import top_label
 
 # A metric as a function of (codes, how often every sample was drawn, None for once each).
@@ -121,6 +121,8 @@ def _statistic(
         if bound.arguments["strategy"] == "uniform":
             norm = bound.arguments.get("norm", "max")
             return _from_bin_sums(proba, weight, bound.arguments["n_bins"], norm)
+    if metric is smooth_calibration_error:
+        return _from_grid(proba, weight, **options)
 
     def anew(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
         return float(whole(codes, proba, sample_weight=_mass(weight, count, len(codes))))
@@ -140,6 +142,21 @@ def _from_bin_sums(
         # No minlength: bins above the last filled one are empty and count 0.
         sums = [np.bincount(index, part * mass) for part in (1.0, confidence, codes)]
         return gap_norm(np.stack(sums), norm)
+
+    return error
+
+
+def _from_grid(
+    proba: NDArray[Any], weight: NDArray[np.float64] | None, bandwidth: float | None = None
+) -> Statistic:
+    """Return the smooth error, in which only the gaps on the grid change."""
+    places = GridPlaces.of(proba, grid_steps(bandwidth))
+    confidence = proba.astype(np.float64)
+
+    def error(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
+        mass = _mass(weight, count, len(codes))
+        excess = places.spread((confidence - codes) * mass)
+        return error_of_excess(excess / mass.sum(), bandwidth)
 
     return error
 

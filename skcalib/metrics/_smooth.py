@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,8 @@ from ._top_label import iter_top_label
 _N_STEPS = 2**14
 _MAX_STEPS = 2**20
 _STEPS_PER_BANDWIDTH = 150
+# Steps within a bandwidth where the smooth result is integrated: off by 1e-6 of the error.
+_STEPS_OF_INTEGRAL = 64
 
 
 @validate_params(
@@ -101,51 +103,75 @@ def smooth_calibration_error(
         pos_label=pos_label,
         defer_values=True,
     )
+    weight = predictions.weight
+    total = len(predictions.codes) if weight is None else weight.sum()
+    excess = excess_on_grid(predictions, grid_steps(bandwidth))
+    return error_of_excess(excess / total, bandwidth)
+
+
+def excess_on_grid(predictions: Predictions, n_steps: int) -> NDArray[np.float64]:
+    """Return confidence minus correctness, weighted and spread over the grid, (n_steps + 1,)."""
+    excess = np.zeros(n_steps + 1)
+    for rows, confidence, correct in iter_top_label(predictions):
+        gap = confidence.astype(np.float64) - correct
+        if predictions.weight is not None:
+            gap *= predictions.weight[rows]
+        excess += GridPlaces.of(confidence, n_steps).spread(gap)
+    return excess
+
+
+def grid_steps(bandwidth: float | None) -> int:
+    """Return the number of steps of the grid on which gaps are spread."""
     n_steps = _N_STEPS
     while bandwidth is not None and n_steps < min(_STEPS_PER_BANDWIDTH / bandwidth, _MAX_STEPS):
         n_steps *= 2
-    coefficients = _cosine_coefficients(_grid_excess(predictions, n_steps))
+    return n_steps
+
+
+class GridPlaces(NamedTuple):
+    """Where samples lie on the grid: the point on their left, and how far they are beyond it."""
+
+    left: NDArray[np.intp]
+    beyond: NDArray[np.float64]
+    n_steps: int
+
+    @classmethod
+    def of(cls, confidence: NDArray[Any], n_steps: int) -> GridPlaces:
+        """Find the places; a confidence of 1 is the right end of the last step."""
+        place = np.clip(confidence.astype(np.float64), 0, 1) * n_steps
+        left = np.minimum(place.astype(np.intp), n_steps - 1)
+        return cls(left, place - left, n_steps)
+
+    def spread(self, mass: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the masses of the samples summed over the grid, (n_steps + 1,).
+
+        Each is split between the points beside it, which keeps its sum and its mean place.
+        """
+        right_part = mass * self.beyond
+        grid = np.zeros(self.n_steps + 1)
+        grid[:-1] = np.bincount(self.left, mass - right_part, self.n_steps)
+        grid[1:] += np.bincount(self.left, right_part, self.n_steps)
+        return grid
+
+
+def error_of_excess(excess: NDArray[np.float64], bandwidth: float | None) -> float:
+    """Return the error of gaps on the grid, per unit of weight."""
+    coefficients = _cosine_coefficients(excess)
     if bandwidth is not None:
         return _smoothed_mass(coefficients, bandwidth)
     # All gaps are 0 up to rounding.
     if np.abs(coefficients).max() < np.finfo(np.float64).eps:
         return 0.0
-    # The error falls as the bandwidth grows, so error - bandwidth has one zero. The bracket ends
-    # beyond 1, where rounding leaves an error of 1.
-    root = brentq(lambda s: _smoothed_mass(coefficients, s) - s, 0.0, 2.0, xtol=1e-9)
-    return min(float(root), 1.0)
 
+    def above(bandwidth: float) -> float:
+        return _smoothed_mass(coefficients, bandwidth) - bandwidth
 
-def _grid_excess(predictions: Predictions, n_steps: int) -> NDArray[np.float64]:
-    """Return confidence minus correctness, spread linearly over the grid, per unit of weight."""
-    excess = np.zeros(n_steps + 1)
-    total = 0.0
-    for rows, confidence, correct in iter_top_label(predictions):
-        value = confidence.astype(np.float64)
-        gap = value - correct
-        if predictions.weight is None:
-            total += len(gap)
-        else:
-            weight = predictions.weight[rows]
-            gap *= weight
-            total += weight.sum()
-        excess += spread_on_grid(value, gap, n_steps)
-    return excess / total
-
-
-def spread_on_grid(
-    place: NDArray[np.float64], mass: NDArray[np.float64], n_steps: int
-) -> NDArray[np.float64]:
-    """Return masses (n_steps + 1,) on the grid, each split between the points beside its place."""
-    # The split keeps the sum of a mass and its mean place. A place of 1 is the right end of the
-    # last step.
-    scaled = np.clip(place, 0, 1) * n_steps
-    left = np.minimum(scaled.astype(np.intp), n_steps - 1)
-    right_part = mass * (scaled - left)
-    grid = np.zeros(n_steps + 1)
-    grid[:-1] += np.bincount(left, mass - right_part, n_steps)
-    grid[1:] += np.bincount(left, right_part, n_steps)
-    return grid
+    # The error falls as the bandwidth grows, so there is one zero. The search for it begins at
+    # the wide kernels, which cost least; up to 2, for rounding may leave an error of 1 above 1.
+    low = 1.0
+    while above(low) < 0:
+        low /= 2
+    return min(float(brentq(above, low, 2 * low, xtol=1e-9)), 1.0)
 
 
 def _cosine_coefficients(mass: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -173,6 +199,10 @@ def _smoothed_density(coefficients: NDArray[np.float64], bandwidth: float) -> ND
 
 def _smoothed_mass(coefficients: NDArray[np.float64], bandwidth: float) -> float:
     """Return the integral of the absolute smoothed gap."""
-    density = np.abs(_smoothed_density(coefficients, bandwidth))
+    # A wide kernel leaves but the first terms of the series, and a coarser grid holds them.
+    n_steps = len(coefficients) - 1
+    while n_steps * bandwidth >= 2 * _STEPS_OF_INTEGRAL:
+        n_steps //= 2
+    density = np.abs(_smoothed_density(coefficients[: n_steps + 1], bandwidth))
     # Trapezoidal rule: the two ends count half.
-    return float((density.sum() - (density[0] + density[-1]) / 2) / (len(density) - 1))
+    return float((density.sum() - (density[0] + density[-1]) / 2) / n_steps)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from ..utils._private import Interval, validate_params
 from ..utils._validation import check_predictions
 from ._isotonic import draw_calibrated
-from ._smooth import smooth_calibration_error, smooth_on_grid, spread_on_grid
+from ._smooth import GridPlaces, smooth_calibration_error, smooth_on_grid
 from ._ties import tie_groups
 from ._top_label import top_label
 
@@ -147,9 +147,9 @@ def _kernel_mean(
     place: NDArray[np.float64], weight: NDArray[Any], positive: NDArray[Any], bandwidth: float
 ) -> NDArray[np.float64]:
     """Return the fraction of the weight that is positive around every point of the curve."""
+    places = GridPlaces.of(place, N_STEPS)
     near, near_positive = (
-        smooth_on_grid(spread_on_grid(place, mass, N_STEPS), bandwidth)[::STRIDE]
-        for mass in (weight, positive)
+        smooth_on_grid(places.spread(mass), bandwidth)[::STRIDE] for mass in (weight, positive)
     )
     # Far from all samples both are rounding errors.
     with np.errstate(divide="ignore", invalid="ignore"):
