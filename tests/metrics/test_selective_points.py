@@ -47,6 +47,20 @@ def test_coverage_is_the_largest_within_the_risk(risk):
     assert coverage_at_risk(*case(wrong), risk=risk, confidence=confidence) == expected
 
 
+@pytest.mark.parametrize("risk", [0.0, 0.2, 0.5, 1.0])
+def test_the_threshold_accepts_what_the_coverage_says(risk):
+    rng = np.random.default_rng(2)
+    wrong, confidence = rng.random(60) < 0.4, rng.integers(0, 25, 60)
+    wrong[confidence == confidence.max()] = True
+    coverage, threshold = coverage_at_risk(
+        *case(wrong), risk=risk, confidence=confidence, return_threshold=True
+    )
+    accepted = confidence >= threshold
+    assert accepted.mean() == coverage
+    assert not accepted.any() or wrong[accepted].mean() <= risk
+    assert (threshold == np.inf) == (coverage == 0)
+
+
 def test_a_risk_of_exactly_the_limit_is_within_it():
     wrong = np.arange(10) == 0
     confidence = -np.arange(10)[::-1]
