@@ -210,6 +210,7 @@ ROLES = {
     "y_pred": Argument("labels", LABELS[::-1].copy()),
     "final": Argument("labels", LABELS),
     "final_predictions": Argument("labels", LABELS),
+    "groups": Argument("labels", LABELS),
     "y_proba": Argument("proba", PROBA),
     "logits": Argument("logits", LOGITS),
     "X": Argument("features", FEATURES),
@@ -246,6 +247,8 @@ def function_calls() -> Iterator[Call]:
                 fixed = {"random_state": 0}
             if name in ("calibration_error_interval", "calibration_test"):
                 fixed = {"n_resamples": 5, "random_state": 0}
+            if name == "groupwise_calibration_error":
+                fixed = {"n_resamples": 5, "random_state": 0, "min_samples": 1}
             yield Call(f"{package.__name__}.{name}", getattr(package, name), arguments, fixed)
     for function, name, history in (
         (difficulty.area_under_margin, "logits", np.stack([LOGITS, LOGITS[::-1]])),

@@ -12,6 +12,7 @@ from ._classwise import classwise_calibration_error
 from ._debiased import debiased_calibration_error
 from ._decomposition import score_decomposition
 from ._detection import fpr_at_tpr
+from ._groupwise import groupwise_calibration_error
 from ._interval import calibration_error_interval
 from ._isotonic import isotonic_reliability_curve
 from ._ks import ks_calibration_error
@@ -54,6 +55,7 @@ __all__ = [
     "generalized_brier_score",
     "get_scorer",
     "get_scorer_names",
+    "groupwise_calibration_error",
     "isotonic_reliability_curve",
     "ks_calibration_error",
     "max_logit_score",

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..utils._private import Interval, validate_params
 from ._calibration_error import expected_calibration_error
@@ -127,5 +127,10 @@ def calibration_test(
     )
     statistic = resampler.estimate()
     chance = run(resampler.null, draw_seeds(random_state, n_resamples), n_jobs)
+    return CalibrationTestResult(statistic, pvalue_of(statistic, chance))
+
+
+def pvalue_of(statistic: float, chance: NDArray[np.float64]) -> float:
+    """Return the p-value of an error, from the errors by chance."""
     n_as_large = int(np.count_nonzero(chance >= statistic - _ROUNDING))
-    return CalibrationTestResult(statistic, (1 + n_as_large) / (n_resamples + 1))
+    return (1 + n_as_large) / (1 + len(chance))

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..utils._private import Interval, StrOptions, validate_params
 from ._calibration_error import expected_calibration_error
@@ -128,13 +128,31 @@ def calibration_error_interval(
     )
     seeds = draw_seeds(random_state, n_resamples)
     estimate = resampler.estimate()
+    values = run(resampler.bootstrap, seeds, n_jobs)
+    if method == "percentile":
+        return _clipped(*_quantiles(values, confidence_level))
+    chance = run(resampler.null, seeds, n_jobs)
+    return basic_interval(estimate, values, chance, confidence_level)
+
+
+def basic_interval(
+    estimate: float,
+    values: NDArray[np.float64],
+    chance: NDArray[np.float64],
+    confidence_level: float,
+) -> tuple[float, float]:
+    """Return the interval of an estimate, from the resamples and from the errors by chance."""
+    low, high = _quantiles(values, confidence_level)
+    # The quantiles reflected: estimate - (high - estimate) and estimate + (estimate - low).
+    low, high = 2 * estimate - high, 2 * estimate - low
+    by_chance = estimate <= np.quantile(chance, confidence_level)
+    return _clipped(0.0 if by_chance else low, high)
+
+
+def _quantiles(values: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
     tail = (1 - confidence_level) / 2
-    low, high = np.quantile(run(resampler.bootstrap, seeds, n_jobs), [tail, 1 - tail])
-    if method == "basic":
-        # estimate - (high - estimate) and estimate + (estimate - low): the quantiles reflected.
-        low, high = 2 * estimate - high, 2 * estimate - low
-        # The errors that a calibrated model with these probabilities would get.
-        chance = run(resampler.null, seeds, n_jobs)
-        if estimate <= np.quantile(chance, confidence_level):
-            low = 0.0
+    return np.quantile(values, [tail, 1 - tail])
+
+
+def _clipped(low: float, high: float) -> tuple[float, float]:
     return float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))

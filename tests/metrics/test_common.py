@@ -101,7 +101,11 @@ RANDOM = [
     Case(calibration_test, {"n_resamples": 2, "random_state": 0}),
 ]
 # Functions of (y_true, y_proba) that the laws do not fit; their own tests say why.
-ELSEWHERE = {"misclassification_report", *(case.function.__name__ for case in RANDOM)}
+ELSEWHERE = {
+    "misclassification_report",
+    "groupwise_calibration_error",
+    *(case.function.__name__ for case in RANDOM),
+}
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 weighted_case = pytest.mark.parametrize("case", [c for c in CASES if c.weighted], ids=str)

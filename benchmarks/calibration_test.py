@@ -1,0 +1,116 @@
+"""Level and power of ``calibration_test`` by simulation, beside tests of another library.
+
+``python -m benchmarks.calibration_test [--out FILE]``. A table of how often calibration is
+rejected at the level of .05: of calibrated models that should be .05, of others as often as
+possible. MAPIE, with three tests of two classes, is optional.
+benchmarks/calibration_test_results.json holds the table of the user guide.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.special import softmax
+
+from benchmarks.interval_coverage import TRUTHS, confidences
+from skcalib.metrics import (
+    calibration_test,
+    classwise_calibration_error,
+    debiased_calibration_error,
+    expected_calibration_error,
+    ks_calibration_error,
+    smooth_calibration_error,
+)
+
+N_TRIALS = 500
+LEVEL = 0.05
+# 5 of 100 values are at most .05: the level is exact where errors are not tied.
+N_RESAMPLES = 99
+N_CLASSES = 10
+
+# p-values as functions of (y, p, seed).
+Test = Callable[[np.ndarray, np.ndarray, int], float]
+
+
+def ours(metric: Callable[..., float], **options: object) -> Test:
+    def pvalue(y: np.ndarray, proba: np.ndarray, seed: int) -> float:
+        if proba.ndim == 2:
+            options["labels"] = np.arange(proba.shape[1])
+        test = calibration_test(
+            y, proba, metric=metric, n_resamples=N_RESAMPLES, random_state=seed, **options
+        )
+        return test.pvalue
+
+    return pvalue
+
+
+BINNED = {
+    "ECE": ours(expected_calibration_error),
+    "ECE, quantile": ours(expected_calibration_error, strategy="quantile"),
+    "debiased": ours(debiased_calibration_error),
+}
+UNBINNED = {"KS": ours(ks_calibration_error), "smooth": ours(smooth_calibration_error)}
+OF_COLUMNS = {"classwise": ours(classwise_calibration_error)}
+
+
+def peers() -> dict[str, Test]:
+    found: dict[str, Test] = {}
+    with suppress(ImportError):
+        from mapie.metrics import calibration as mapie
+
+        for name in ("kolmogorov_smirnov", "kuiper", "spiegelhalter"):
+            function = getattr(mapie, f"{name}_p_value")
+            found[f"mapie {name}"] = lambda y, p, _, f=function: f(y, p)
+    return found
+
+
+def of_two_classes(name: str, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    p = confidences(rng, n)
+    return (rng.random(n) < TRUTHS[name](p)).astype(int), p
+
+
+def of_ten_classes(
+    temperature: float, rng: np.random.Generator, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels follow the softmax at a temperature, the model says 1."""
+    logits = 2 * rng.normal(size=(n, N_CLASSES))
+    truth = np.cumsum(softmax(logits / temperature, axis=1), axis=1)[:, :-1]
+    return (rng.random((n, 1)) >= truth).sum(axis=1), softmax(logits, axis=1)
+
+
+def settings() -> Iterator[tuple[str, Callable[..., tuple[np.ndarray, np.ndarray]], dict]]:
+    for name in TRUTHS:
+        yield name, partial(of_two_classes, name), {**BINNED, **UNBINNED, **peers()}
+    for name, temperature in (("ten classes, calibrated", 1.0), ("ten classes, T = 1.1", 1.1)):
+        yield name, partial(of_ten_classes, temperature), {**BINNED, **UNBINNED, **OF_COLUMNS}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, help="JSON of all lines, written as they come")
+    out = parser.parse_args().out
+    lines = []
+    for n_samples in (300, 2000):
+        for name, draw, tests in settings():
+            rejected = dict.fromkeys(tests, 0)
+            for trial in range(N_TRIALS):
+                y, proba = draw(np.random.default_rng([trial, n_samples]), n_samples)
+                for test, pvalue in tests.items():
+                    rejected[test] += pvalue(y, proba, trial) <= LEVEL
+            print(f"\n{name}, {n_samples} samples")
+            for test, count in rejected.items():
+                rate = count / N_TRIALS
+                error = (rate * (1 - rate) / N_TRIALS) ** 0.5
+                print(f"  {test:<28}{rate:8.3f} +- {error:.3f}", flush=True)
+                line = {"model": name, "samples": n_samples, "test": test}
+                lines.append(line | {"rejected": round(rate, 4), "error": round(error, 4)})
+            if out:
+                out.write_text(json.dumps(lines, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Calibration error group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from ..utils._labels import as_labels
+from ..utils._private import Interval, validate_params
+from ..utils._tables import as_table
+from ..utils._validation import check_predictions, check_same_length
+from ._calibration_error import expected_calibration_error
+from ._calibration_test import pvalue_of
+from ._interval import basic_interval
+from ._resampling import Resampler, draw_seeds, run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@validate_params(
+    {
+        "metric": [callable],
+        "min_samples": [Interval(Integral, 1, None, closed="left")],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "as_frame": ["boolean"],
+    },
+    prefer_skip_nested_validation=False,  # the options of the metric are the user's
+)
+def groupwise_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    groups: ArrayLike,
+    metric: Callable[..., float] = expected_calibration_error,
+    min_samples: int = 30,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    as_frame: bool = False,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    **options: Any,
+) -> NDArray[Any] | pd.DataFrame:
+    """Calibration error of every group of samples, with an interval and a p-value.
+
+    A model that is calibrated on the whole may be overconfident for some people and
+    underconfident for others. Small groups have large errors by chance alone, and among many
+    groups some have a small p-value by chance: the intervals are those of
+    :func:`calibration_error_interval`, the p-values those of :func:`calibration_test` after Holm's
+    correction [1]_, so that the probability of any false alarm is at most the level.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
+        by them, or of the positive class.
+    groups : array-like of shape (n_samples,)
+        The group of every sample, integers or strings.
+    metric : callable, default=expected_calibration_error
+        A calibration error of this package, or a function of the same signature; larger = worse.
+    min_samples : int, default=30
+        Groups of fewer samples have NaN for all but their number of samples, and are not among
+        those that the p-values are corrected for.
+    confidence_level : float, default=0.95
+        Level of the intervals, each by itself, in (0, 1).
+    n_resamples : int, default=999
+        Number of resamples. With m groups no corrected p-value is below m / (n_resamples + 1).
+    n_jobs : int, default=None
+        Number of jobs, as in joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the resamples.
+    as_frame : bool, default=False
+        Whether to return a DataFrame instead of a structured array.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples. Samples of weight 0 are not counted.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
+        `y_true` holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
+        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+    **options : dict
+        Options of the metric, such as ``n_bins``.
+
+    Returns
+    -------
+    table : structured array or DataFrame, one line a group
+        Groups in sorted order, with ``group``, ``n_samples``, ``error`` (in [0, 1], smaller =
+        better), the ends ``low`` and ``high`` of its interval, and ``pvalue``, corrected.
+
+    Raises
+    ------
+    ValueError
+        If `groups` has another length than `y_true` or holds NaN or fractions, and as
+        :func:`expected_calibration_error`.
+
+    References
+    ----------
+    .. [1] S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian
+       Journal of Statistics 1979.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.metrics import groupwise_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> y_proba, groups = rng.uniform(size=900), np.repeat(["a", "b", "c"], 300)
+    >>> y_true = rng.uniform(size=900) < np.where(groups == "b", y_proba**2, y_proba)
+    >>> table = groupwise_calibration_error(y_true, y_proba, groups=groups, random_state=0)
+    >>> table["group"][table["pvalue"] < 0.05].tolist()
+    ['b']
+    """
+    given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    codes, proba, weight, *_ = check_predictions(y_true, y_proba, **given)
+    group_of = as_labels(groups, name="groups")
+    check_same_length(y_true=codes, groups=group_of)
+    names, index = np.unique(group_of, return_inverse=True)
+    counted = np.ones(len(codes), dtype=bool) if weight is None else weight > 0
+    n_samples = np.bincount(index[counted], minlength=len(names))
+    rng = check_random_state(random_state)
+    results = np.full((4, len(names)), np.nan)
+    for g in np.flatnonzero(n_samples >= min_samples):
+        rows = counted & (index == g)
+        resampler = Resampler.of(
+            metric,
+            options,
+            codes[rows],
+            proba[rows],
+            sample_weight=None if weight is None else weight[rows],
+            labels=np.arange(2 if proba.ndim == 1 else proba.shape[1]),
+        )
+        estimate, seeds = resampler.estimate(), draw_seeds(rng, n_resamples)
+        values = run(resampler.bootstrap, seeds, n_jobs)
+        chance = run(resampler.null, seeds, n_jobs)
+        ends = basic_interval(estimate, values, chance, confidence_level)
+        results[:, g] = estimate, *ends, pvalue_of(estimate, chance)
+    error, low, high, pvalue = results
+    columns = {"group": names, "n_samples": n_samples, "error": error, "low": low, "high": high}
+    return as_table({**columns, "pvalue": _holm(pvalue)}, as_frame=as_frame)
+
+
+def _holm(pvalues: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return p-values after Holm's correction; NaN are none, and stay."""
+    corrected = np.full(len(pvalues), np.nan)
+    # NaN come last.
+    order = np.argsort(pvalues)[: np.count_nonzero(~np.isnan(pvalues))]
+    # The i-th smallest of m, from 0, competes with m - i others; none falls below one before it.
+    factor = len(order) - np.arange(len(order))
+    corrected[order] = np.minimum(np.maximum.accumulate(factor * pvalues[order]), 1)
+    return corrected

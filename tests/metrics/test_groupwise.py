@@ -1,0 +1,133 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+from skcalib.metrics import (
+    calibration_error_interval,
+    classwise_calibration_error,
+    expected_calibration_error,
+    groupwise_calibration_error,
+)
+from skcalib.metrics._groupwise import _holm
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), size=400)
+    return rng.integers(3, size=400), proba, rng.choice(["b", "a", "c"], size=400)
+
+
+@pytest.mark.parametrize("metric", [expected_calibration_error, classwise_calibration_error])
+def test_a_line_is_the_metric_of_its_samples(data, metric):
+    y, proba, groups = data
+    table = groupwise_calibration_error(
+        y, proba, groups=groups, metric=metric, n_resamples=20, n_bins=4
+    )
+    assert table["group"].tolist() == ["a", "b", "c"]
+    for line in table:
+        rows = groups == line["group"]
+        assert line["n_samples"] == rows.sum()
+        error = metric(y[rows], proba[rows], labels=range(3), n_bins=4)
+        assert line["error"] == pytest.approx(error)
+        assert 0 <= line["low"] <= line["error"]
+        assert line["high"] <= 1
+
+
+def test_one_group_is_the_whole(data):
+    y, proba, _ = data
+    run = {"n_resamples": 50, "random_state": 0}
+    (line,) = groupwise_calibration_error(y, proba, groups=np.zeros(400, dtype=int), **run)
+    assert (line["low"], line["high"]) == calibration_error_interval(y, proba, **run)
+
+
+def test_labels_are_matched_before_the_groups_are_made():
+    # Group 1 has no sample of class 0, and group 0 none of class 1.
+    names = np.array(["no", "yes"])
+    y, groups = names[[0, 1] * 40], np.array([0, 1] * 40)
+    p = np.full(80, 0.3)
+    table = groupwise_calibration_error(y, p, groups=groups, pos_label="yes", n_resamples=5)
+    assert table["error"] == pytest.approx([0.3, 0.7])
+
+
+def test_small_groups_have_nan_and_are_not_corrected_for(data):
+    y, proba, _ = data
+    groups = np.repeat([3, 5, 7], [29, 30, 341])
+    table = groupwise_calibration_error(y, proba, groups=groups, n_resamples=39, random_state=0)
+    assert table["n_samples"].tolist() == [29, 30, 341]
+    for name in ("error", "low", "high", "pvalue"):
+        assert np.isnan(table[name]).tolist() == [True, False, False]
+    # Labels at random: the p-value of the large group is the smallest there is, times two.
+    assert table["pvalue"][2] == pytest.approx(2 / 40)
+
+
+def test_samples_of_weight_zero_are_not_counted(data):
+    y, proba, groups = data
+    weight = np.where(groups == "a", 0.0, 1.0)
+    table = groupwise_calibration_error(
+        y, proba, groups=groups, sample_weight=weight, n_resamples=5
+    )
+    assert table["n_samples"][0] == 0
+    assert np.isnan(table["error"]).tolist() == [True, False, False]
+
+
+def closed_test(pvalues):
+    """Holm's correction from its principle: the largest Bonferroni p-value of all subsets."""
+    m = len(pvalues)
+    corrected = []
+    for i in range(m):
+        subsets = [s for s in product([False, True], repeat=m) if s[i]]
+        bonferroni = [
+            min(1, sum(s) * min(p for p, in_s in zip(pvalues, s) if in_s)) for s in subsets
+        ]
+        corrected.append(max(bonferroni))
+    return corrected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holm_is_the_closure_of_bonferroni(seed):
+    pvalues = np.random.default_rng(seed).uniform(size=5) ** 3
+    assert _holm(pvalues) == pytest.approx(closed_test(pvalues))
+
+
+def test_holm_by_hand():
+    assert _holm(np.array([0.01, np.nan, 0.04, 0.03])) == pytest.approx(
+        [0.03, np.nan, 0.06, 0.06], nan_ok=True
+    )
+
+
+def test_false_alarms_in_any_group_are_rare():
+    rng = np.random.default_rng(0)
+    alarms = 0
+    for seed in range(60):
+        p, groups = rng.uniform(size=300), rng.integers(5, size=300)
+        y = rng.uniform(size=300) < p
+        table = groupwise_calibration_error(
+            y, p, groups=groups, n_resamples=99, random_state=seed, n_bins=5
+        )
+        alarms += table["pvalue"].min() <= 0.1
+    # At most 6 of 60 are expected; more than 14 have a probability below .001.
+    assert alarms <= 14
+
+
+def test_frame_of_groups_in_a_category(data):
+    pd = pytest.importorskip("pandas")
+    y, proba, groups = data
+    series = pd.Series(groups, index=np.arange(400)[::-1], dtype="category")
+    table = groupwise_calibration_error(y, proba, groups=series, n_resamples=5, as_frame=True)
+    assert table.columns.tolist() == ["group", "n_samples", "error", "low", "high", "pvalue"]
+    assert table["group"].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([0, 1], "^y_true and groups must have the same number of rows, got 400 and 2"),
+        ([0.5] * 400, "^groups must hold class labels"),
+        ([None] * 400, "^groups must hold class labels"),
+    ],
+)
+def test_bad_groups(data, groups, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        groupwise_calibration_error(*data[:2], groups=groups)
