@@ -19,6 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skcalib.plots import (
+    ClassReliabilityDisplay,
     DifficultyDisplay,
     DifficultyPlaneDisplay,
     HardestSamplesDisplay,
@@ -55,6 +56,25 @@ def reliability(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
 
 def isotonic(**options):
     return reliability(kind="isotonic", **options)
+
+
+def smooth(**options):
+    return reliability(kind="smooth", **options)
+
+
+def rare(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    proba = rng.beta(sharpness, 60, size=n_samples)
+    y = (rng.uniform(size=n_samples) < proba).astype(int)
+    options = {"kind": "isotonic", "strategy": "quantile", "zoom": 0.99} | options
+    return ReliabilityDisplay.from_predictions(y, proba, **options)
+
+
+def classes(n_samples=2000, n_classes=3, sharpness=2.0, seed=0, **options):
+    y, proba = predictions(n_samples, n_classes, sharpness, seed)
+    names = [LONG, *(f"class {k}" for k in range(1, n_classes))]
+    y = np.array(names)[y]
+    return ClassReliabilityDisplay.from_predictions(y, proba, labels=names, **options)
 
 
 def risk_coverage(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
@@ -96,8 +116,19 @@ def hardest(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     return HardestSamplesDisplay.from_predictions(images, score, labels=labels, **options)
 
 
-DISPLAYS = (reliability, isotonic, risk_coverage, difficulty, plane, probes, hardest)
-CURVES = (reliability, isotonic, risk_coverage, difficulty, probes)
+DISPLAYS = (
+    reliability,
+    isotonic,
+    smooth,
+    rare,
+    classes,
+    risk_coverage,
+    difficulty,
+    plane,
+    probes,
+    hardest,
+)
+CURVES = (reliability, isotonic, smooth, rare, risk_coverage, difficulty, probes)
 
 
 def several(draw, ax=None, **options):

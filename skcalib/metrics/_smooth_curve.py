@@ -18,7 +18,8 @@ from ._top_label import top_label
 
 # Steps of the grid on [0, 1], and of every how many a point is returned.
 N_STEPS, STRIDE = 2**12, 8
-# The curve ends as many bandwidths from the samples: beyond, the tails of the kernel decide.
+# Between confidences, a gap begins as many bandwidths from them: there, the tails of the kernel
+# decide.
 REACH = 2.0
 
 
@@ -92,7 +93,8 @@ def smooth_reliability_curve(
     curve : SmoothReliabilityCurve
         Named tuple of arrays of shape (n_points,): ``prob_true``, the accuracy, in [0, 1];
         ``prob_pred``, a grid of 512 steps on [0, 1], increasing; ``lower`` and ``upper``, the
-        band; NaN farther than two bandwidths from every sample. Besides, the ``bandwidth``.
+        band; NaN beyond the smallest and the largest confidence, and farther than two bandwidths
+        from all. Besides, the ``bandwidth``.
 
     Raises
     ------
@@ -138,6 +140,10 @@ def smooth_reliability_curve(
     tail = (1 - confidence_level) / 2
     lower, upper = np.quantile(curves, [tail, 1 - tail], axis=0)
     far = _distance(prob_pred, forecast) > REACH * bandwidth
+    # The point next to an outer confidence is kept, so that one sample has a curve.
+    far |= (prob_pred < forecast[0] - STRIDE / N_STEPS) | (
+        prob_pred > forecast[-1] + STRIDE / N_STEPS
+    )
     for values in (prob_true, lower, upper):
         values[far] = np.nan
     return SmoothReliabilityCurve(prob_true, prob_pred, lower, upper, bandwidth)

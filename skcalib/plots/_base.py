@@ -55,11 +55,15 @@ def plain_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: s
 
 
 class Curve(NamedTuple):
-    """A line that a display has drawn: its name and, if any, what was measured and the value."""
+    """A line that a display has drawn: its name and, if any, what was measured and the value.
+
+    The details are further lines of the legend, where it has room for them.
+    """
 
     name: str
     what: str
     value: str
+    details: tuple[str, ...] = ()
 
 
 # Of every line on axes that a display has drawn, for those that follow on the same axes.
@@ -76,6 +80,10 @@ class BaseDisplay:
     def _measure(self) -> tuple[str, str]:
         """Return what the number in the legend is, and the number; empty for none."""
         return "", ""
+
+    def _details(self) -> list[str]:
+        """Return further lines of the legend, which a curve gets that is alone on wide axes."""
+        return []
 
     def __repr__(self) -> str:
         parts = [repr(self.name) if self.name else "", ": ".join(filter(None, self._measure()))]
@@ -112,7 +120,7 @@ class BaseDisplay:
         lines = import_optional("matplotlib.lines", extra="plots")
         # `c` becomes `color` and so on: with both forms of one option matplotlib raises.
         given = cbook.normalize_kwargs(kwargs, lines.Line2D)
-        curve = Curve(name, *self._measure())
+        curve = Curve(name, *self._measure(), tuple(self._details()))
         if given.get("label") is not None:
             curve = Curve(str(given["label"]), "", "")
         # Reference lines, and lines of the user's own, take no color from the curves.
@@ -122,15 +130,26 @@ class BaseDisplay:
             "marker": MARKERS[number % len(MARKERS)],
             # With None matplotlib makes up a label with an underscore, which no legend shows.
             "label": self._label(curve) or None,
+            "markersize": 4 if self._characters() < NARROW else 6,
             "rasterized": len(x) > MANY_POINTS,
         }
         line: Line2D = self.ax_.plot(x, y, **{**style, **defaults, **given})[0]
         _CURVES[line] = curve
         return line
 
+    def _draw_band(self, x: Any, lower: Any, upper: Any, line: Line2D, **options: Any) -> None:
+        """Fill between the ends of a band in the color of its line."""
+        many = len(x) > MANY_POINTS
+        style = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0, "rasterized": many}
+        self.ax_.fill_between(x, lower, upper, **{**style, **options})
+
+    def _is_curve(self, artist: Artist) -> bool:
+        """Tell whether a display has drawn the line, rather than the user."""
+        return artist in _CURVES
+
     def _label(self, curve: Curve) -> str:
         """Return name and measure, in lines of at most two thirds of the axes."""
-        name, measure = curve.name, ": ".join(filter(None, curve[1:]))
+        name, measure = curve.name, ": ".join(filter(None, curve[1:3]))
         line = f"{name} ({measure})" if name and measure else name or measure
         width = min(self._characters() * 2 // 3, 36)
         if len(line) <= width:
@@ -147,26 +166,28 @@ class BaseDisplay:
     def _draw_legend(self) -> None:
         """Put the legend where no curve is.
 
-        Up to three entries go into the emptiest corner. More go beside the axes, or above narrow
-        ones, where there is room for them.
+        Up to three entries of five lines go into the emptiest corner. More go beside the axes, or
+        above narrow ones, where there is room for them.
         """
         handles, labels, title = self._legend_entries()
         if not labels:
             return
         narrow = self._characters() < NARROW
+        n_lines = "\n".join([*labels, title or ""]).count("\n") + 1
+        many = len(labels) > 3 or n_lines > 6
+        size = "xx-small" if narrow and many else "x-small" if narrow or many else "small"
         options: dict[str, Any] = {
             "handles": handles, "labels": labels, "title": title, "alignment": "left",
-            "fontsize": "x-small" if narrow or len(labels) > 3 else "small",
+            "fontsize": size, "title_fontsize": size,
         }  # fmt: skip
-        options["title_fontsize"] = options["fontsize"]
-        n_lines = "\n".join([*labels, title or ""]).count("\n") + 1
-        has_room = self._has_room_above(n_lines) if narrow else self._has_room_beside()
-        if len(labels) > 3 and has_room:
+        if many and (self._has_room_above(n_lines) if narrow else self._has_room_beside()):
             options |= {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
             if narrow:
                 options |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.02)}
-            # Axes of a fixed shape float in their place: to the side that is not the legend's.
-            self.ax_.set_anchor("SW" if narrow else "W")
+                options |= {"labelspacing": 0.2, "handlelength": 1.5}
+            # Axes of a fixed shape float in their place: to the side that is not the legend's,
+            # and upward, for below them are labels.
+            self.ax_.set_anchor("NW" if narrow else "W")
             self.ax_.legend(**options)
         else:
             legend = self.ax_.legend(**options, **{"loc": self._emptiest_corner()})
@@ -179,27 +200,38 @@ class BaseDisplay:
         Narrow axes have no entry for reference lines.
         """
         handles, labels = self.ax_.get_legend_handles_labels()
-        if self._characters() < NARROW:
-            curves = [handle in _CURVES for handle in handles]
-            handles, labels = list(compress(handles, curves)), list(compress(labels, curves))
         found = [_CURVES[handle] for handle in handles if handle in _CURVES]
+        narrow = self._characters() < NARROW
+        if narrow or len(found) > 1:
+            # Of the rest, reference lines alone are worth their place on wide axes.
+            kept = [h in _CURVES or (h in self.ax_.lines and not narrow) for h in handles]
+            handles, labels = list(compress(handles, kept)), list(compress(labels, kept))
+        elif found and self._has_room_beside():
+            labels = [
+                "\n".join([label, *_CURVES[handle].details]) if handle in _CURVES else label
+                for handle, label in zip(handles, labels)
+            ]
         measures = {curve.what for curve in found}
         if len(found) < 2 or len(measures) > 1 or "" in measures:
             return handles, labels, None
-        width = min(self._characters() * 2 // 3, 32)
+        # On narrow axes more than three names get a line each.
+        one_line = narrow and len(found) > 3
+        # There the font is smaller than that in which letters are counted.
+        width = min(int(self._characters() * (1.3 if one_line else 2 / 3)), 44 if one_line else 32)
         # From here on there is one measure: the title has its name, every entry a value.
         for i, handle in enumerate(handles):
             if handle in _CURVES:
-                name, what, value = _CURVES[handle]
+                name, what, value, _ = _CURVES[handle]
                 tail = f": {value}" if name else value
-                labels[i] = plain_text(name, width=width, tail=tail)
+                n_lines = 1 if one_line else 2
+                labels[i] = plain_text(name, width=width, n_lines=n_lines, tail=tail)
         return handles, labels, plain_text(what, width=width, tail=":")
 
     def _has_room_above(self, n_lines: int) -> bool:
-        """Tell whether a layout may take as many lines, of 0.13 inches, from the axes."""
+        """Tell whether a layout may take as many lines, of 0.12 inches, from the axes."""
         if self.figure_.get_layout_engine() is None:
             return False
-        return bool(0.13 * n_lines * self.figure_.dpi < 0.4 * self.figure_.bbox.height)
+        return bool(0.12 * n_lines * self.figure_.dpi < 0.4 * self.figure_.bbox.height)
 
     def _has_room_beside(self) -> bool:
         """Tell whether a layout makes room, or square axes on the left leave 2 inches."""

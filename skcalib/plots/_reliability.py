@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..metrics import (
-    expected_calibration_error,
-    isotonic_reliability_curve,
-    reliability_curve,
-    score_decomposition,
-)
 from ..utils import import_optional
-from ..utils._proba import wilson_interval
-from ..utils._validation import check_predictions
 from ._base import NARROW, BaseDisplay, plain_text
+from ._reliability_curves import diagram_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,14 +37,23 @@ class ReliabilityDisplay(BaseDisplay):
     edges : ndarray of shape (n_cells + 1,)
         Edges of the cells.
     calibration_error : float, default=None
-        Expected calibration error, shown in the legend.
+        Calibration error, shown in the legend: the expected one or, for the smooth curve, the
+        smooth one.
+    interval : tuple of two floats, default=None
+        Its ends, shown in the legend.
     decomposition : ScoreDecomposition, default=None
-        That of the Brier score, of which the miscalibration is shown in the legend.
+        That of the Brier score, shown in the legend.
     band : tuple of two ndarrays of shape (n_points,), default=None
-        For bins, lower and upper end of an interval of `prob_true`; for the isotonic curve, where
+        For bins, lower and upper end of an interval of `prob_true`; for the other curves, where
         that of a calibrated model lies.
-    kind : {"bins", "isotonic"}, default="bins"
+    confidence_level : float, default=None
+        Level of band and interval.
+    window : tuple of two floats, default=None
+        Confidences that the axes show; None shows [0, 1].
+    kind : {"bins", "isotonic", "smooth"}, default="bins"
         What the curve is.
+    n_bins : int, default=None
+        Number of bins behind the expected error; None is the number of points.
     strategy : {"uniform", "quantile"}, default="uniform"
         How the bins were made, shown in the legend.
     name : str, default=None
@@ -74,6 +76,8 @@ class ReliabilityDisplay(BaseDisplay):
     --------
     skcalib.metrics.reliability_curve : The numbers behind the diagram.
     skcalib.metrics.isotonic_reliability_curve : Those with ``kind="isotonic"``.
+    skcalib.metrics.smooth_reliability_curve : Those with ``kind="smooth"``.
+    ClassReliabilityDisplay : One diagram a class.
 
     Examples
     --------
@@ -95,9 +99,13 @@ class ReliabilityDisplay(BaseDisplay):
         edges: NDArray[np.float64],
         *,
         calibration_error: float | None = None,
+        interval: tuple[float, float] | None = None,
         decomposition: Any = None,
         band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+        confidence_level: float | None = None,
+        window: tuple[float, float] | None = None,
         kind: str = "bins",
+        n_bins: int | None = None,
         strategy: str = "uniform",
         name: str | None = None,
         pos_label: Any = None,
@@ -107,9 +115,13 @@ class ReliabilityDisplay(BaseDisplay):
         self.count = count
         self.edges = edges
         self.calibration_error = calibration_error
+        self.interval = interval
         self.decomposition = decomposition
         self.band = band
+        self.confidence_level = confidence_level
+        self.window = window
         self.kind = kind
+        self.n_bins = n_bins
         self.strategy = strategy
         self.name = name
         self.pos_label = pos_label
@@ -171,6 +183,8 @@ class ReliabilityDisplay(BaseDisplay):
         n_bins: int = 15,
         strategy: str = "uniform",
         confidence_level: float | None = 0.95,
+        interval: bool | None = None,
+        zoom: float | None = None,
         sample_weight: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
@@ -185,17 +199,24 @@ class ReliabilityDisplay(BaseDisplay):
             True labels, integers or strings.
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes (the diagram of the top label) or of the positive class.
-        kind : {"bins", "isotonic"}, default="bins"
-            The accuracy of bins, or isotonic regression of the accuracy on the confidence, which
-            needs no choice of bins.
+        kind : {"bins", "isotonic", "smooth"}, default="bins"
+            The accuracy of bins, isotonic regression of the accuracy on the confidence, which
+            needs no choice of bins, or its mean under the kernel of the smooth error.
         n_bins : int, default=15
-            Number of bins of the curve and of the histogram.
+            Number of bins of the curve, of the expected error and of the histogram.
         strategy : {"uniform", "quantile"}, default="uniform"
             Bins of equal width or of equal weight; the histogram has equal widths.
         confidence_level : float or None, default=0.95
             Level in (0, 1) of the band: a Wilson interval of the accuracy of every bin, with
-            weights counted as numbers of samples; with ``kind="isotonic"``, the place of the curve
-            of a calibrated model. None draws no band.
+            weights counted as numbers of samples; of the other kinds, the place of the curve of a
+            calibrated model. None draws no band.
+        interval : bool, default=None
+            Whether the legend has the bootstrap interval of the error, at `confidence_level` or
+            0.95. None: for up to 20 000 samples, and not for the smooth error, which takes
+            seconds.
+        zoom : float, default=None
+            The axes show the confidences of that fraction of the samples, in the middle of all,
+            such as 0.99 for rare positives. None shows [0, 1].
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         labels : array-like of shape (n_classes,), default=None
@@ -212,8 +233,6 @@ class ReliabilityDisplay(BaseDisplay):
         display : ReliabilityDisplay
             The display, plotted.
         """
-        if kind not in ("bins", "isotonic"):
-            raise ValueError(f"kind must be 'bins' or 'isotonic', got {kind!r}.")
         data: dict[str, Any] = {
             "y_true": y_true,
             "y_proba": y_proba,
@@ -221,24 +240,17 @@ class ReliabilityDisplay(BaseDisplay):
             "labels": labels,
             "pos_label": pos_label,
         }
-        bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-        if kind == "bins":
-            numbers = _binned(data, bins, confidence_level)
-        else:
-            numbers = _isotonic(data, confidence_level)
-        # Equal counts tell nothing: the histogram keeps bins of equal width.
-        cells = reliability_curve(**data, n_bins=n_bins)
+        numbers = diagram_numbers(
+            data,
+            kind=kind,
+            bins={"n_bins": n_bins, "strategy": strategy},
+            confidence_level=confidence_level,
+            interval=interval,
+            zoom=zoom,
+        )
         if pos_label is None and np.ndim(y_proba) == 1:
             pos_label = 1 if labels is None else np.asarray(labels)[1]
-        return cls(
-            **numbers,
-            count=cells.bin_weight,
-            edges=cells.edges,
-            kind=kind,
-            strategy=strategy,
-            name=name,
-            pos_label=pos_label,
-        ).plot(**kwargs)
+        return cls(**numbers, name=name, pos_label=pos_label).plot(**kwargs)
 
     def plot(
         self,
@@ -274,7 +286,8 @@ class ReliabilityDisplay(BaseDisplay):
         if ref_line:
             self._draw_reference([0, 1], [0, 1], "Perfectly calibrated")
         self._draw_points(label, kwargs)
-        self.ax_.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel=self._axis_label(1))
+        self._set_limits()
+        self.ax_.set_ylabel(self._axis_label(1))
         self.ax_.set_box_aspect(1)
         self.histogram_ax_ = self._draw_histogram() if histogram else None
         (self.histogram_ax_ or self.ax_).set_xlabel(self._axis_label(0))
@@ -288,8 +301,30 @@ class ReliabilityDisplay(BaseDisplay):
             return f"{judged} Brier miscalibration", f"{value:.4f}"
         if self.calibration_error is None:
             return "", ""
-        bins = "bins" if self.strategy == "uniform" else "equal-mass bins"
-        return f"{judged} ECE, {len(self.prob_true)} {bins}", f"{self.calibration_error:.3f}"
+        return f"{judged} {self.error_name()}", f"{self.calibration_error:.3f}"
+
+    def error_name(self) -> str:
+        """Return what the calibration error is, such as "ECE, 15 bins"."""
+        if self.kind == "smooth":
+            return "smooth ECE"
+        n_bins = len(self.prob_true) if self.n_bins is None else self.n_bins
+        return f"ECE, {n_bins} {'bins' if self.strategy == 'uniform' else 'equal-mass bins'}"
+
+    def _details(self) -> list[str]:
+        lines = []
+        if self.decomposition is not None:
+            parts = self.decomposition
+            lines += [
+                f"$-$ discrimination {parts.discrimination:.4f}",
+                f"$+$ uncertainty {parts.uncertainty:.4f}",
+                f"= Brier score {parts.score:.4f}",
+            ]
+            lines.append(f"{self.error_name()}: {self.calibration_error:.3f}")
+        if self.interval is not None:
+            level = 0.95 if self.confidence_level is None else self.confidence_level
+            lines.append(f"{level:.0%} interval: {self.interval[0]:.3f} to {self.interval[1]:.3f}")
+        n_samples = self.count.sum()
+        return [*lines, f"n = {n_samples:,.0f}" if n_samples >= 1000 else f"n = {n_samples:g}"]
 
     def _axis_label(self, axis: int) -> str:
         if self.pos_label is None:
@@ -304,12 +339,29 @@ class ReliabilityDisplay(BaseDisplay):
         # Left out rather than drawn as NaN: the line goes on across empty bins.
         filled = ~np.isnan(self.prob_true)
         x = self.prob_pred[filled]
-        style = {"marker": "", "linewidth": 2} if self.kind == "isotonic" else {}
+        style = {"marker": "", "linewidth": 2} if self.kind != "bins" else {}
         self.line_ = self._draw_curve(x, self.prob_true[filled], name, kwargs, **style)
         if self.band is not None:
+            meaning = "interval" if self.kind == "bins" else "calibrated models"
+            level = "" if self.confidence_level is None else f"{self.confidence_level:.0%} "
+            # With gaps as in the curve, which NaN is.
             lower, upper = (end[filled] for end in self.band)
-            color = self.line_.get_color()
-            self.ax_.fill_between(x, lower, upper, color=color, alpha=0.15, linewidth=0)
+            self._draw_band(x, lower, upper, self.line_, label=f"{level}{meaning}")
+
+    def _set_limits(self) -> None:
+        """Show [0, 1], or the window and the curve within it: the same on both axes."""
+        low, high = self.window or (0.0, 1.0)
+        x, y = self.prob_pred, self.prob_true
+        # False for NaN as well.
+        shown = y[(x >= low) & (x <= high) & ~np.isnan(y)]
+        if self.window is not None and len(shown):
+            low, high = min(low, shown.min()), max(high, shown.max())
+        margin = 0.02 * max(high - low, 1e-9)
+        limits = low - margin, high + margin
+        if sum(self._is_curve(line) for line in self.ax_.lines) > 1:
+            # Of several displays on the same axes, all that one of them shows.
+            limits = min(limits[0], self.ax_.get_xlim()[0]), max(limits[1], self.ax_.get_xlim()[1])
+        self.ax_.set(xlim=limits, ylim=limits)
 
     def _draw_histogram(self) -> Axes:
         """Draw the counts below the diagram, as an outline that leaves others visible."""
@@ -339,44 +391,3 @@ class ReliabilityDisplay(BaseDisplay):
             self.ax_.set_position((box.x0, box.y1 - height, box.width, height))
         place = (0, -bottom, 1, HISTOGRAM_HEIGHT)
         return self.ax_.inset_axes(place, sharex=self.ax_, label=HISTOGRAM_LABEL)
-
-
-def _binned(
-    data: dict[str, Any], bins: dict[str, Any], confidence_level: float | None
-) -> dict[str, Any]:
-    """Return what the display shows of bins."""
-    curve = reliability_curve(**data, **bins)
-    band = None
-    if confidence_level is not None:
-        band = wilson_interval(curve.prob_true, curve.bin_weight, confidence_level)
-    error = expected_calibration_error(**data, **bins)
-    return {
-        "prob_true": curve.prob_true,
-        "prob_pred": curve.prob_pred,
-        "band": band,
-        "calibration_error": error,
-    }
-
-
-def _isotonic(data: dict[str, Any], confidence_level: float | None) -> dict[str, Any]:
-    """Return what the display shows of isotonic regression, for the class or the top label."""
-    predictions = check_predictions(**data)
-    codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
-    if proba.ndim == 2:
-        # The binary question of the top label: was it right, and how probable was it said to be?
-        codes, proba = (proba.argmax(axis=1) == codes).astype(int), proba.max(axis=1)
-    curve = isotonic_reliability_curve(
-        codes,
-        proba,
-        confidence_level=0.95 if confidence_level is None else confidence_level,
-        # Without a band one resample, the fewest that the function takes, whose band is dropped.
-        n_resamples=200 if confidence_level is not None else 1,
-        sample_weight=weight,
-        random_state=0,
-    )
-    return {
-        "prob_true": curve.prob_true,
-        "prob_pred": curve.prob_pred,
-        "band": None if confidence_level is None else (curve.lower, curve.upper),
-        "decomposition": score_decomposition(codes, proba, sample_weight=weight),
-    }

@@ -6,10 +6,13 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from skcalib.metrics import (
+    calibration_error_interval,
     expected_calibration_error,
     isotonic_reliability_curve,
     reliability_curve,
     score_decomposition,
+    smooth_calibration_error,
+    smooth_reliability_curve,
 )
 from skcalib.plots import ReliabilityDisplay
 from skcalib.utils._proba import wilson_interval
@@ -40,7 +43,8 @@ def test_draws_what_the_metrics_say(data, strategy, binary):
     y, proba = data
     if binary:
         y, proba = (y == 1).astype(int), proba[:, 1]
-    options = {"n_bins": 6, "strategy": strategy, "sample_weight": np.arange(300)}
+    weight = np.arange(300)
+    options = {"n_bins": 6, "strategy": strategy, "sample_weight": weight}
     display = ReliabilityDisplay.from_predictions(y, proba, name="model", **options)
     curve = reliability_curve(y, proba, **options)
     filled = curve.bin_weight > 0
@@ -51,8 +55,13 @@ def test_draws_what_the_metrics_say(data, strategy, binary):
     kind = "positive-class" if binary else "top-label"
     bins = "6 bins" if strategy == "uniform" else "6 equal-mass bins"
     measure = f"{kind} ECE, {bins}: {error:.3f}"
-    assert legend(display)[0] == "Perfectly calibrated"
-    assert legend(display)[1] == f"model {measure}"
+    low, high = calibration_error_interval(y, proba, n_resamples=200, random_state=0, **options)
+    assert display.interval == (low, high)
+    assert legend(display) == [
+        "Perfectly calibrated",
+        f"model {measure} 95% interval: {low:.3f} to {high:.3f} n = {weight.sum():,}",
+        "95% interval",
+    ]
     assert repr(display) == f"ReliabilityDisplay('model', {measure})"
     assert display.figure_ is display.ax_.figure
 
@@ -218,7 +227,16 @@ def test_the_isotonic_curve(data, binary):
     np.testing.assert_allclose(display.decomposition, parts)
     judged = "positive-class" if binary else "top-label"
     expected = f"model {judged} Brier miscalibration: {parts.miscalibration:.4f}"
-    assert legend(display)[1] == expected
+    assert legend(display)[1].startswith(expected)
+    error = expected_calibration_error(y, proba, sample_weight=weight)
+    for part in (
+        rf"$-$ discrimination {parts.discrimination:.4f}",
+        rf"$+$ uncertainty {parts.uncertainty:.4f}",
+        f"= Brier score {parts.score:.4f}",
+        f"ECE, 15 bins: {error:.3f}",
+        f"95% interval: {display.interval[0]:.3f} to {display.interval[1]:.3f}",
+    ):
+        assert part in legend(display)[1]
     counts = display.histogram_ax_.patches[0].get_data().values
     assert counts.sum() == weight.sum()
 
@@ -229,12 +247,58 @@ def test_the_isotonic_curve_without_a_band(data):
     assert not display.ax_.collections
 
 
+@pytest.mark.parametrize("binary", [False, True])
+def test_the_smooth_curve(data, binary):
+    y, proba = data
+    if binary:
+        y, proba = (y == 1).astype(int), proba[:, 1]
+    display = ReliabilityDisplay.from_predictions(y, proba, kind="smooth", name="model")
+    curve = smooth_reliability_curve(y, proba, random_state=0)
+    drawn = ~np.isnan(curve.prob_true)
+    np.testing.assert_array_equal(display.line_.get_xdata(), curve.prob_pred[drawn])
+    np.testing.assert_array_equal(display.line_.get_ydata(), curve.prob_true[drawn])
+    np.testing.assert_array_equal(display.band, [curve.lower, curve.upper])
+    error = smooth_calibration_error(y, proba)
+    judged = "positive-class" if binary else "top-label"
+    assert legend(display)[1] == f"model {judged} smooth ECE: {error:.3f} n = 300"
+    assert display.interval is None
+
+
+@pytest.mark.parametrize("kind", ["bins", "isotonic", "smooth"])
+def test_the_axes_show_rare_positives(kind):
+    rng = np.random.default_rng(0)
+    proba = rng.beta(1, 60, size=5000)
+    y = (rng.uniform(size=5000) < proba).astype(int)
+    display = ReliabilityDisplay.from_predictions(
+        y, proba, kind=kind, strategy="quantile", zoom=0.99
+    )
+    low, high = np.quantile(proba, [0.005, 0.995])
+    assert display.window == pytest.approx((low, high))
+    assert display.ax_.get_xlim() == display.ax_.get_ylim()
+    assert -0.01 < display.ax_.get_xlim()[0] <= low
+    assert high <= display.ax_.get_xlim()[1] < 0.2
+    # The histogram counts all samples, about fifteen of its cells are seen.
+    assert display.count.sum() == 5000
+    assert np.diff(display.edges)[0] == pytest.approx((high - low) / 15, rel=0.05)
+    wide = ReliabilityDisplay.from_predictions(y, proba, ax=display.ax_)
+    assert wide.ax_.get_xlim()[1] > 1
+
+
+def test_the_interval_is_left_out_where_it_takes_long(data):
+    y, proba = np.repeat(data[0], 70), np.repeat(data[1], 70, axis=0)
+    assert ReliabilityDisplay.from_predictions(y, proba).interval is None
+    assert ReliabilityDisplay.from_predictions(*data, interval=False).interval is None
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "smooth"}, "kind must be 'bins' or 'isotonic', got 'smooth'."),
+        ({"kind": "sharp"}, "kind must be 'bins', 'isotonic' or 'smooth', got 'sharp'."),
         ({"kind": "isotonic", "confidence_level": 0}, "'confidence_level' parameter"),
+        ({"kind": "smooth", "confidence_level": 0}, "'confidence_level' parameter"),
         ({"confidence_level": 0}, "confidence_level must be"),
+        ({"zoom": 0}, "zoom must be a number in"),
+        ({"zoom": True}, "zoom must be a number in"),
     ],
 )
 def test_bad_options_are_named(data, options, message):

@@ -1,0 +1,260 @@
+"""Reliability diagrams of the classes, one small panel each."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..metrics import classwise_calibration_error
+from ..utils._validation import check_predictions
+from ._base import BaseDisplay, plain_text
+from ._reliability import ReliabilityDisplay
+from ._reliability_curves import diagram_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class ClassReliabilityDisplay(BaseDisplay):
+    """Reliability diagrams of the probabilities of the classes, one small panel each.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Every panel is a
+    :class:`ReliabilityDisplay` of one class against the rest. The class of the largest error
+    comes first, and a title says how many are left out.
+
+    Parameters
+    ----------
+    displays : dict of label -> ReliabilityDisplay
+        The diagrams of all classes, in the order of the panels.
+    name : str, default=None
+        Title of the grid.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes of shape (n_panels,)
+        Axes of the panels.
+    ax_ : matplotlib Axes
+        Axes whose place the grid takes.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    ReliabilityDisplay : The diagram of the top label or of one class.
+    skcalib.metrics.classwise_calibration_error : The error above every panel.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skcalib.plots import ClassReliabilityDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GaussianNB().fit(X[::2], y[::2])
+    >>> display = ClassReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], n_bins=5)
+    >>> [int(label) for label in display.displays], display.axes_.shape
+    ([2, 1, 0], (3,))
+    """
+
+    def __init__(self, displays: dict[Any, ReliabilityDisplay], *, name: str | None = None):
+        self.displays = displays
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Plot the diagrams of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted classifier with `predict_proba`.
+        X : array-like of shape (n_samples, n_features)
+            Input.
+        y : array-like of shape (n_samples,)
+            True labels.
+        name : str, default=None
+            Title of the grid, by default the name of the class of the estimator.
+        **kwargs : dict
+            Passed to :meth:`from_predictions`.
+
+        Returns
+        -------
+        display : ClassReliabilityDisplay
+            The display, plotted.
+        """
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(
+            y, estimator.predict_proba(X), labels=estimator.classes_, name=name, **kwargs
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        kind: str = "bins",
+        n_bins: int = 10,
+        strategy: str = "uniform",
+        confidence_level: float | None = 0.95,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Plot the diagrams of given probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels, integers or strings.
+        y_proba : array-like of shape (n_samples, n_classes)
+            Probabilities of the classes.
+        kind, n_bins, strategy, confidence_level
+            As in :meth:`ReliabilityDisplay.from_predictions`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+        labels : array-like of shape (n_classes,), default=None
+            Labels of the columns of `y_proba`.
+        name : str, default=None
+            Title of the grid.
+        **kwargs : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : ClassReliabilityDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If `y_proba` has one column.
+        """
+        predictions = check_predictions(
+            y_true, y_proba, sample_weight=sample_weight, labels=labels
+        )
+        if predictions.proba.ndim == 1:
+            raise ValueError("y_proba must have a column for every class, got shape (n_samples,).")
+        bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+        errors = np.asarray(
+            classwise_calibration_error(
+                y_true, y_proba, average=None, sample_weight=sample_weight, labels=labels, **bins
+            )
+        )
+        displays = {}
+        for k in np.argsort(-errors, kind="stable"):
+            data: dict[str, Any] = {
+                "y_true": (predictions.codes == k).astype(int),
+                "y_proba": predictions.proba[:, k],
+                "sample_weight": sample_weight,
+            }
+            numbers = diagram_numbers(
+                data, kind=kind, bins=bins, confidence_level=confidence_level,
+                interval=False, zoom=None,
+            )  # fmt: skip
+            displays[predictions.classes[k]] = ReliabilityDisplay(**numbers, pos_label=1)
+        return cls(displays, name=name).plot(**kwargs)
+
+    def plot(
+        self,
+        *,
+        ax: Axes | None = None,
+        name: str | None = None,
+        n_panels: int = 12,
+        n_columns: int | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the grid.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes whose place the grid takes; a new figure by default.
+        name : str, default=None
+            Title of the grid, by default the name of the display.
+        n_panels : int, default=12
+            Largest number of panels. Classes of smaller error are left out.
+        n_columns : int, default=None
+            Number of panels in a row; None makes a grid of about the shape of the axes.
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the curves.
+
+        Returns
+        -------
+        display : ClassReliabilityDisplay
+            The display itself.
+        """
+        for key, number in (("n_panels", n_panels), ("n_columns", n_columns or 1)):
+            if isinstance(number, bool) or not isinstance(number, Integral) or number < 1:
+                raise ValueError(f"{key} must be an int of at least 1, got {number!r}.")
+        drawn = list(self.displays.items())[:n_panels]
+        n_wide = n_columns or min(4, len(drawn))
+        n_high = -(-len(drawn) // n_wide)
+        title = self._open_axes(ax, name, figsize=(2.1 * n_wide + 0.3, 2.3 * n_high + 0.6))
+        if ax is not None and n_columns is None:
+            n_wide = self._best_width(len(drawn))
+            n_high = -(-len(drawn) // n_wide)
+        panels = self._open_panels(n_high, n_wide, self._heading(title, len(drawn)))
+        self.axes_ = panels[: len(drawn)]
+        for panel in panels[len(drawn) :]:
+            panel.set_axis_off()
+        for i, (panel, (label, display)) in enumerate(zip(self.axes_, drawn)):
+            display.plot(ax=panel, histogram=False, **kwargs)
+            panel.get_legend().remove()
+            tail = f": {display.calibration_error:.3f}"
+            shown = plain_text(label, width=display._characters(), n_lines=1, tail=tail)
+            panel.set_title(shown, size="small")
+            # Panels of less than ten letters have no room for numbers.
+            ticks = [0, 0.5, 1] if display._characters() >= 10 else []
+            panel.set(xlabel="", ylabel="", xticks=ticks, yticks=ticks)
+            # The heading has the names of the axes; numbers stand at the outer panels alone.
+            panel.tick_params(
+                labelbottom=i + n_wide >= len(drawn), labelleft=i % n_wide == 0, labelsize="small"
+            )
+        return self
+
+    def _best_width(self, n_panels: int) -> int:
+        """Return the number of columns with which square panels are largest."""
+        box, figure = self.ax_.get_position(original=True), self.figure_.bbox
+        width, height = box.width * figure.width, box.height * figure.height
+        # Above every panel stands a title.
+        height_of = [
+            height / -(-n_panels // n) - 0.35 * self.figure_.dpi for n in range(1, n_panels + 1)
+        ]
+        sides = [min(width / (i + 1), h) for i, h in enumerate(height_of)]
+        return int(np.argmax(sides)) + 1
+
+    def _heading(self, title: str, n_drawn: int) -> str:
+        """Say what the title is, what is drawn and how many classes are left out."""
+        error = next(iter(self.displays.values())).error_name()
+        n_classes = len(self.displays)
+        text = f"Fraction of a class against its probability; {error}"
+        if n_drawn < n_classes:
+            text += f"; {n_drawn} of {n_classes} classes, of the largest errors"
+        # The font of the heading is smaller than that in which letters are counted.
+        width = int(1.2 * self._characters())
+        return "\n".join(plain_text(part, width=width) for part in (title, text) if part)
+
+    def _open_panels(self, n_high: int, n_wide: int, heading: str) -> NDArray[Any]:
+        """Return axes in the place of `ax_`, below a heading."""
+        spec = self.ax_.get_subplotspec()
+        if spec is None:
+            raise ValueError("ax must be part of a grid of subplots, got one placed by hand.")
+        self.ax_.set_axis_off()
+        inches = self.ax_.get_position(original=True).height * self.figure_.bbox.height
+        inches /= self.figure_.dpi
+        top = 0.19 * (heading.count("\n") + 1)
+        panel = max((inches - top) / n_high, 0.1)
+        grid = spec.subgridspec(n_high + 1, n_wide, height_ratios=[top, *[panel] * n_high])
+        title = self.figure_.add_subplot(grid[0, :])
+        title.set_axis_off()
+        # A layout would make room for a text that has its room already.
+        text = title.text(0.5, 1, heading, ha="center", va="top", size="small")
+        text.set_in_layout(False)
+        places = [grid[i + 1, k] for i in range(n_high) for k in range(n_wide)]
+        return np.array([self.figure_.add_subplot(place) for place in places])

@@ -1,0 +1,77 @@
+"""ClassReliabilityDisplay draws the diagram of every class against the rest."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.naive_bayes import GaussianNB
+
+from skcalib.metrics import classwise_calibration_error, reliability_curve
+from skcalib.plots import ClassReliabilityDisplay
+
+
+def sample(n_classes=4, n_samples=200):
+    rng = np.random.default_rng(0)
+    return rng.integers(n_classes, size=n_samples), rng.dirichlet(np.ones(n_classes), n_samples)
+
+
+def example(**options):
+    return ClassReliabilityDisplay.from_predictions(*sample(), **options)
+
+
+def heading(display):
+    texts = [text.get_text() for text in display.figure_.findobj(plt.Text)]
+    return next(text for text in texts if "Fraction of a class" in text).replace("\n", " ")
+
+
+def test_a_panel_is_the_diagram_of_a_class_and_the_worst_comes_first():
+    y, proba = sample()
+    weight = np.random.default_rng(1).uniform(1, 2, len(y))
+    names = np.array(["ant", "bee", "cat", "dog"])
+    display = ClassReliabilityDisplay.from_predictions(
+        names[y], proba, labels=names, n_bins=5, sample_weight=weight
+    )
+    errors = classwise_calibration_error(
+        names[y], proba, labels=names, n_bins=5, sample_weight=weight, average=None
+    )
+    assert list(display.displays) == names[np.argsort(-errors)].tolist()
+    for panel, (label, shown) in zip(display.axes_, display.displays.items()):
+        k = names.tolist().index(label)
+        curve = reliability_curve(y == k, proba[:, k], n_bins=5, sample_weight=weight)
+        filled = curve.bin_weight > 0
+        np.testing.assert_allclose(shown.line_.get_ydata(), curve.prob_true[filled])
+        assert panel.get_title() == f"{label}: {errors[k]:.3f}"
+        assert shown.ax_ is panel
+
+
+def test_classes_that_are_left_out_are_counted():
+    display = example(n_panels=3, n_columns=2)
+    assert display.axes_.shape == (3,)
+    assert "3 of 4 classes" in heading(display)
+    assert "of 4 classes" not in heading(example())
+
+
+def test_estimator_that_misses_a_class():
+    X, y = load_iris(return_X_y=True)
+    model = GaussianNB().fit(X, y)
+    display = ClassReliabilityDisplay.from_estimator(model, X[:100], y[:100], kind="isotonic")
+    assert sorted(display.displays) == [0, 1, 2]
+    assert display.name == "GaussianNB"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_panels": 0}, "n_panels must be an int of at least 1, got 0."),
+        ({"n_columns": True}, "n_columns must be an int of at least 1, got True."),
+        ({"kind": "sharp"}, "kind must be 'bins', 'isotonic' or 'smooth'"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        example(**options)
+
+
+def test_one_column_is_refused():
+    with pytest.raises(ValueError, match="y_proba must have a column for every class"):
+        ClassReliabilityDisplay.from_predictions([0, 1], [0.2, 0.7])
