@@ -400,7 +400,7 @@ LOSS_KINDS = {
         "list": lambda z: z.tolist(),
         "None": lambda z: None,
         "integers": lambda z: z.long(),
-        "one axis": lambda z: z[:, 0],
+        "no axis": lambda z: z.sum(),
         "no samples": lambda z: z[:0],
         "complex": lambda z: z + 0j,
     },
@@ -416,6 +416,8 @@ LOSS_KINDS = {
         "negative": lambda w: w - 2,
         "one sample less": lambda w: w[:-1],
     },
+    "weight": {"a list": lambda _: [1.0] * K, "NaN": lambda _: np.nan, "text": lambda _: "2"},
+    "ignore_index": {"a fraction": lambda _: 0.5, "text": lambda _: "0", "a flag": lambda _: True},
     "reduction": {"a word": lambda _: "average", "None": lambda _: None},
     "detach_weight": {
         "a word": lambda _: "False",

@@ -1,4 +1,4 @@
-"""What every loss shares: the checks of its inputs, the weighted mean and the module.
+"""What every loss shares: the checks of its parameters, and the module.
 
 A loss that needs more than logits and target says so by an attribute named ``uses_`` and the
 keyword that brings it: ``uses_difficulty_weight``, ``uses_history``. The user guide shows the
@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-REDUCTIONS = ("none", "sum", "mean")
 # The largest value of a parameter without an upper limit: its products stay finite in float32.
 LARGEST = 1e30
-# How far the sum of a soft target may be from 1, as in the metrics, and a probability below 0.
-SUM_TOLERANCE = 1e-3
-NEGATIVE_TOLERANCE = 1e-5
 
 
 def check_range(name: str, value: object, low: float, high: float = LARGEST) -> float:
@@ -66,84 +62,16 @@ def extremes(values: Tensor) -> tuple[float, float] | None:
         return None
 
 
+def check_reduction(reduction: object) -> None:
+    """Raise one sentence unless `reduction` is the name of one."""
+    check_option("reduction", reduction, ("none", "sum", "mean"))
+
+
 def check_tensor(name: str, value: object) -> Tensor:
     """Return `value` if it is a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}.")
     return value
-
-
-def check_inputs(logits: Tensor, target: Tensor, *, soft: bool = True) -> tuple[Tensor, Tensor]:
-    """Check a batch, and lift half precision to float32.
-
-    Shapes and types are checked always, the values of the target on the CPU.
-
-    Returns
-    -------
-    logits : Tensor of shape (n, K), float32 or float64
-    target : int64 Tensor of shape (n,) or Tensor of shape (n, K) with the type of `logits`
-    """
-    check_tensor("logits", logits)
-    check_tensor("target", target)
-    if logits.ndim != 2 or 0 in logits.shape or not logits.is_floating_point():
-        raise ValueError(
-            "logits must be a floating-point tensor of shape (n, K) with at least one row and one "
-            f"class, got {logits.dtype} of shape {tuple(logits.shape)}."
-        )
-    if logits.dtype in (torch.float16, torch.bfloat16):
-        logits = logits.float()
-    if target.is_floating_point():
-        return logits, _check_soft_target(target, logits, soft)
-    if target.dtype == torch.bool or target.is_complex() or target.shape != logits.shape[:1]:
-        raise ValueError(
-            f"target must be an integer tensor of shape ({logits.shape[0]},) of class indices or "
-            f"a floating-point tensor of shape {tuple(logits.shape)} of class probabilities, got "
-            f"{target.dtype} of shape {tuple(target.shape)}."
-        )
-    found = extremes(target)
-    if found is not None and not 0 <= found[0] <= found[1] < logits.shape[1]:
-        raise ValueError(
-            f"target must hold class indices in [0, {logits.shape[1] - 1}], one for each column "
-            f"of logits, got values from {found[0]} to {found[1]}."
-        )
-    return logits, target.long()
-
-
-def _check_soft_target(target: Tensor, logits: Tensor, soft: bool) -> Tensor:
-    if not soft:
-        raise ValueError(
-            "target must hold class indices: this loss is not defined for soft targets, "
-            f"got {target.dtype} of shape {tuple(target.shape)}."
-        )
-    if target.shape != logits.shape:
-        raise ValueError(
-            f"target must have the shape {tuple(logits.shape)} of logits if it is a floating-"
-            f"point tensor of class probabilities, got shape {tuple(target.shape)}."
-        )
-    found = extremes(target)
-    if found is not None and not found[0] >= -NEGATIVE_TOLERANCE:
-        raise ValueError(f"target must hold class probabilities, got {found[0]:g}.")
-    # eps is 1e-3 in float16 and 8e-3 in bfloat16: such rows miss a sum of 1 by as much.
-    tolerance = max(SUM_TOLERANCE, 2 * torch.finfo(target.dtype).eps)
-    target = target.to(logits.dtype)
-    found = extremes(target.sum(1) - 1)
-    if found is not None and not -tolerance <= found[0] <= found[1] <= tolerance:
-        raise ValueError(
-            "target must hold class probabilities, rows that sum to 1, got sums from "
-            f"{1 + found[0]:g} to {1 + found[1]:g}."
-        )
-    return target
-
-
-def check_per_sample(name: str, value: object, values: Tensor) -> Tensor:
-    """Check that `value` has one number for each of `values`; return it in their type."""
-    tensor = check_tensor(name, value)
-    if tensor.is_complex() or tensor.shape != values.shape[:1]:
-        raise ValueError(
-            f"{name} must be a real tensor of shape ({values.shape[0]},), one value a sample, "
-            f"got {tensor.dtype} of shape {tuple(tensor.shape)}."
-        )
-    return tensor.to(values.dtype)
 
 
 def check_non_negative(name: str, value: Tensor) -> None:
@@ -156,49 +84,23 @@ def check_non_negative(name: str, value: Tensor) -> None:
         )
 
 
-def check_unit_interval(name: str, value: object, values: Tensor, advice: str = "") -> Tensor:
-    """Check that `value` has one number in [0, 1] for each of `values`."""
-    fraction = check_per_sample(name, value, values)
-    found = extremes(fraction)
-    if found is not None and not 0 <= found[0] <= found[1] <= 1:
+def check_class_weight(weight: object) -> Tensor:
+    """Return `weight` if it is a tensor of one non-negative number a class."""
+    tensor = check_tensor("weight", weight)
+    if tensor.is_complex() or tensor.ndim != 1:
         raise ValueError(
-            f"{name} must be in [0, 1]{advice}, got values from {found[0]:g} to {found[1]:g}."
+            "weight must be a real tensor of shape (K,), one value a class, got "
+            f"{tensor.dtype} of shape {tuple(tensor.shape)}."
         )
-    return fraction
+    check_non_negative("weight", tensor)
+    return tensor
 
 
-def check_difficulty_weight(value: object, values: Tensor) -> Tensor:
-    """Check that `value` has one weight in [0, 1] for each of `values`."""
-    advice = ", as skcalib.difficulty.difficulty_weights makes it of a difficulty"
-    return check_unit_interval("difficulty_weight", value, values, advice)
-
-
-def check_sample_weight(value: object, values: Tensor) -> Tensor | None:
-    """Check that `value` is None or has one weight >= 0 for each of `values`."""
-    if value is None:
-        return None
-    weight = check_per_sample("sample_weight", value, values)
-    check_non_negative("sample_weight", weight)
-    return weight
-
-
-def reduce_loss(values: Tensor, sample_weight: Tensor | None, reduction: str) -> Tensor:
-    """Weight and reduce the losses of a batch.
-
-    "mean" is ``sum(w * l) / sum(w)``, and 0 where every weight of the batch is 0.
-    """
-    check_option("reduction", reduction, REDUCTIONS)
-    weight = check_sample_weight(sample_weight, values)
-    if weight is None and reduction == "mean":
-        return values.mean()
-    weighted = values if weight is None else weight * values
-    if reduction == "none":
-        return weighted
-    if reduction == "sum":
-        return weighted.sum()
-    # With weights of 0 alone this is 0 / tiny = 0, with a gradient of 0.
-    total = weight.sum().clamp_min(torch.finfo(values.dtype).tiny)  # type: ignore[union-attr]
-    return weighted.sum() / total
+def check_ignore_index(ignore_index: object) -> None:
+    """Raise one sentence unless `ignore_index` is a label or None."""
+    whole = isinstance(ignore_index, Integral) and not isinstance(ignore_index, bool)
+    if ignore_index is not None and not whole:
+        raise ValueError(f"ignore_index must be an integer or None, got {ignore_index!r}.")
 
 
 class CalibrationLoss(torch.nn.Module):
@@ -211,15 +113,22 @@ class CalibrationLoss(torch.nn.Module):
     uses_difficulty_weight: bool = False
     uses_history: ClassVar[bool] = False
     takes_soft_target: ClassVar[bool] = True
+    # Of the batch-wise losses, `weight` is the strength of a term.
+    _weight_is_of_classes: ClassVar[bool] = True
     _function: ClassVar[Callable[..., Tensor]]
     reduction: str
 
     def __init__(self, *, reduction: str, **parameters: Any) -> None:
         super().__init__()
-        check_option("reduction", reduction, REDUCTIONS)
+        check_reduction(reduction)
+        check_ignore_index(parameters.get("ignore_index"))
         self._names = (*parameters, "reduction")
         for name, value in (*parameters.items(), ("reduction", reduction)):
             setattr(self, name, value)
+        if self._weight_is_of_classes and parameters.get("weight") is not None:
+            del self.weight
+            # A buffer moves to a device with the module, as that of torch's cross-entropy does.
+            self.register_buffer("weight", check_class_weight(parameters["weight"]))
 
     def forward(
         self,
@@ -233,19 +142,21 @@ class CalibrationLoss(torch.nn.Module):
 
         Parameters
         ----------
-        logits : Tensor of shape (n, K)
-            Finite scores before the softmax. Half precision is lifted to float32. To mask a class,
-            give it a large negative finite score.
-        target : Tensor of shape (n,) or (n, K)
-            Class indices, or class probabilities (rows summing to 1) where the loss takes them.
-        difficulty_weight : Tensor of shape (n,), default=None
+        logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+            Finite scores before the softmax; (n,) are the log-odds of the second of two classes.
+            Half precision is lifted to float32. To mask a class, give it a large negative finite
+            score.
+        target : Tensor of shape (n,) or (n, ...), or of that of `logits`
+            Class indices; or class probabilities (summing to 1 over the classes), where the loss
+            takes them.
+        difficulty_weight : Tensor of shape (n,) or (n, ...), default=None
             For the losses with ``uses_difficulty_weight``, which need it; an error for the others.
-        sample_weight : Tensor of shape (n,), default=None
+        sample_weight : Tensor of shape (n,) or (n, ...), default=None
             Non-negative weights; the mean becomes ``sum(w * l) / sum(w)``.
 
         Returns
         -------
-        loss : Tensor of shape () or, with ``reduction="none"``, (n,)
+        loss : Tensor of shape () or, with ``reduction="none"``, (n,) or (n, ...)
         """
         return self._evaluate(logits, target, difficulty_weight, sample_weight=sample_weight)
 
@@ -270,4 +181,6 @@ class CalibrationLoss(torch.nn.Module):
         return type(self)._function(logits, target, **inputs)
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._names)
+        values = {name: getattr(self, name) for name in self._names}
+        absent = {name for name in ("weight", "ignore_index") if values.get(name) is None}
+        return ", ".join(f"{k}={v!r}" for k, v in values.items() if k not in absent)

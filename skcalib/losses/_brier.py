@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, reduce_loss
+from ._base import CalibrationLoss
+from ._batch import check_batch
 from ._softmax import cross_entropy_terms
 
 
@@ -12,6 +13,8 @@ def brier_loss(
     logits: Tensor,
     target: Tensor,
     *,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -19,19 +22,24 @@ def brier_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices (t is one-hot), or class probabilities t. For the latter the mean over labels
         drawn from t would add ``1 - sum_k t_k^2``, a constant, and have the same gradient.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         In [0, 2]; twice the score of the binary definition at K = 2.
 
     Raises
@@ -51,10 +59,11 @@ def brier_loss(
     >>> brier_loss(torch.tensor([[0.7, 0.2, 0.1]]).log(), torch.tensor([0]))
     tensor(0.1400)
     """
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     # The exact residual p - t: one minus a rounded p_y would lose its digits.
     _, residual = cross_entropy_terms(logits, target)
-    return reduce_loss(residual.square().sum(1), sample_weight, reduction)
+    return batch.reduce(residual.square().sum(1), reduction)
 
 
 class BrierLoss(CalibrationLoss):
@@ -64,6 +73,11 @@ class BrierLoss(CalibrationLoss):
 
     Parameters
     ----------
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -81,5 +95,11 @@ class BrierLoss(CalibrationLoss):
 
     _function = staticmethod(brier_loss)
 
-    def __init__(self, *, reduction: str = "mean") -> None:
-        super().__init__(reduction=reduction)
+    def __init__(
+        self,
+        *,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)

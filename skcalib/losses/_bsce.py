@@ -6,7 +6,8 @@ import math
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_flag, check_inputs, check_range, reduce_loss
+from ._base import CalibrationLoss, check_flag, check_range
+from ._batch import check_batch, check_inputs
 from ._softmax import cross_entropy_terms, power, vector_norm
 
 
@@ -76,6 +77,8 @@ def bsce_loss(
     order: float = 2,
     exponent: float = 4,
     detach_weight: bool = False,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -83,9 +86,9 @@ def bsce_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities t: the distance of p from t times the cross-entropy
         against t. (The mean of the hard-label loss over labels drawn from t is another extension.)
     order : float in [1, inf], default=2
@@ -94,14 +97,19 @@ def bsce_loss(
         Exponent of the norm; 0 is the cross-entropy.
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient: BSCE-GRA, :func:`bsce_gra_loss`.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         >= 0.
 
     Raises
@@ -122,11 +130,12 @@ def bsce_loss(
     tensor(1.4037)
     """
     order, exponent = _check_parameters(order, exponent, detach_weight)
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     nll, residual = cross_entropy_terms(logits, target)
     # d(u nll)/dz = u (p - t) + nll du/dz; with u constant (BSCE-GRA) the first term is left.
-    weight = _norm_power(residual.detach() if detach_weight else residual, order, exponent)
-    return reduce_loss(weight * nll, sample_weight, reduction)
+    factor = _norm_power(residual.detach() if detach_weight else residual, order, exponent)
+    return batch.reduce(factor * nll, reduction)
 
 
 def bsce_gra_loss(
@@ -135,6 +144,8 @@ def bsce_gra_loss(
     *,
     order: float = 2,
     exponent: float = 4,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -145,22 +156,27 @@ def bsce_gra_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities t, as for :func:`bsce_loss`.
     order : float in [1, inf], default=2
         Order of the norm.
     exponent : float in [0, inf), default=4
         Exponent of the norm; 0 is the cross-entropy. [1]_ sweeps 3 to 8 and finds 4 best.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         >= 0. What training descends is not this value, so it need not fall.
 
     Raises
@@ -188,6 +204,8 @@ def bsce_gra_loss(
         order=order,
         exponent=exponent,
         detach_weight=True,
+        weight=weight,
+        ignore_index=ignore_index,
         sample_weight=sample_weight,
         reduction=reduction,
     )
@@ -204,6 +222,11 @@ class BSCELoss(CalibrationLoss):
         Exponent of the norm.
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (BSCE-GRA).
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -231,11 +254,18 @@ class BSCELoss(CalibrationLoss):
         order: float = 2,
         exponent: float = 4,
         detach_weight: bool = False,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> None:
         _check_parameters(order, exponent, detach_weight)
         super().__init__(
-            order=order, exponent=exponent, detach_weight=detach_weight, reduction=reduction
+            order=order,
+            exponent=exponent,
+            detach_weight=detach_weight,
+            weight=weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
         )
 
 
@@ -253,6 +283,11 @@ class BSCEGRALoss(BSCELoss):
         Order of the norm of p - t.
     exponent : float in [0, inf), default=4
         Exponent of the norm.
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -269,5 +304,20 @@ class BSCEGRALoss(BSCELoss):
     tensor(1.4037)
     """
 
-    def __init__(self, *, order: float = 2, exponent: float = 4, reduction: str = "mean") -> None:
-        super().__init__(order=order, exponent=exponent, detach_weight=True, reduction=reduction)
+    def __init__(
+        self,
+        *,
+        order: float = 2,
+        exponent: float = 4,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(
+            order=order,
+            exponent=exponent,
+            detach_weight=True,
+            weight=weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+        )

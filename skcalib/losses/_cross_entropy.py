@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
+from ._base import CalibrationLoss, check_range
+from ._batch import check_batch
 from ._softmax import expectation, target_logit, target_nll
 
 
@@ -12,6 +13,8 @@ def cross_entropy_loss(
     logits: Tensor,
     target: Tensor,
     *,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -19,18 +22,23 @@ def cross_entropy_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities t (``-sum_k t_k log p_k``).
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         In nats, >= 0, exact however small.
 
     Raises
@@ -46,9 +54,10 @@ def cross_entropy_loss(
     >>> cross_entropy_loss(logits, torch.tensor([0, 1]), reduction="none")
     tensor([1.2693e-01, 4.2484e-18])
     """
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     values = expectation(target_nll(logits, target), target)
-    return reduce_loss(values, sample_weight, reduction)
+    return batch.reduce(values, reduction)
 
 
 class CrossEntropyLoss(CalibrationLoss):
@@ -59,6 +68,11 @@ class CrossEntropyLoss(CalibrationLoss):
 
     Parameters
     ----------
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -72,8 +86,14 @@ class CrossEntropyLoss(CalibrationLoss):
 
     _function = staticmethod(cross_entropy_loss)
 
-    def __init__(self, *, reduction: str = "mean") -> None:
-        super().__init__(reduction=reduction)
+    def __init__(
+        self,
+        *,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)
 
 
 def label_smoothing_loss(
@@ -81,6 +101,8 @@ def label_smoothing_loss(
     target: Tensor,
     *,
     alpha: float = 0.05,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -88,21 +110,26 @@ def label_smoothing_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities t, smoothed likewise.
     alpha : float in [0, 1], default=0.05
         Mass moved from the target to the uniform distribution over all K classes, the label
         included, as in [1]_ and torch. 0 is the cross-entropy; [2]_ uses .03 to .05 on CIFAR-10.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         In nats, >= 0. The least value is the entropy of the smoothed labels, not 0.
 
     Raises
@@ -125,12 +152,13 @@ def label_smoothing_loss(
     tensor(0.2269)
     """
     alpha = check_range("alpha", alpha, 0, 1)
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     values = expectation(target_nll(logits, target), target)
     # With -log p_k = -log p_y + z_y - z_k, the smoothed labels add alpha times the mean of the
     # differences; a soft target has its mean logit in the place of z_y.
     difference = target_logit(logits, target) - logits.mean(1)
-    return reduce_loss(values + alpha * difference, sample_weight, reduction)
+    return batch.reduce(values + alpha * difference, reduction)
 
 
 class LabelSmoothingLoss(CalibrationLoss):
@@ -143,6 +171,11 @@ class LabelSmoothingLoss(CalibrationLoss):
     ----------
     alpha : float in [0, 1], default=0.05
         Mass moved from the label to the uniform distribution over all K classes.
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -161,6 +194,15 @@ class LabelSmoothingLoss(CalibrationLoss):
     _function = staticmethod(label_smoothing_loss)
     alpha: float
 
-    def __init__(self, *, alpha: float = 0.05, reduction: str = "mean") -> None:
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.05,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
         check_range("alpha", alpha, 0, 1)
-        super().__init__(alpha=alpha, reduction=reduction)
+        super().__init__(
+            alpha=alpha, weight=weight, ignore_index=ignore_index, reduction=reduction
+        )

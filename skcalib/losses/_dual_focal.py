@@ -8,11 +8,10 @@ from torch import Tensor
 from ._base import (
     CalibrationLoss,
     check_flag,
-    check_inputs,
     check_option,
     check_range,
-    reduce_loss,
 )
+from ._batch import check_batch, check_inputs
 from ._softmax import (
     expectation,
     largest_probabilities,
@@ -115,6 +114,8 @@ def dual_focal_loss(
     gamma: float = 5.0,
     detach_weight: bool = False,
     rival: str = "below_label",
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -122,9 +123,9 @@ def dual_focal_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities t: the mean of the loss over labels drawn from t,
         each label with its own rival.
     gamma : float in [0, inf), default=5.0
@@ -135,14 +136,19 @@ def dual_focal_loss(
         Which probability is p_j. "below_label" is the largest one strictly below p_y, 0 if there
         is none, as [1]_ defines and implements it. "second_largest" is the second-largest of all,
         the words of [2]_. The two differ wherever the label is not the first choice.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         >= the focal loss of the same gamma.
 
     Raises
@@ -167,12 +173,13 @@ def dual_focal_loss(
     tensor(0.9163)
     """
     gamma = _check_parameters(gamma, rival, detach_weight)
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     nll = target_nll(logits, target)
     # The weight depends on the logits twice: through p_y (nll) and through p_j.
     terms = (logits.detach(), target, nll.detach()) if detach_weight else (logits, target, nll)
     values = expectation(_weight(*terms, gamma, rival) * nll, target)
-    return reduce_loss(values, sample_weight, reduction)
+    return batch.reduce(values, reduction)
 
 
 class DualFocalLoss(CalibrationLoss):
@@ -189,6 +196,11 @@ class DualFocalLoss(CalibrationLoss):
         If True, the weight is a constant for the gradient (DFL-GRA).
     rival : {"below_label", "second_largest"}, default="below_label"
         Which probability is p_j.
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -215,9 +227,16 @@ class DualFocalLoss(CalibrationLoss):
         gamma: float = 5.0,
         detach_weight: bool = False,
         rival: str = "below_label",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> None:
         _check_parameters(gamma, rival, detach_weight)
         super().__init__(
-            gamma=gamma, detach_weight=detach_weight, rival=rival, reduction=reduction
+            gamma=gamma,
+            detach_weight=detach_weight,
+            rival=rival,
+            weight=weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_difficulty_weight, check_inputs, check_range, reduce_loss
+from ._base import CalibrationLoss, check_range
+from ._batch import check_batch
 from ._softmax import cross_entropy_terms
 
 
@@ -21,6 +22,8 @@ def entropy_regularized_loss(
     target: Tensor,
     *,
     alpha: float = 0.1,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -28,20 +31,25 @@ def entropy_regularized_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities.
     alpha : float in [0, inf), default=0.1
         Strength. 0 is the cross-entropy; 0.1 is the value of [2]_ for ImageNet.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         In nats, >= ``-alpha log K``; may be negative.
 
     Raises
@@ -64,9 +72,10 @@ def entropy_regularized_loss(
     tensor(-0.0557)
     """
     alpha = check_range("alpha", alpha, 0)
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     nll, entropy = _cross_entropy_and_entropy(logits, target)
-    return reduce_loss(nll - alpha * entropy, sample_weight, reduction)
+    return batch.reduce(nll - alpha * entropy, reduction)
 
 
 class EntropyRegularizedLoss(CalibrationLoss):
@@ -76,6 +85,11 @@ class EntropyRegularizedLoss(CalibrationLoss):
     ----------
     alpha : float in [0, inf), default=0.1
         Strength. 0 is the cross-entropy.
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -95,9 +109,18 @@ class EntropyRegularizedLoss(CalibrationLoss):
     _function = staticmethod(entropy_regularized_loss)
     alpha: float
 
-    def __init__(self, *, alpha: float = 0.1, reduction: str = "mean") -> None:
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.1,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
         check_range("alpha", alpha, 0)
-        super().__init__(alpha=alpha, reduction=reduction)
+        super().__init__(
+            alpha=alpha, weight=weight, ignore_index=ignore_index, reduction=reduction
+        )
 
 
 def difficulty_aware_loss(
@@ -106,6 +129,8 @@ def difficulty_aware_loss(
     *,
     difficulty_weight: Tensor,
     alpha: float = 0.3,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -113,23 +138,28 @@ def difficulty_aware_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities.
-    difficulty_weight : Tensor of shape (n,)
+    difficulty_weight : Tensor of shape (n,) or (n, ...)
         Difficulty weights in [0, 1], larger = harder, such as
         :func:`skcalib.difficulty.difficulty_weights` gives. Constants for the gradient.
     alpha : float in [0, inf), default=0.3
         Strength. 0 is the cross-entropy; [1]_ uses 0.3 on CIFAR and 0.2 on ImageNet.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights of the whole loss of a sample, unlike `difficulty_weight`.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         In nats, >= ``-alpha * difficulty_weight * log K``; may be negative.
 
     Raises
@@ -153,10 +183,11 @@ def difficulty_aware_loss(
     tensor([0.1269, 0.0173])
     """
     alpha = check_range("alpha", alpha, 0)
-    logits, target = check_inputs(logits, target)
-    strength = alpha * check_difficulty_weight(difficulty_weight, logits).detach()
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
+    strength = alpha * batch.difficulty_weight(difficulty_weight).detach()
     nll, entropy = _cross_entropy_and_entropy(logits, target)
-    return reduce_loss(nll - strength * entropy, sample_weight, reduction)
+    return batch.reduce(nll - strength * entropy, reduction)
 
 
 class DifficultyAwareLoss(CalibrationLoss):
@@ -168,6 +199,11 @@ class DifficultyAwareLoss(CalibrationLoss):
     ----------
     alpha : float in [0, inf), default=0.3
         Strength. 0 is the cross-entropy.
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -188,6 +224,15 @@ class DifficultyAwareLoss(CalibrationLoss):
     _function = staticmethod(difficulty_aware_loss)
     alpha: float
 
-    def __init__(self, *, alpha: float = 0.3, reduction: str = "mean") -> None:
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.3,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
         check_range("alpha", alpha, 0)
-        super().__init__(alpha=alpha, reduction=reduction)
+        super().__init__(
+            alpha=alpha, weight=weight, ignore_index=ignore_index, reduction=reduction
+        )

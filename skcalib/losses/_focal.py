@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_flag, check_inputs, check_range, reduce_loss
+from ._base import CalibrationLoss, check_flag, check_range
+from ._batch import check_batch, check_inputs
 from ._softmax import expectation, miss_probability, power, target_nll
 
 
@@ -48,6 +49,8 @@ def focal_loss(
     *,
     gamma: float = 2.0,
     detach_weight: bool = False,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -55,9 +58,9 @@ def focal_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities t. For the latter the loss is its mean over labels
         drawn from t, ``-sum_k t_k (1 - p_k)^gamma log p_k`` (linear in t, as mixup needs it), and
         not the inequivalent ``-(1 - sum_k t_k p_k)^gamma sum_k t_k log p_k``.
@@ -66,14 +69,19 @@ def focal_loss(
     detach_weight : bool, default=False
         If True, the weight ``(1 - p_y)^gamma`` is a constant for the gradient, which then is the
         weight times that of the cross-entropy (the "-GRA" form of [3]_). The value is the same.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         Between 0 and the cross-entropy.
 
     Raises
@@ -99,12 +107,13 @@ def focal_loss(
     """
     gamma = check_range("gamma", gamma, 0)
     check_flag("detach_weight", detach_weight)
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     nll = target_nll(logits, target)
-    # For soft targets nll and weight have shape (n, K), the loss of every label that t may bring;
+    # For soft targets nll and factor have shape (n, K), the loss of every label that t may bring;
     # the mean over t comes last.
-    weight = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
-    return reduce_loss(expectation(weight * nll, target), sample_weight, reduction)
+    factor = power(miss_probability(nll.detach() if detach_weight else nll), gamma)
+    return batch.reduce(expectation(factor * nll, target), reduction)
 
 
 class FocalLoss(CalibrationLoss):
@@ -118,6 +127,11 @@ class FocalLoss(CalibrationLoss):
         Exponent. 0 is the cross-entropy; larger holds confidence back more.
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (the "-GRA" form).
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -138,8 +152,20 @@ class FocalLoss(CalibrationLoss):
     detach_weight: bool
 
     def __init__(
-        self, *, gamma: float = 2.0, detach_weight: bool = False, reduction: str = "mean"
+        self,
+        *,
+        gamma: float = 2.0,
+        detach_weight: bool = False,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
     ) -> None:
         check_range("gamma", gamma, 0)
         check_flag("detach_weight", detach_weight)
-        super().__init__(gamma=gamma, detach_weight=detach_weight, reduction=reduction)
+        super().__init__(
+            gamma=gamma,
+            detach_weight=detach_weight,
+            weight=weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+        )

@@ -6,7 +6,8 @@ import math
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
+from ._base import CalibrationLoss, check_range
+from ._batch import check_batch
 from ._softmax import expectation, target_nll, vector_norm
 
 
@@ -20,6 +21,8 @@ def logit_norm_loss(
     *,
     alpha: float = 0.01,
     p: float = 1,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -30,10 +33,10 @@ def logit_norm_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax. Unlike the other losses this one changes when a constant
-        is added to a row.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes, z, read as
+        (0, z). Unlike the other losses this one changes when a constant is added to a row.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities.
     alpha : float in [0, inf), default=0.01
         Strength; 0 is the cross-entropy. 0.05 serves CIFAR-10 and 0.01 CIFAR-100: the 1-norm grows
@@ -41,14 +44,19 @@ def logit_norm_loss(
     p : float in [1, inf], default=1
         Order of the norm. Where a logit (p = 1) or all of them (p > 1) are 0 the gradient of the
         norm is taken as 0.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         >= 0.
 
     Raises
@@ -69,9 +77,10 @@ def logit_norm_loss(
     tensor(0.3269)
     """
     alpha, p = _check_parameters(alpha, p)
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     values = expectation(target_nll(logits, target), target)
-    return reduce_loss(values + alpha * vector_norm(logits, p), sample_weight, reduction)
+    return batch.reduce(values + alpha * vector_norm(logits, p), reduction)
 
 
 class LogitNormLoss(CalibrationLoss):
@@ -85,6 +94,11 @@ class LogitNormLoss(CalibrationLoss):
         Strength; 0 is the cross-entropy.
     p : float in [1, inf], default=1
         Order of the norm.
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -104,6 +118,16 @@ class LogitNormLoss(CalibrationLoss):
     alpha: float
     p: float
 
-    def __init__(self, *, alpha: float = 0.01, p: float = 1, reduction: str = "mean") -> None:
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.01,
+        p: float = 1,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
         _check_parameters(alpha, p)
-        super().__init__(alpha=alpha, p=p, reduction=reduction)
+        super().__init__(
+            alpha=alpha, p=p, weight=weight, ignore_index=ignore_index, reduction=reduction
+        )

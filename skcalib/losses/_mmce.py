@@ -8,11 +8,9 @@ from torch import Tensor
 from ._base import (
     CalibrationLoss,
     check_flag,
-    check_inputs,
     check_range,
-    check_sample_weight,
-    reduce_loss,
 )
+from ._batch import check_batch
 from ._softmax import target_logit, target_nll
 
 
@@ -78,6 +76,7 @@ def mmce_loss(
     weight: float = 2.0,
     weighted: bool = False,
     bandwidth: float = 0.4,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -88,9 +87,9 @@ def mmce_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...)
         Class indices. A sample is correct if no class stands above its label.
     weight : float in [0, inf), default=2.0
         Strength of the MMCE; 0 is the cross-entropy, [1]_ uses 2 to 4.
@@ -100,7 +99,9 @@ def mmce_loss(
         it is normalized once.
     bandwidth : float in [0.02, inf), default=0.4
         Width of the Laplace kernel, in units of confidence.
-    sample_weight : Tensor of shape (n,), default=None
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights, of the cross-entropy and of the means inside the MMCE.
     reduction : {"none", "sum", "mean"}, default="mean"
         The MMCE belongs to the batch and counts once in the "mean". "none" adds it to every
@@ -108,7 +109,7 @@ def mmce_loss(
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         >= 0. Takes n log n time and linear memory.
 
     Raises
@@ -137,19 +138,19 @@ def mmce_loss(
     tensor(2.0012)
     """
     weight, bandwidth = _check_parameters(weight, weighted, bandwidth)
-    logits, target = check_inputs(logits, target, soft=False)
+    batch = check_batch(logits, target, sample_weight, ignore_index=ignore_index, soft=False)
+    logits, target = batch.rows
     nll = target_nll(logits, target)
-    counted = check_sample_weight(sample_weight, nll)
     label_logit, top = target_logit(logits, target), logits.max(1).values
     correct = label_logit == top
     # log p_top = log p_y + (z_top - z_y).
     confidence = (top - label_logit - nll).exp()
     # r - c, which is p_y - 1 where the prediction is correct.
     gap = torch.where(correct, torch.expm1(-nll), confidence)
-    coefficient = gap * _fractions(counted, correct, weighted, nll)
+    coefficient = gap * _fractions(batch.weight, correct, weighted, nll)
     mmce = _laplace_norm(coefficient, confidence, bandwidth)
     # The (weighted) mean of a constant is the constant: added to every sample, it counts once.
-    return reduce_loss(nll + weight * mmce, sample_weight, reduction)
+    return batch.reduce(nll + weight * mmce, reduction)
 
 
 class MMCELoss(CalibrationLoss):
@@ -166,6 +167,8 @@ class MMCELoss(CalibrationLoss):
         If True, correct and incorrect samples are averaged apart.
     bandwidth : float in [0.02, inf), default=0.4
         Width of the Laplace kernel, in units of confidence.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -182,6 +185,7 @@ class MMCELoss(CalibrationLoss):
     """
 
     takes_soft_target = False
+    _weight_is_of_classes = False
     _function = staticmethod(mmce_loss)
     weight: float
     weighted: bool
@@ -193,9 +197,14 @@ class MMCELoss(CalibrationLoss):
         weight: float = 2.0,
         weighted: bool = False,
         bandwidth: float = 0.4,
+        ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> None:
         _check_parameters(weight, weighted, bandwidth)
         super().__init__(
-            weight=weight, weighted=weighted, bandwidth=bandwidth, reduction=reduction
+            weight=weight,
+            weighted=weighted,
+            bandwidth=bandwidth,
+            ignore_index=ignore_index,
+            reduction=reduction,
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, check_range, reduce_loss
+from ._base import CalibrationLoss, check_range
+from ._batch import check_batch
 from ._softmax import expectation, miss_probability, target_nll
 
 
@@ -13,6 +14,8 @@ def poly_loss(
     target: Tensor,
     *,
     epsilon: float = 1.0,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -20,21 +23,26 @@ def poly_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities t: the mean of the loss over labels drawn from t.
     epsilon : float in [-1, inf), default=1.0
         Change of the first coefficient of ``-log p = sum_j (1 - p)^j / j``; 0 is the
         cross-entropy, below -1 the loss would reward misses.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         >= 0.
 
     Raises
@@ -55,11 +63,12 @@ def poly_loss(
     tensor(0.2461)
     """
     epsilon = check_range("epsilon", epsilon, -1)
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     nll = target_nll(logits, target)
     # -log p = sum_j (1 - p)^j / j, so epsilon (1 - p) makes the first coefficient 1 + epsilon.
     values = expectation(nll + epsilon * miss_probability(nll), target)
-    return reduce_loss(values, sample_weight, reduction)
+    return batch.reduce(values, reduction)
 
 
 class PolyLoss(CalibrationLoss):
@@ -72,6 +81,11 @@ class PolyLoss(CalibrationLoss):
     ----------
     epsilon : float in [-1, inf), default=1.0
         Change of the first polynomial coefficient; 0 is the cross-entropy.
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -90,6 +104,15 @@ class PolyLoss(CalibrationLoss):
     _function = staticmethod(poly_loss)
     epsilon: float
 
-    def __init__(self, *, epsilon: float = 1.0, reduction: str = "mean") -> None:
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
         check_range("epsilon", epsilon, -1)
-        super().__init__(epsilon=epsilon, reduction=reduction)
+        super().__init__(
+            epsilon=epsilon, weight=weight, ignore_index=ignore_index, reduction=reduction
+        )

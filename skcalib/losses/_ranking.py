@@ -10,15 +10,12 @@ from torch import Tensor
 
 from ._base import (
     CalibrationLoss,
-    check_inputs,
     check_option,
     check_range,
-    check_sample_weight,
     check_tensor,
-    check_unit_interval,
     extremes,
-    reduce_loss,
 )
+from ._batch import check_batch, check_inputs
 from ._softmax import class_nll, expectation, largest_probabilities, target_nll
 
 _CONFIDENCES = ("msp", "margin", "entropy")
@@ -166,6 +163,7 @@ def correctness_ranking_loss(
     history: Tensor,
     weight: float = 1.0,
     confidence: str = "msp",
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -177,9 +175,9 @@ def correctness_ranking_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,), or that of `logits`
         Class indices, or class probabilities, which the penalty does not use.
     history : Tensor of shape (n,)
         Fraction in [0, 1] of the epochs so far in which the sample was right, as
@@ -188,6 +186,8 @@ def correctness_ranking_loss(
         Strength of the penalty; 0 is the cross-entropy.
     confidence : {"msp", "margin", "entropy"}, default="msp"
         Largest probability; largest minus second-largest; ``-H / log K``.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     sample_weight : Tensor of shape (n,), default=None
         Non-negative weights. The penalty of a pair has the weight of its sample i.
     reduction : {"none", "sum", "mean"}, default="mean"
@@ -218,17 +218,17 @@ def correctness_ranking_loss(
     tensor([1.5077, 2.0739])
     """
     weight = _check_parameters(weight, confidence)
-    logits, target = check_inputs(logits, target)
-    past = check_unit_interval("history", history, logits).detach()
+    batch = check_batch(logits, target, sample_weight, ignore_index=ignore_index, dense=False)
+    logits, target = batch.rows
+    past = batch.fraction("history", history).detach()
     nll = target_nll(logits, target)
-    counted = check_sample_weight(sample_weight, past)
     confident = _confidence(logits, target, nll, confidence)
-    difference = past - _next_sample(past, counted)
+    difference = past - _next_sample(past, batch.weight)
     # How far the confidences lead in the direction of the history; this should reach |c_i - c_j|.
     # Where c_i = c_j both are 0, and the slope of relu at 0 is 0: no ranking.
-    wanted = difference.sign() * (confident - _next_sample(confident, counted))
+    wanted = difference.sign() * (confident - _next_sample(confident, batch.weight))
     penalty = (difference.abs() - wanted).relu()
-    return reduce_loss(expectation(nll, target) + weight * penalty, sample_weight, reduction)
+    return batch.reduce(expectation(nll, target) + weight * penalty, reduction)
 
 
 class CorrectnessRankingLoss(CalibrationLoss):
@@ -242,6 +242,8 @@ class CorrectnessRankingLoss(CalibrationLoss):
         Strength of the penalty; 0 is the cross-entropy.
     confidence : {"msp", "margin", "entropy"}, default="msp"
         Largest probability; largest minus second-largest; ``-H / log K``.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -263,15 +265,23 @@ class CorrectnessRankingLoss(CalibrationLoss):
     """
 
     uses_history = True
+    _weight_is_of_classes = False
     _function = staticmethod(correctness_ranking_loss)
     weight: float
     confidence: str
 
     def __init__(
-        self, *, weight: float = 1.0, confidence: str = "msp", reduction: str = "mean"
+        self,
+        *,
+        weight: float = 1.0,
+        confidence: str = "msp",
+        ignore_index: int | None = None,
+        reduction: str = "mean",
     ) -> None:
         _check_parameters(weight, confidence)
-        super().__init__(weight=weight, confidence=confidence, reduction=reduction)
+        super().__init__(
+            weight=weight, confidence=confidence, ignore_index=ignore_index, reduction=reduction
+        )
 
     def forward(
         self,

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_flag, check_inputs, check_range, reduce_loss
+from ._base import CalibrationLoss, check_flag, check_range
+from ._batch import check_batch, check_inputs
 from ._softmax import expectation, finite_slope, miss_probability, target_nll
 
 
@@ -95,6 +96,8 @@ def sample_dependent_focal_loss(
     gammas: Sequence[float] = (5.0, 3.0),
     thresholds: Sequence[float] = (0.2,),
     detach_weight: bool = False,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -105,9 +108,9 @@ def sample_dependent_focal_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities t: the mean of the loss over labels drawn from t.
     gammas : sequence of float, default=(5.0, 3.0)
         Exponents: entry i where ``p_y < thresholds[i]`` holds first, the last one elsewhere.
@@ -115,14 +118,19 @@ def sample_dependent_focal_loss(
         Increasing probabilities, one fewer than `gammas`.
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (FLSD-GRA).
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         Between 0 and the cross-entropy.
 
     Raises
@@ -144,10 +152,11 @@ def sample_dependent_focal_loss(
     tensor([1.3597e+00, 1.0536e-04])
     """
     exponents, limits = _check_parameters(gammas, thresholds, detach_weight)
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     nll = target_nll(logits, target)
-    weight = _weight(nll.detach() if detach_weight else nll, exponents, limits)
-    return reduce_loss(expectation(weight * nll, target), sample_weight, reduction)
+    factor = _weight(nll.detach() if detach_weight else nll, exponents, limits)
+    return batch.reduce(expectation(factor * nll, target), reduction)
 
 
 class SampleDependentFocalLoss(CalibrationLoss):
@@ -163,6 +172,11 @@ class SampleDependentFocalLoss(CalibrationLoss):
         Increasing probabilities, one fewer than `gammas`.
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (FLSD-GRA).
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -189,6 +203,8 @@ class SampleDependentFocalLoss(CalibrationLoss):
         gammas: Sequence[float] = (5.0, 3.0),
         thresholds: Sequence[float] = (0.2,),
         detach_weight: bool = False,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> None:
         _check_parameters(gammas, thresholds, detach_weight)
@@ -196,5 +212,7 @@ class SampleDependentFocalLoss(CalibrationLoss):
             gammas=gammas,
             thresholds=thresholds,
             detach_weight=detach_weight,
+            weight=weight,
+            ignore_index=ignore_index,
             reduction=reduction,
         )

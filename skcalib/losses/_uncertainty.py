@@ -6,14 +6,8 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from ._base import (
-    CalibrationLoss,
-    check_difficulty_weight,
-    check_inputs,
-    check_non_negative,
-    check_per_sample,
-    reduce_loss,
-)
+from ._base import CalibrationLoss, check_non_negative
+from ._batch import Batch, check_batch
 from ._softmax import expectation, target_nll
 
 Uncertainty = Callable[[Tensor, Tensor], Tensor]
@@ -32,7 +26,7 @@ def _measured(uncertainty: Uncertainty, logits: Tensor, target: Tensor) -> Tenso
     name = "the value of uncertainty"
     weight = uncertainty(logits.detach(), target)
     if not (target.is_floating_point() and getattr(weight, "shape", None) == logits.shape):
-        weight = check_per_sample(name, weight, logits)
+        weight = Batch(logits, target, logits.shape[:1]).per_sample(name, weight)
     check_non_negative(name, weight)
     return weight.to(logits.dtype)
 
@@ -43,6 +37,8 @@ def uncertainty_weighted_loss(
     *,
     uncertainty: Uncertainty | None = None,
     difficulty_weight: Tensor | None = None,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -52,17 +48,23 @@ def uncertainty_weighted_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores before the softmax; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...), or that of `logits`
         Class indices, or class probabilities.
     uncertainty : callable, default=None
-        Function of (logits, target) that returns weights of shape (n,), or (n, K), one a class,
-        for soft targets (``-sum_k t_k u_k log p_k``).
-    difficulty_weight : Tensor of shape (n,), default=None
+        Function of (logits, target), of shapes (n, K) and (n,) or (n, K) whatever the form of the
+        batch, that returns weights of shape (n,), or (n, K), one a class, for soft targets
+        (``-sum_k t_k u_k log p_k``).
+    difficulty_weight : Tensor of shape (n,) or (n, ...), default=None
         The weights themselves, larger = harder, for instance 1 - consistency. Exactly one of
         `uncertainty` and `difficulty_weight` must be given.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights. They differ from `difficulty_weight` in the mean, which is
         ``sum(w u l) / sum(w)``.
     reduction : {"none", "sum", "mean"}, default="mean"
@@ -70,7 +72,7 @@ def uncertainty_weighted_loss(
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         What training descends is not this value, so it need not fall.
 
     Raises
@@ -99,17 +101,18 @@ def uncertainty_weighted_loss(
             "exactly one of uncertainty and difficulty_weight must be given, "
             f"got {'neither' if difficulty_weight is None else 'both'}."
         )
-    logits, target = check_inputs(logits, target)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index)
+    logits, target = batch.rows
     if uncertainty is None:
-        weight = check_difficulty_weight(difficulty_weight, logits).detach()
+        factor = batch.difficulty_weight(difficulty_weight).detach()
     else:
         # The logits are detached already; the function may have trainable parameters of its own.
-        weight = _measured(uncertainty, logits, target).detach()
-    # One weight a sample is the same for every class that t may bring.
-    if target.is_floating_point() and weight.ndim == 1:
-        weight = weight.unsqueeze(1)
-    values = expectation(weight * target_nll(logits, target), target)
-    return reduce_loss(values, sample_weight, reduction)
+        factor = _measured(uncertainty, logits, target).detach()
+    # One factor a sample is the same for every class that t may bring.
+    if target.is_floating_point() and factor.ndim == 1:
+        factor = factor.unsqueeze(1)
+    values = expectation(factor * target_nll(logits, target), target)
+    return batch.reduce(values, reduction)
 
 
 class UncertaintyWeightedLoss(CalibrationLoss):
@@ -124,6 +127,11 @@ class UncertaintyWeightedLoss(CalibrationLoss):
         Function of (logits, target) that returns one weight a sample. None takes the weights from
         the ``difficulty_weight`` that comes with each batch (``uses_difficulty_weight`` is then
         True), such as 1 - consistency; a net takes them in ``fit``.
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -163,7 +171,16 @@ class UncertaintyWeightedLoss(CalibrationLoss):
     _function = staticmethod(uncertainty_weighted_loss)
     uncertainty: Uncertainty | None
 
-    def __init__(self, *, uncertainty: Uncertainty | None = None, reduction: str = "mean") -> None:
+    def __init__(
+        self,
+        *,
+        uncertainty: Uncertainty | None = None,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
         _check_parameters(uncertainty)
-        super().__init__(uncertainty=uncertainty, reduction=reduction)
+        super().__init__(
+            uncertainty=uncertainty, weight=weight, ignore_index=ignore_index, reduction=reduction
+        )
         self.uses_difficulty_weight = uncertainty is None

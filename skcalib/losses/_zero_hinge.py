@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_inputs, reduce_loss
+from ._base import CalibrationLoss
+from ._batch import check_batch
 
 
 def zero_hinge_loss(
     logits: Tensor,
     target: Tensor,
     *,
+    weight: Tensor | None = None,
+    ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
@@ -21,18 +24,23 @@ def zero_hinge_loss(
 
     Parameters
     ----------
-    logits : Tensor of shape (n, K)
-        Finite scores.
-    target : Tensor of shape (n,)
+    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
+        Finite scores; (n,): log-odds of the second of two classes.
+    target : Tensor of shape (n,) or (n, ...)
         Class indices. There is no soft form: the loss compares every class with one label.
-    sample_weight : Tensor of shape (n,), default=None
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
+    sample_weight : Tensor of shape (n,) or (n, ...), default=None
         Non-negative weights.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
     Returns
     -------
-    loss : Tensor of shape () or (n,)
+    loss : Tensor of shape () or that of class indices
         >= 0; 0 as soon as no class is above the label, with a gradient of 0 at ties.
 
     Raises
@@ -53,10 +61,11 @@ def zero_hinge_loss(
     >>> zero_hinge_loss(logits, torch.tensor([0, 0]), reduction="none")
     tensor([2.5000, 0.0000])
     """
-    logits, target = check_inputs(logits, target, soft=False)
+    batch = check_batch(logits, target, sample_weight, weight, ignore_index, soft=False)
+    logits, target = batch.rows
     # The label needs no mask: its own term is relu(0) = 0, with a slope of 0.
     values = (logits - logits.gather(1, target.unsqueeze(1))).relu().sum(1)
-    return reduce_loss(values, sample_weight, reduction)
+    return batch.reduce(values, reduction)
 
 
 class ZeroHingeLoss(CalibrationLoss):
@@ -67,6 +76,11 @@ class ZeroHingeLoss(CalibrationLoss):
 
     Parameters
     ----------
+    weight : Tensor of shape (K,), default=None
+        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
+        divides by the weights of the labels.
+    ignore_index : int, default=None
+        Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
@@ -85,5 +99,11 @@ class ZeroHingeLoss(CalibrationLoss):
     takes_soft_target = False
     _function = staticmethod(zero_hinge_loss)
 
-    def __init__(self, *, reduction: str = "mean") -> None:
-        super().__init__(reduction=reduction)
+    def __init__(
+        self,
+        *,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from skcalib.losses import CrossEntropyLoss, cross_entropy_loss
-from skcalib.losses._base import CalibrationLoss, check_range, reduce_loss
+from skcalib.losses._base import CalibrationLoss, check_range
+from skcalib.losses._batch import check_batch
 
 Z = torch.zeros(3, 4)
 Y = torch.tensor([0, 1, 2])
@@ -16,7 +17,8 @@ Y = torch.tensor([0, 1, 2])
     [
         (np.zeros((3, 4)), Y, TypeError, "logits must be a torch.Tensor, got ndarray"),
         (Z, [0, 1, 2], TypeError, "target must be a torch.Tensor, got list"),
-        (Z[0], Y, ValueError, r"logits must be .* got torch.float32 of shape \(4,\)"),
+        (Z[0], Y, ValueError, r"target must have the shape \(4,\) of logits, .* shape \(3,\)"),
+        (Z[0, 0], Y, ValueError, r"logits must be .* got torch.float32 of shape \(\)"),
         (Z.long(), Y, ValueError, "logits must be a floating-point tensor .* got torch.int64"),
         (Z[:0], Y[:0], ValueError, r"at least one row and one class, got .* shape \(0, 4\)"),
         (Z[:, :0], Y, ValueError, r"at least one row and one class, got .* shape \(3, 0\)"),
@@ -68,15 +70,6 @@ def test_unknown_reduction():
         cross_entropy_loss(Z, Y, reduction=1)
 
 
-def test_reduce_loss_closed_form():
-    values, weight = torch.tensor([1.0, 2.0, 6.0]), torch.tensor([1.0, 0.0, 3.0])
-    assert reduce_loss(values, None, "mean") == 3
-    assert reduce_loss(values, None, "sum") == 9
-    assert reduce_loss(values, weight, "mean") == 19 / 4
-    assert reduce_loss(values, weight, "sum") == 19
-    assert reduce_loss(values, weight, "none").tolist() == [1, 0, 18]
-
-
 def test_weights_can_be_learned():
     weight = torch.ones(3, requires_grad=True)
     cross_entropy_loss(Z, Y, sample_weight=weight, reduction="sum").backward()
@@ -98,7 +91,8 @@ def test_check_range_takes_infinity_only_where_it_is_named():
 
 def test_a_new_loss_is_a_function_and_a_class():
     def squared(logits, target, *, power, sample_weight=None, reduction="mean"):
-        return reduce_loss((logits**power).sum(1), sample_weight, reduction)
+        batch = check_batch(logits, target, sample_weight)
+        return batch.reduce((batch.logits**power).sum(1), reduction)
 
     class Squared(CalibrationLoss):
         _function = staticmethod(squared)
