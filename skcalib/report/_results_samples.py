@@ -1,0 +1,46 @@
+"""Which samples? The hardest ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..difficulty import score_difficulty
+from ..utils._private import _safe_indexing
+from ._data import ReportData
+from ._thumbnails import shown_sample
+
+N_SHOWN = 12
+
+
+def hardest(data: ReportData) -> dict[str, Any]:
+    """Return the hardest samples, the hardest first, and what says so."""
+    difficulty, source = _difficulty(data)
+    # Stable, so that ties stand in the order of the samples; NaN, no answer, comes last.
+    order = np.argsort(-difficulty, kind="stable")[:N_SHOWN]
+    table = [{**sample_entry(data, i), "difficulty": float(difficulty[i])} for i in order]
+    return {"source": source, "table": table}
+
+
+def _difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:
+    """Return the difficulty of the samples with their labels, and what says so."""
+    if data.scorer is not None:
+        X = _safe_indexing(data.features, data.numbers)
+        difficulty = score_difficulty(data.scorer, X, data.classes[data.codes])
+        return np.asarray(difficulty, dtype=np.float64), type(data.scorer).__name__
+    p_label = data.proba[np.arange(len(data.codes)), data.codes].astype(np.float64)
+    with np.errstate(divide="ignore"):
+        return -np.log(p_label), "log-loss"
+
+
+def sample_entry(data: ReportData, i: int) -> dict[str, Any]:
+    """Return number, label, prediction and a picture or text of a sample."""
+    return {
+        "sample": int(data.numbers[i]),
+        "label": data.label(data.codes[i]),
+        "predicted": data.label(data.predicted[i]),
+        "confidence": float(data.confidence[i]),
+        **shown_sample(data.shown, int(data.numbers[i])),
+    }
