@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         nets,
         plots,
         posthoc,
+        report,
         selection,
         utils,
     )
@@ -47,6 +48,7 @@ _SUBPACKAGES = (
     "nets",
     "plots",
     "posthoc",
+    "report",
     "selection",
     "utils",
 )
@@ -88,6 +90,7 @@ __all__ = [
     "nets",
     "plots",
     "posthoc",
+    "report",
     "selection",
     "utils",
 ]

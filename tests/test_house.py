@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "nets": {"losses", "metrics", "selection"},
     "plots": {"difficulty", "metrics"},
     "posthoc": {"metrics"},
+    "report": {"difficulty", "labels", "metrics", "plots", "posthoc", "selection"},
     "selection": {"metrics"},
     "utils": set(),
 }

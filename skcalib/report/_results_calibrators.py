@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from ..metrics import expected_calibration_error, smooth_calibration_error
 from ..posthoc import (
@@ -18,10 +18,15 @@ from ..posthoc import (
     VectorScaling,
 )
 from ._data import ReportData
+from ._format import number
 from ._results_calibration import N_BINS
 from ._statistics import mean, mean_interval
 
 N_FOLDS = 5
+# Samples; with fewer, a fold has not ten.
+FEWEST = 50
+AS_IT_IS = "as it is"
+# From the simplest on.
 CALIBRATORS: tuple[type[PostHocCalibrator], ...] = (
     TemperatureScaling,
     VectorScaling,
@@ -37,20 +42,71 @@ MANY_CLASSES = 30
 
 def calibrators(data: ReportData) -> dict[str, Any]:
     """Return scores as they are and after every calibrator, with paired differences."""
-    count = np.bincount(data.codes)
-    fewest = int(count[count > 0].min())
-    if fewest < N_FOLDS or (count > 0).sum() < 2:
-        return {"table": None, "reason": f"a class has fewer than {N_FOLDS} samples"}
-    losses = {"as it is": _losses(data, data.proba)}
-    table = [_scores(data, "as it is", data.proba, losses)]
+    if len(data.codes) < FEWEST or len(np.unique(data.codes)) < 2:
+        reason = f"it takes {FEWEST} samples and two classes among them"
+        return {"table": None, "reason": reason, "best": None, "sentence": "", "code": ""}
+    losses = {AS_IT_IS: _losses(data, data.proba)}
+    table = [_scores(data, AS_IT_IS, data.proba, losses)]
     for calibrator in _candidates(data):
         name = type(calibrator).__name__
         proba = out_of_fold(data, calibrator)
         losses[name] = _losses(data, proba)
         table.append(_scores(data, name, proba, losses))
-    best = min(table[1:], key=lambda entry: entry["log_loss"])
-    helps = best["log_loss_difference"]["high"] < 0
-    return {"table": table, "reason": None, "best": best["name"] if helps else None}
+    best = _best(data, losses)
+    return {
+        "table": table,
+        "reason": None,
+        "best": best,
+        "sentence": _sentence(best, table),
+        "code": _code(best, data.model is not None),
+    }
+
+
+def _best(data: ReportData, losses: dict[str, Any]) -> str | None:
+    """Return the simplest way that no other beats, None where that is to do nothing."""
+    for name in losses:  # from the simplest on
+        if not any(_is_beaten(data, losses, name, loss) for loss in losses[name]):
+            return None if name == AS_IT_IS else name
+    # One is best in one score, another in the other.
+    return min(losses, key=lambda name: mean(losses[name]["log_loss"], data.mass))
+
+
+def _is_beaten(data: ReportData, losses: dict[str, Any], name: str, loss: str) -> bool:
+    """Tell whether the best of all has a score that is lower beyond chance."""
+    means = {other: mean(values[loss], data.mass) for other, values in losses.items()}
+    best = min(means, key=lambda other: means[other])
+    difference = losses[name][loss] - losses[best][loss]
+    return bool(mean_interval(difference, data.mass)["low"] > 0)
+
+
+def _sentence(best: str | None, table: list[dict[str, Any]]) -> str:
+    if best is None:
+        return "No calibrator is better than the probabilities as they are, beyond chance."
+    before, after = table[0], next(entry for entry in table if entry["name"] == best)
+    return (
+        f"{best}: log-loss from {number(before['log_loss'])} to {number(after['log_loss'])}, Brier "
+        f"score from {number(before['brier'])} to {number(after['brier'])}, expected calibration "
+        f"error from {number(before['expected_calibration_error'])} to "
+        f"{number(after['expected_calibration_error'])}."
+    )
+
+
+def _code(best: str | None, with_model: bool) -> str:
+    """Return the lines that calibrate, on samples that neither training nor test has used."""
+    if best is None:
+        return ""
+    if not with_model:
+        return (
+            f"from skcalib.posthoc import {best}\n"
+            f'calibrator = {best}(input="proba").fit(proba_held_out, y_held_out)\n'
+            "proba = calibrator.predict_proba(proba_new)"
+        )
+    return (
+        "from sklearn.frozen import FrozenEstimator\n"
+        f"from skcalib.posthoc import {best}, PostHocCalibratedClassifier\n"
+        f"model = PostHocCalibratedClassifier(FrozenEstimator(model), {best}())\n"
+        "model.fit(X_held_out, y_held_out)"
+    )
 
 
 def _candidates(data: ReportData) -> list[PostHocCalibrator]:
@@ -65,7 +121,10 @@ def _candidates(data: ReportData) -> list[PostHocCalibrator]:
 
 def out_of_fold(data: ReportData, calibrator: PostHocCalibrator) -> NDArray[np.float64]:
     """Return the probabilities of every sample by a calibrator that has not seen it."""
-    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=data.seed)
+    count = np.bincount(data.codes)
+    # A class rarer than that cannot be in every fold.
+    kind = StratifiedKFold if count[count > 0].min() >= N_FOLDS else KFold
+    folds = kind(N_FOLDS, shuffle=True, random_state=data.seed)
     proba = np.empty(data.proba.shape)
     for train, test in folds.split(data.proba, data.codes):
         weight = None if data.weight is None else data.weight[train]
@@ -98,7 +157,7 @@ def _scores(
     }
     for loss, values in losses[name].items():
         entry[loss] = mean(values, data.mass)
-        if name != "as it is":
-            difference = values - losses["as it is"][loss]
+        if name != AS_IT_IS:
+            difference = values - losses[AS_IT_IS][loss]
             entry[f"{loss}_difference"] = mean_interval(difference, data.mass)
     return entry

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from ..difficulty import score_difficulty
 from ..utils._private import _safe_indexing
@@ -29,7 +30,8 @@ def _difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:
     if data.scorer is not None:
         X = _safe_indexing(data.features, data.numbers)
         difficulty = score_difficulty(data.scorer, X, data.classes[data.codes])
-        return np.asarray(difficulty, dtype=np.float64), type(data.scorer).__name__
+        final = data.scorer[-1] if isinstance(data.scorer, Pipeline) else data.scorer
+        return np.asarray(difficulty, dtype=np.float64), type(final).__name__
     p_label = data.proba[np.arange(len(data.codes)), data.codes].astype(np.float64)
     with np.errstate(divide="ignore"):
         return -np.log(p_label), "log-loss"
