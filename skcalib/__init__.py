@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .metrics import expected_calibration_error
     from .nets import CalibratedNetClassifier
     from .posthoc import TemperatureScaling
+    from .report import CalibrationReport
     from .selection import MaxEntropySelector, SubsetClassifier
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ _SUBPACKAGES = (
 )
 _HEADLINE = {
     "CalibratedNetClassifier": "nets",
+    "CalibrationReport": "report",
     "DifficultyAwareClassifier": "difficulty",
     "LabelCleaningClassifier": "labels",
     "LabelIssueFinder": "labels",
@@ -69,6 +71,7 @@ _HEADLINE = {
 
 __all__ = [
     "CalibratedNetClassifier",
+    "CalibrationReport",
     "DifficultyAwareClassifier",
     "LabelCleaningClassifier",
     "LabelIssueFinder",

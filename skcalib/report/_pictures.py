@@ -53,9 +53,7 @@ def draw(name: str, results: dict[str, Any], prefix: str) -> str:
             _draw_reliability(results, name.removeprefix("reliability_"), ax)
         else:
             curve = results["selective"]["curve"]
-            RiskCoverageDisplay(
-                np.array(curve["coverage"]), np.array(curve["risk"])
-            ).plot(ax=ax)
+            RiskCoverageDisplay(np.array(curve["coverage"]), np.array(curve["risk"])).plot(ax=ax)
         return tidy(_as_svg(ax.figure), prefix)
 
 

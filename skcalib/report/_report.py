@@ -19,10 +19,10 @@ from ._results import gather
 class CalibrationReport:
     """What is to be known of the confidence of a classifier, on one page.
 
-    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_csv` to create one. The page begins with a
-    verdict and answers questions: can the confidence be trusted, when should the model stay
-    silent, which classes and which samples are the matter, and what would help. A notebook shows
-    it by itself.
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_csv` to create one. The
+    page begins with a verdict and answers questions: can the confidence be trusted, when should
+    the model stay silent, which classes and which samples are the matter, and what would help. A
+    notebook shows it by itself.
 
     Samples to judge on must be new to the classifier: on those that it was trained on, every
     answer of the report is too good.
@@ -238,8 +238,13 @@ class CalibrationReport:
         ValueError
             If a column is missing, or holds what is no number; and as :meth:`from_predictions`.
         """
-        columns = {"label": label, "pos_label": pos_label, "sample_weight": sample_weight}
-        table = read_predictions(Path(path), groups=groups, **columns)
+        table = read_predictions(
+            Path(path),
+            label=label,
+            pos_label=pos_label,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
         return cls.from_predictions(**table, random_state=random_state)
 
     def save(self, path: str | PathLike[str]) -> None:

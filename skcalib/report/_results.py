@@ -33,4 +33,4 @@ def gather(data: ReportData) -> dict[str, Any]:
         "warnings": warnings(data),
         "method": method(data),
     }
-    return plain(results)  # type: ignore[no-any-return]
+    return plain(results)

@@ -43,8 +43,8 @@ def overview(data: ReportData) -> dict[str, Any]:
 
 
 def n_resamples(n_samples: int) -> int:
-    """Return 1000, and from 20 000 samples on fewer: at least 100."""
-    return int(np.clip(20_000_000 // n_samples, 100, 1000))
+    """Return 400, and from 10 000 samples on fewer: at least 100."""
+    return int(np.clip(4_000_000 // n_samples, 100, 400))
 
 
 def calibration(data: ReportData) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
         value = metric(**predictions, **options)
         # The interval takes the bias of the error into account, and need not hold it.
         errors[name] = {"value": value, "low": low, "high": high}
-    test = calibration_test(**predictions, **resampling, n_bins=N_BINS)
+    test = calibration_test(**predictions, n_bins=N_BINS, random_state=data.seed)
     return {
         "errors": errors,
         "test": test._asdict(),

@@ -83,12 +83,15 @@ def _sentence(best: str | None, table: list[dict[str, Any]]) -> str:
     if best is None:
         return "No calibrator is better than the probabilities as they are, beyond chance."
     before, after = table[0], next(entry for entry in table if entry["name"] == best)
-    return (
-        f"{best}: log-loss from {number(before['log_loss'])} to {number(after['log_loss'])}, Brier "
-        f"score from {number(before['brier'])} to {number(after['brier'])}, expected calibration "
-        f"error from {number(before['expected_calibration_error'])} to "
-        f"{number(after['expected_calibration_error'])}."
-    )
+    changes = [
+        f"{what} from {number(before[score])} to {number(after[score])}"
+        for score, what in (
+            ("log_loss", "log-loss"),
+            ("brier", "Brier score"),
+            ("expected_calibration_error", "expected calibration error"),
+        )
+    ]
+    return f"{best}: {', '.join(changes)}."
 
 
 def _code(best: str | None, with_model: bool) -> str:
@@ -116,7 +119,7 @@ def _candidates(data: ReportData) -> list[PostHocCalibrator]:
         chosen = list(CALIBRATORS)
     if n_samples * n_classes > MANY_NUMBERS:
         chosen = [TemperatureScaling]
-    return [kind(input="proba", classes=np.arange(n_classes)) for kind in chosen]  # type: ignore[call-arg]
+    return [kind(input="proba", classes=np.arange(n_classes)) for kind in chosen]
 
 
 def out_of_fold(data: ReportData, calibrator: PostHocCalibrator) -> NDArray[np.float64]:

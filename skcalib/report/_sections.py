@@ -87,7 +87,7 @@ def trust_section(results: dict[str, Any]) -> Section:
             "underconfident. The curve of a calibrated model stays in the band."
         )
         pictures.append(Picture(f"reliability_{view}", caption))
-    blocks = [
+    blocks: list[Any] = [
         Table(["measure", "value", "95 % interval"], rows),
         Text(
             "The p-value is the probability that a calibrated model gets an error as large by "
@@ -149,6 +149,4 @@ def silence_section(results: dict[str, Any]) -> Section:
         )
         blocks = [Table(header, rows), Text(note, note=True), *blocks]
     caption = "Error rate of the most confident samples against their fraction."
-    return Section(
-        "When should it stay silent?", blocks, [Picture("risk_coverage", caption)]
-    )
+    return Section("When should it stay silent?", blocks, [Picture("risk_coverage", caption)])

@@ -14,8 +14,8 @@ N_ROWS = 20
 def classes_section(results: dict[str, Any]) -> Section:
     """Return the classes, the one with the largest calibration error first."""
     entries = results["classes"]
-    header = ["class", "samples", "recall", "precision", "confidence", "verdict", "calibration error"]
-    header.append("most often taken for")
+    header = ["class", "samples", "recall", "precision", "confidence", "verdict"]
+    header += ["calibration error", "most often taken for"]
     rows = []
     for entry in entries[:N_ROWS]:
         other = entry["most_confused_with"]
@@ -34,7 +34,7 @@ def classes_section(results: dict[str, Any]) -> Section:
     note = (
         "Precision and confidence are those of the samples that the class was predicted for; "
         "over- or underconfident where the confidence lies outside the interval of the "
-        f"precision, which happens by chance to about one class in 20."
+        "precision, which happens by chance to about one class in 20."
     )
     left = len(entries) - N_ROWS
     if left > 0:
@@ -56,9 +56,9 @@ def samples_section(results: dict[str, Any]) -> Section:
     low, high = issues["noise_rate_interval"]
     blocks.append(
         Text(
-            f"{count(issues['n_issues'])} labels are probably wrong, judged by {issues['source']}; "
-            f"the fraction of wrong labels is estimated at {percent(issues['noise_rate'])} "
-            f"({100 * low:.1f}-{100 * high:.1f})."
+            f"{count(issues['n_issues'])} labels are probably wrong, judged by "
+            f"{issues['source']}; the fraction of wrong labels is estimated at "
+            f"{percent(issues['noise_rate'])} ({100 * low:.1f}-{100 * high:.1f})."
         )
     )
     if issues["table"]:
@@ -106,10 +106,11 @@ def calibrators_section(results: dict[str, Any]) -> Section:
         Text(found["sentence"]),
         Table(header, rows),
         Text(
-            f"Calibrators are fitted out-of-fold, on {results['method']['n_folds']} folds of these "
-            "samples. Differences to the probabilities as they are, sample by sample, with 95 % "
-            "intervals; below 0 is better. The recommended one is the simplest that no other beats, "
-            "in log-loss nor in Brier score.",
+            "Calibrators are fitted out-of-fold, on "
+            f"{results['method']['n_folds']} folds of these samples. Differences to the "
+            "probabilities as they are, sample by sample, with 95 % intervals; below 0 is better. "
+            "The one recommended is the simplest that no other beats, neither in log-loss nor in "
+            "Brier score.",
             note=True,
         ),
     ]

@@ -46,8 +46,8 @@ def _sentence(kind: str, word: str, overview: dict[str, Any], judged: dict[str, 
         return f"{word}: {says}, {is_right}."
     if kind == "uneven":
         return (
-            f"{word}: {says} and {is_right} on average, but not at every confidence "
-            f"(expected calibration error {error['value']:.3f}, p = {judged['test']['pvalue']:.3f})."
+            f"{word}: {says} and {is_right} on average, but not at every confidence (expected "
+            f"calibration error {error['value']:.3f}, p = {judged['test']['pvalue']:.3f})."
         )
     return (
         f"{word} at n = {overview['n_samples']}: {says}, {is_right}; "

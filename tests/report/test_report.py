@@ -1,0 +1,218 @@
+"""The report as a whole: numbers, forms of the input, notebook, files."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from skcalib import metrics
+from skcalib.datasets import make_predictions
+from skcalib.report import CalibrationReport
+
+from ._page import read_page
+
+
+def shown(x, digits=3):
+    return f"{x:.{digits}f}"
+
+
+@pytest.fixture(scope="module")
+def predictions():
+    y, proba, _ = make_predictions(600, n_classes=3, temperature=1.5, random_state=0)
+    return y, proba
+
+
+@pytest.fixture(scope="module")
+def report(predictions):
+    return CalibrationReport.from_predictions(*predictions)
+
+
+def test_results_are_those_of_the_metrics(predictions, report):
+    results = report.results_
+    judged = results["calibration"]["views"]["top_label"]
+    n_resamples = results["method"]["n_resamples"]
+    for name in (
+        "expected_calibration_error",
+        "smooth_calibration_error",
+        "debiased_calibration_error",
+    ):
+        metric = getattr(metrics, name)
+        low, high = metrics.calibration_error_interval(
+            *predictions, metric=metric, n_resamples=n_resamples, random_state=0
+        )
+        expected = {"value": metric(*predictions), "low": low, "high": high}
+        assert judged["errors"][name] == pytest.approx(expected)
+    test = metrics.calibration_test(*predictions, random_state=0)
+    assert judged["test"] == test._asdict()
+    decomposition = metrics.score_decomposition(*predictions, scoring_rule="log_loss")
+    assert results["calibration"]["decomposition"]["log_loss"] == decomposition._asdict()
+    selective = results["selective"]
+    assert selective["area"] == metrics.area_under_risk_coverage(*predictions)
+    for entry in selective["table"]:
+        assert entry["coverage"] == metrics.coverage_at_risk(*predictions, risk=entry["risk"])
+
+
+def test_page_and_markdown_show_the_results(report):
+    page, markdown = read_page(report._repr_html_()), report.to_markdown()
+    results = report.results_
+    judged = results["calibration"]["views"]["top_label"]
+    for text in (page.text, markdown):
+        for error in judged["errors"].values():
+            assert shown(error["value"]) in text
+            assert f"{shown(error['low'])} to {shown(error['high'])}" in text
+        for entry in results["calibrators"]["table"]:
+            assert entry["name"] in text
+            assert shown(entry["log_loss"]) in text
+        for entry in results["classes"]:
+            assert f"{100 * entry['recall']['value']:.1f} %" in text
+            assert shown(entry["classwise_error"], 4) in text
+        for entry in results["hardest"]["table"]:
+            assert f"difficulty {shown(entry['difficulty'], 2)}" in text
+    assert results["verdict"]["sentence"] in page.text
+
+
+def test_results_can_be_written_as_json(report):
+    again = json.loads(json.dumps(report.results_))
+    assert CalibrationReport(again)._repr_html_() == report._repr_html_()
+
+
+def test_notebook_shows_page_and_text(report):
+    formatters = pytest.importorskip("IPython.core.formatters")
+    data, _ = formatters.DisplayFormatter().format(report)
+    assert data["text/plain"] == repr(report)
+    assert data["text/html"] == report._repr_html_()
+
+
+def test_same_input_gives_the_same_report(predictions, report):
+    again = CalibrationReport.from_predictions(*predictions).results_
+    of_time = {"method"}
+    assert {k: v for k, v in again.items() if k not in of_time} == {
+        k: v for k, v in report.results_.items() if k not in of_time
+    }
+
+
+@pytest.fixture(scope="module")
+def binary():
+    X, y = load_breast_cancer(return_X_y=True)
+    proba = GaussianNB().fit(X[::2], y[::2]).predict_proba(X[1::2])
+    return y[1::2], proba
+
+
+def without_method(report):
+    return {name: value for name, value in report.results_.items() if name != "method"}
+
+
+def test_two_columns_and_one_give_the_same_report(binary):
+    y, proba = binary
+    both = CalibrationReport.from_predictions(y, proba)
+    one = CalibrationReport.from_predictions(y, proba[:, 1])
+    errors = [
+        report.results_["calibration"]["views"]["positive_class"]["errors"]
+        for report in (both, one)
+    ]
+    assert errors[0] == errors[1]
+    expected = metrics.expected_calibration_error(y, proba[:, 1])
+    assert errors[0]["expected_calibration_error"]["value"] == expected
+    top = both.results_["calibration"]["views"]["top_label"]["errors"]
+    assert top["expected_calibration_error"]["value"] == pytest.approx(
+        metrics.expected_calibration_error(y, proba)
+    )
+
+
+def test_names_of_labels_change_no_number(binary):
+    y, proba = binary
+    numbers = CalibrationReport.from_predictions(y, proba).results_
+    names = np.array(["benign", "malignant"])
+    texts = CalibrationReport.from_predictions(names[y], proba).results_
+    assert numbers["calibration"] == texts["calibration"]
+    assert numbers["calibrators"] == texts["calibrators"]
+    assert texts["overview"]["classes"] == ["benign", "malignant"]
+
+
+def test_positive_class_by_name(binary):
+    y, proba = binary
+    names = np.array(["benign", "malignant"])[y]
+    report = CalibrationReport.from_predictions(names, proba[:, 0], pos_label="benign")
+    assert report.results_["overview"]["classes"] == ["malignant", "benign"]
+    assert "probability of class benign" in report.to_markdown()
+
+
+def test_weights_count_samples(predictions):
+    y, proba = predictions
+    y, proba = y[:200], proba[:200]
+    weight = np.tile([0, 1, 2, 3], 50)
+    weighted = CalibrationReport.from_predictions(y, proba, sample_weight=weight).results_
+    repeated = CalibrationReport.from_predictions(
+        np.repeat(y, weight), np.repeat(proba, weight, axis=0)
+    ).results_
+    for section in ("overview", "selective", "classes"):
+        for result in (weighted[section], repeated[section]):
+            _forget_sizes(result)
+        assert _flat(weighted[section]) == pytest.approx(_flat(repeated[section]), nan_ok=True)
+    assert any("50 samples of weight 0 are left out" in text for text in weighted["warnings"])
+
+
+def _forget_sizes(result):
+    for entry in result if isinstance(result, list) else [result]:
+        for name in ("n_samples", "n_predicted", "total_weight"):
+            entry.pop(name, None)
+
+
+def _flat(value):
+    if isinstance(value, dict):
+        return [x for item in value.values() for x in _flat(item)]
+    if isinstance(value, list):
+        return [x for item in value for x in _flat(item)]
+    return [value] if isinstance(value, int | float) else []
+
+
+def test_samples_of_weight_0_do_not_count(predictions):
+    y, proba = predictions
+    kept = np.arange(len(y)) % 3 > 0
+    weighted = CalibrationReport.from_predictions(y, proba, sample_weight=kept.astype(float))
+    removed = CalibrationReport.from_predictions(y[kept], proba[kept])
+    for section in ("verdict", "selective", "classes", "calibrators"):
+        assert _flat(weighted.results_[section]) == pytest.approx(_flat(removed.results_[section]))
+    numbers = [entry["sample"] for entry in weighted.results_["hardest"]["table"]]
+    expected = [entry["sample"] for entry in removed.results_["hardest"]["table"]]
+    assert numbers == np.flatnonzero(kept)[expected].tolist()
+
+
+def test_estimator_and_its_predictions_give_the_same_numbers():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = LogisticRegression(max_iter=1000).fit(X[::2], names[::2])
+    frame = pd.DataFrame(X[1::2], columns=["a", "b", "c", "d"])
+    by_model = CalibrationReport.from_estimator(
+        LogisticRegression(max_iter=1000).fit(frame, names[1::2]), frame, names[1::2]
+    )
+    assert "a = " in by_model.results_["hardest"]["table"][0]["text"]
+    given = CalibrationReport.from_estimator(model, X[1::2], names[1::2]).results_
+    proba = model.predict_proba(X[1::2])
+    alone = CalibrationReport.from_predictions(names[1::2], proba).results_
+    for section in ("calibration", "selective", "classes"):
+        assert given[section] == alone[section]
+    assert given["overview"]["model"] == "LogisticRegression"
+    assert "FrozenEstimator" in given["calibrators"]["code"] or not given["calibrators"]["best"]
+
+
+def test_classifier_without_probabilities_is_refused():
+    from sklearn.svm import LinearSVC
+
+    with pytest.raises(
+        TypeError, match="estimator must be a fitted classifier with predict_proba"
+    ):
+        CalibrationReport.from_estimator(LinearSVC(), [[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("images", [[1]]), ("groups", ["a"]), ("sample_weight", [1.0])],
+)
+def test_wrong_length_is_named(predictions, argument, value):
+    with pytest.raises(ValueError, match=argument):
+        CalibrationReport.from_predictions(*predictions, **{argument: value})
