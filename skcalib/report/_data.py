@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..utils._arrays import as_array
+from ..utils._labels import as_labels
 from ..utils._validation import check_predictions, check_same_length
 
 
@@ -131,9 +131,7 @@ def _read_groups(
     columns = dict(groups.items()) if named else {getattr(groups, "name", None) or "group": groups}
     read = {}
     for name, values in columns.items():
-        array = as_array(values, name="groups")
-        if array.ndim != 1:
-            raise ValueError(f"groups must have shape (n_samples,), got shape {array.shape}.")
+        array = as_labels(values, name="groups")
         check_same_length(groups=array, y_true=np.empty(n_samples))
         read[str(name)] = array[kept]
     return read

@@ -29,6 +29,8 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 def interval(value: Mapping[str, Any], digits: int = 3) -> str:
     """Return the ends of an interval."""
+    if math.isnan(value["low"]):
+        return NONE
     return f"{number(value['low'], digits)} to {number(value['high'], digits)}"
 
 

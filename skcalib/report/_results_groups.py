@@ -5,44 +5,45 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..metrics import expected_calibration_error
+from ..metrics import groupwise_calibration_error
 from ._data import ReportData
-from ._results_calibration import N_BINS
-from ._statistics import fraction, mean
+from ._results_calibration import N_BINS, n_resamples
+from ._statistics import LEVEL, fraction, mean
 
 
 def groups(data: ReportData) -> dict[str, list[dict[str, Any]]] | None:
-    """Return one entry a group for every column of groups, the worst first."""
+    """Return one entry a group for every column of groups, the one with the worst error first."""
     if data.groups is None:
         return None
-    result = {}
-    for name, column in data.groups.items():
-        values = np.unique(column).tolist()
-        entries = [_of_group(data, value, np.flatnonzero(column == value)) for value in values]
-        result[name] = sorted(entries, key=lambda e: -e["expected_calibration_error"])
-    return result
+    return {name: _of_column(data, column) for name, column in data.groups.items()}
 
 
-def _of_group(data: ReportData, value: Any, members: Any) -> dict[str, Any]:
-    weight = None if data.weight is None else data.weight[members]
-    error = expected_calibration_error(
-        data.codes[members],
-        data.proba[members],
+def _of_column(data: ReportData, column: NDArray[Any]) -> list[dict[str, Any]]:
+    table = groupwise_calibration_error(
+        **data.predictions,
+        groups=column,
         n_bins=N_BINS,
-        sample_weight=weight,
-        labels=np.arange(len(data.classes)),
+        confidence_level=LEVEL,
+        n_resamples=n_resamples(len(data.codes)),
+        random_state=data.seed,
     )
-    accuracy = fraction(data.correct[members], data.mass[members])
-    confidence = mean(data.confidence[members], data.mass[members])
-    kind = None
-    if not accuracy["low"] <= confidence <= accuracy["high"]:
-        kind = "overconfident" if confidence > accuracy["high"] else "underconfident"
+    # Largest first; NaN, for groups that are too small, last.
+    order = np.argsort(-table["error"], kind="stable")
+    return [_of_group(data, column == line["group"], line) for line in table[order]]
+
+
+def _of_group(data: ReportData, members: NDArray[np.bool_], line: Any) -> dict[str, Any]:
     return {
-        "group": value,
-        "n_samples": len(members),
-        "accuracy": accuracy,
-        "mean_confidence": confidence,
-        "kind": kind,
-        "expected_calibration_error": error,
+        "group": line["group"],
+        "n_samples": line["n_samples"],
+        "accuracy": fraction(data.correct[members], data.mass[members]),
+        "mean_confidence": mean(data.confidence[members], data.mass[members]),
+        "expected_calibration_error": {
+            "value": line["error"],
+            "low": line["low"],
+            "high": line["high"],
+        },
+        "pvalue": line["pvalue"],
     }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..metrics import (
     accuracy_at_coverage,
     area_under_risk_coverage,
@@ -55,12 +53,9 @@ def _auroc(data: ReportData) -> float | None:
 
 def _at_risk(data: ReportData, risk: float) -> dict[str, Any]:
     """Return coverage, threshold and error rate of the answers where `risk` is allowed."""
-    coverage = coverage_at_risk(**data.predictions, risk=risk)
+    coverage, threshold = coverage_at_risk(**data.predictions, risk=risk, return_threshold=True)
     if coverage == 0:
         return {"risk": risk, "coverage": 0.0, "threshold": None, "error_rate": None}
-    # The same points as coverage_at_risk looks at, so one of them has its coverage.
-    curve = risk_coverage_curve(**data.predictions)
-    threshold = float(curve.threshold[np.argmin(np.abs(curve.coverage - coverage))])
     answered = data.confidence >= threshold
     errors = fraction(~data.correct[answered], data.mass[answered])
     return {"risk": risk, "coverage": coverage, "threshold": threshold, "error_rate": errors}

@@ -130,7 +130,7 @@ def groups_section(results: dict[str, Any]) -> Section | None:
     """Return the calibration of every group, None without groups."""
     if results["groups"] is None:
         return None
-    header = ["samples", "accuracy", "confidence", "verdict", "ECE"]
+    header = ["samples", "accuracy", "confidence", "ECE", "95 % interval", "p-value"]
     tables = []
     for name, entries in results["groups"].items():
         rows = [
@@ -139,13 +139,17 @@ def groups_section(results: dict[str, Any]) -> Section | None:
                 count(entry["n_samples"]),
                 percent_interval(entry["accuracy"]),
                 percent(entry["mean_confidence"]),
-                entry["kind"] or "",
-                number(entry["expected_calibration_error"]),
+                number(entry["expected_calibration_error"]["value"]),
+                interval(entry["expected_calibration_error"]),
+                number(entry["pvalue"]),
             ]
             for entry in entries[:N_ROWS]
         ]
         tables.append(Table([name, *header], rows))
-    note = "The ECE of a small group is large by chance; over- and underconfidence is not."
+    note = (
+        "Small groups have large errors by chance. The p-values of a table are corrected for the "
+        "number of its groups: a calibrated model gets one below .05 in at most one table of 20."
+    )
     return Section("Which groups?", [*tables, Text(note, note=True)])
 
 
