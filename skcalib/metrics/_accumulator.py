@@ -1,27 +1,47 @@
-"""Calibration of data that arrives in pieces: sums over bins that add up."""
+"""Calibration of data that arrives in pieces: sums that add up."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_floats
+from ..utils._arrays import as_array, as_floats
 from ..utils._binning import uniform_edges
 from ..utils._private import Interval, validate_params
 from ..utils._proba import as_proba
-from ..utils._validation import check_predictions
+from ..utils._validation import Predictions, check_predictions
 from ._bins import NORM_CONSTRAINTS, Bins, ReliabilityCurve, curve_of, gap_norm, sums_between
+from ._brier import generalized_brier_score
+from ._classwise import class_sums_between
+from ._debiased import debiased_norm
+from ._decomposition import ScoreDecomposition
+from ._smooth import error_of_excess, excess_on_grid, grid_steps
+
+# Metrics with sums of their own; the others come from the sums over bins.
+_CLASSWISE, _SMOOTH, _BRIER = _WITH_SUMS = (
+    "classwise_calibration_error",
+    "smooth_calibration_error",
+    "generalized_brier_score",
+)
+_FROM_BINS = (
+    "expected_calibration_error",
+    "maximum_calibration_error",
+    "debiased_calibration_error",
+)
 
 
 class CalibrationAccumulator:
     """Calibration error of data that does not fit in memory, or that lies on several machines.
 
-    The state is three sums for every bin, whatever the number of samples. Accumulators of parts
-    of the data add up to the accumulator of the whole, whose result is
-    :func:`expected_calibration_error` with ``strategy="uniform"``.
+    The state is three sums for every bin, whatever the number of samples, and those of the
+    further `metrics`. Accumulators of parts of the data add up, by ``+`` or `sum`, in any order,
+    to the accumulator of the whole, whose results are those of the functions of the same names
+    with ``strategy="uniform"``. One without samples is the neutral element.
 
     Bins of equal weight depend on all samples at once, so no stream can build them exactly. Give
     `edges` instead, for instance those of a :func:`reliability_curve` of a first part.
@@ -32,6 +52,10 @@ class CalibrationAccumulator:
         Number of bins of equal width, at least 1. Not used where `edges` is given.
     norm : {"l1", "l2", "max"}, default="l1"
         How the gaps of the bins are combined, see :func:`expected_calibration_error`.
+    metrics : sequence of str, default=()
+        Metrics with sums of their own to keep as well, each of which takes a pass over the
+        probabilities: "classwise_calibration_error" (three sums for every bin of every class),
+        "smooth_calibration_error" (2**14 + 1 sums), "generalized_brier_score" (one).
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
     labels : array-like of shape (n_classes,), default=None
@@ -47,6 +71,8 @@ class CalibrationAccumulator:
         Edges of the bins in use.
     sums_ : ndarray of shape (3, n_edges - 1)
         Weight, weighted confidence and weighted correctness of every bin.
+    metric_sums_ : dict of str -> ndarray
+        Sums of every one of `metrics`.
     classes_ : ndarray of shape (n_classes,) or None
         Labels of the columns, from the first update on.
 
@@ -59,8 +85,9 @@ class CalibrationAccumulator:
     >>> from skcalib.metrics import CalibrationAccumulator
     >>> first = CalibrationAccumulator(n_bins=5).update([0, 1], [0.1, 0.7])
     >>> second = CalibrationAccumulator(n_bins=5).update([1, 1], [0.7, 0.9])
-    >>> round((first + second).result(), 3)
-    0.2
+    >>> total = first + second
+    >>> round(total.result(), 3), round(total.result("maximum_calibration_error"), 3)
+    (0.2, 0.3)
     """
 
     @validate_params(
@@ -75,6 +102,7 @@ class CalibrationAccumulator:
         n_bins: int = 15,
         *,
         norm: str = "l1",
+        metrics: Sequence[str] = (),
         edges: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
@@ -84,6 +112,8 @@ class CalibrationAccumulator:
         self.pos_label = pos_label
         self.edges_ = uniform_edges(n_bins) if edges is None else _check_edges(edges)
         self.sums_ = np.zeros((3, len(self.edges_) - 1))
+        # Numbers until the first update tells the shapes.
+        self.metric_sums_ = {name: np.zeros(()) for name in _check_metrics(metrics)}
         self.classes_: NDArray[Any] | None = None
         self._columns: tuple[int, ...] | None = None
 
@@ -95,13 +125,27 @@ class CalibrationAccumulator:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
+            True labels, integers or strings. No samples at all, in `y_proba` as well, add
+            nothing.
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Probabilities of the classes, or of the positive class; columns as in the updates
+            before.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; a weight of k counts as k samples.
 
         Returns
         -------
         self : CalibrationAccumulator
             The accumulator itself.
+
+        Raises
+        ------
+        ValueError
+            As :func:`expected_calibration_error`, and if columns or classes are not those of the
+            updates before. The sums are as before then.
         """
+        if _is_empty(y_true, "y_true") and _is_empty(y_proba, "y_proba"):
+            return self
         # () for the positive class alone, (n_classes,) for a column a class.
         columns = as_proba(y_proba).shape[1:]
         if self._columns not in (None, columns):
@@ -119,12 +163,17 @@ class CalibrationAccumulator:
             pos_label=None if known else self.pos_label,
             defer_values=True,
         )
-        # The sums come first: a fault in a late block must not leave half an update behind.
+        # The sums come first: a fault in a late block must not leave half an update behind. They
+        # are new arrays, for the old ones may be read-only where they come from another process.
         with np.errstate(over="ignore"):
             sums = self.sums_ + sums_between(predictions, self.edges_) * predictions.unit
-        if not np.isfinite(sums).all():
+            metric_sums = {
+                name: kept + _metric_sums(name, predictions, self.edges_) * predictions.unit
+                for name, kept in self.metric_sums_.items()
+            }
+        if not all(np.isfinite(array).all() for array in (sums, *metric_sums.values())):
             raise ValueError("sample_weight must have a finite sum over all updates, got inf.")
-        self.sums_ = sums
+        self.sums_, self.metric_sums_ = sums, metric_sums
         self._columns = columns
         # (label, label): all labels so far are positive, and the other class is not known yet.
         if len(np.unique(predictions.classes)) == len(predictions.classes):
@@ -132,16 +181,44 @@ class CalibrationAccumulator:
             self.classes_ = predictions.classes
         return self
 
-    def result(self) -> float:
-        """Return the calibration error of all samples so far.
+    def result(self, metric: str = "expected_calibration_error") -> float:
+        """Return a metric of all samples so far.
+
+        Parameters
+        ----------
+        metric : str, default="expected_calibration_error"
+            "expected_calibration_error", "maximum_calibration_error",
+            "debiased_calibration_error", or one of `metrics`. The expected and the classwise
+            error take the `norm`; the Brier score is the mean over the samples.
 
         Returns
         -------
-        error : float
-            In [0, 1], smaller = better.
+        value : float
+            Smaller = better: errors in [0, 1], the Brier score in [0, 2].
+
+        Raises
+        ------
+        ValueError
+            If there are no samples yet, or if the sums of `metric` are not kept.
         """
+        known = (*_FROM_BINS, *self.metric_sums_)
+        if metric not in known:
+            raise ValueError(
+                f"metric must be one of {list(known)}, got {metric!r}; sums of others are kept "
+                f"if `metrics` names them: {list(_WITH_SUMS)}."
+            )
         self._check_not_empty()
-        return gap_norm(self.sums_, self.norm)
+        if metric == "expected_calibration_error":
+            return gap_norm(self.sums_, self.norm)
+        if metric == "maximum_calibration_error":
+            return gap_norm(self.sums_, "max")
+        if metric == "debiased_calibration_error":
+            return debiased_norm(self.sums_)
+        sums = self.metric_sums_[metric]
+        if metric == _CLASSWISE:
+            return float(np.mean([gap_norm(of_class, self.norm) for of_class in sums]))
+        mean = sums / self.sums_[0].sum()
+        return error_of_excess(mean, None) if metric == _SMOOTH else float(mean)
 
     def curve(self) -> ReliabilityCurve:
         """Return the reliability curve of all samples so far, see :func:`reliability_curve`.
@@ -154,6 +231,30 @@ class CalibrationAccumulator:
         self._check_not_empty()
         return curve_of(Bins(self.edges_, self.sums_))
 
+    def decomposition(self) -> ScoreDecomposition:
+        """Return what the Brier score of the binned confidence consists of.
+
+        With the mean confidence c, the accuracy a and the fraction w of the samples of every bin,
+        and the accuracy m of all: ``miscalibration = sum w (c - a)^2``, ``discrimination =
+        sum w (a - m)^2`` and ``uncertainty = m (1 - m)`` (Murphy 1973). Unlike
+        :func:`score_decomposition` it is of the top label, or of the positive class, and depends
+        on the bins; like there, ``score = miscalibration - discrimination + uncertainty``.
+
+        Returns
+        -------
+        decomposition : ScoreDecomposition
+            Named tuple of floats.
+        """
+        self._check_not_empty()
+        weight, confidence, correct = self.sums_[:, self.sums_[0] > 0] / self.sums_[0].max()
+        accuracy, fraction = correct / weight, weight / weight.sum()
+        mean = float(fraction @ accuracy)
+        miscalibration = float(fraction @ (confidence / weight - accuracy) ** 2)
+        discrimination = float(fraction @ (accuracy - mean) ** 2)
+        uncertainty = mean * (1 - mean)
+        score = miscalibration - discrimination + uncertainty
+        return ScoreDecomposition(miscalibration, discrimination, uncertainty, score)
+
     def _check_not_empty(self) -> None:
         if not self.sums_[0].any():
             raise ValueError("CalibrationAccumulator has no samples yet: call update first.")
@@ -161,20 +262,62 @@ class CalibrationAccumulator:
     def __add__(self, other: CalibrationAccumulator) -> CalibrationAccumulator:
         if not isinstance(other, CalibrationAccumulator):
             return NotImplemented
-        if self.norm != other.norm or not np.array_equal(self.edges_, other.edges_):
-            raise ValueError("Only accumulators with the same norm and the same bins add up.")
+        if (
+            self.norm != other.norm
+            or not np.array_equal(self.edges_, other.edges_)
+            or self.metric_sums_.keys() != other.metric_sums_.keys()
+        ):
+            raise ValueError(
+                "Only accumulators with the same norm, the same bins and the same metrics add up."
+            )
         # None, where an accumulator has had no update, goes with any columns and classes.
         columns = {self._columns, other._columns} - {None}
         classes = [part.classes_ for part in (self, other) if part.classes_ is not None]
         if len(columns) > 1 or (classes and not np.array_equal(classes[0], classes[-1])):
             raise ValueError("Only accumulators of the same classes add up.")
-        total = CalibrationAccumulator(
-            norm=self.norm, edges=self.edges_, labels=self.labels, pos_label=self.pos_label
-        )
+        total = copy(self)
+        for option in ("labels", "pos_label"):
+            given = [getattr(part, option) for part in (self, other)]
+            given = [value for value in given if value is not None]
+            if given and not np.array_equal(given[0], given[-1]):
+                raise ValueError(f"Only accumulators with the same {option} add up.")
+            setattr(total, option, given[0] if given else None)
         total.sums_ = self.sums_ + other.sums_
+        total.metric_sums_ = {
+            name: kept + other.metric_sums_[name] for name, kept in self.metric_sums_.items()
+        }
         total.classes_ = classes[0] if classes else None
         total._columns = columns.pop() if columns else None
         return total
+
+    def __radd__(self, other: object) -> CalibrationAccumulator:
+        # `sum` begins with 0.
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented
+
+
+def _metric_sums(
+    metric: str, predictions: Predictions, edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    if metric == _CLASSWISE:
+        return class_sums_between(predictions, edges)
+    if metric == _SMOOTH:
+        return excess_on_grid(predictions, grid_steps(None))
+    classes = np.arange(len(predictions.classes))
+    score = generalized_brier_score(predictions.codes, predictions.proba, labels=classes)
+    weight = np.ones(len(score)) if predictions.weight is None else predictions.weight
+    return np.array(weight @ score)
+
+
+def _is_empty(values: ArrayLike, name: str) -> bool:
+    array = as_array(values, name=name)
+    return array.ndim > 0 and len(array) == 0
+
+
+def _check_metrics(metrics: Sequence[str]) -> Sequence[str]:
+    # A str is a sequence of str, too: of its letters.
+    if isinstance(metrics, str) or not set(metrics) <= set(_WITH_SUMS):
+        raise ValueError(f"metrics must be a sequence of {list(_WITH_SUMS)}, got {metrics!r}.")
+    return metrics
 
 
 def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:

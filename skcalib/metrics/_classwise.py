@@ -12,7 +12,7 @@ from ..utils._binning import bin_index, bin_sums, quantile_edges, round_down, un
 from ..utils._private import StrOptions, validate_params
 from ..utils._proba import check_values, iter_proba_blocks
 from ..utils._validation import Predictions, check_predictions
-from ._bins import BINNING_CONSTRAINTS, NORM_CONSTRAINTS, binned, gap_norm
+from ._bins import BINNING_CONSTRAINTS, NORM_CONSTRAINTS, binned, gap_norm, sums_between
 
 
 @validate_params(
@@ -98,20 +98,26 @@ def classwise_calibration_error(
         defer_values=True,
     )
     sums: Iterable[NDArray[np.float64]]
-    if predictions.proba.ndim == 1:
+    if strategy == "uniform":
+        sums = class_sums_between(predictions, uniform_edges(n_bins))
+    elif predictions.proba.ndim == 1:
         sums = [binned(predictions, n_bins=n_bins, strategy=strategy).sums]
-    elif strategy == "uniform":
-        sums = _uniform_sums(predictions, n_bins)
     else:
         sums = _quantile_sums(predictions, n_bins)
     errors = np.array([gap_norm(of_class, norm) for of_class in sums])
     return errors if average is None else float(errors.mean())
 
 
-def _uniform_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
-    """Return the bin sums of all classes, shape (n_classes, 3, n_bins)."""
-    n_classes = predictions.proba.shape[1]
-    edges = uniform_edges(n_bins)
+def class_sums_between(
+    predictions: Predictions, edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the sums of all classes over bins with given edges, (n_classes, 3, n_bins).
+
+    Of the positive class alone, (1, 3, n_bins), where there are no columns.
+    """
+    if predictions.proba.ndim == 1:
+        return sums_between(predictions, edges)[np.newaxis]
+    n_classes, n_bins = predictions.proba.shape[1], len(edges) - 1
     # Views of one array: what is added to the three is in `sums`.
     weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
     for rows, block in iter_proba_blocks(predictions.proba):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..utils._private import validate_params
 from ..utils._validation import check_predictions, count_unit
@@ -103,6 +103,11 @@ def debiased_calibration_error(
     sums = binned(predictions, n_bins=n_bins, strategy=strategy).sums
     # Weights come scaled to a maximum in [1, 2): here their own scale matters.
     sums *= count_unit(predictions.unit)
+    return debiased_norm(sums, squared=squared)
+
+
+def debiased_norm(sums: NDArray[np.float64], *, squared: bool = False) -> float:
+    """Return the debiased error of sums over bins, (3, n_bins), of weights that count samples."""
     count, confidence, correct = sums[:, sums[0] > 1]
     accuracy = correct / count
     # For the accuracy a of n samples, E[a (1 - a)] = (n - 1) Var[a].

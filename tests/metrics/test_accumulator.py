@@ -1,13 +1,50 @@
 import pickle
+from functools import reduce
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skcalib.metrics import (
     CalibrationAccumulator,
+    classwise_calibration_error,
+    debiased_calibration_error,
     expected_calibration_error,
+    generalized_brier_score,
+    maximum_calibration_error,
     reliability_curve,
+    smooth_calibration_error,
 )
+
+METRICS = (
+    "classwise_calibration_error",
+    "smooth_calibration_error",
+    "generalized_brier_score",
+)
+
+
+def of_the_whole(y, proba, weight, n_bins):
+    """Every result of an accumulator, by the functions of the same names."""
+    options = {"n_bins": n_bins, "sample_weight": weight}
+    score = generalized_brier_score(y, proba)
+    return {
+        "expected_calibration_error": expected_calibration_error(y, proba, **options),
+        "maximum_calibration_error": maximum_calibration_error(y, proba, **options),
+        "debiased_calibration_error": debiased_calibration_error(y, proba, **options),
+        "classwise_calibration_error": classwise_calibration_error(y, proba, **options),
+        "smooth_calibration_error": smooth_calibration_error(y, proba, sample_weight=weight),
+        "generalized_brier_score": np.average(score, weights=weight),
+    }
+
+
+def read_only(accumulator):
+    """As it comes out of another process by pickle protocol 5, buffers out of band."""
+    buffers = []
+    state = pickle.dumps(accumulator, protocol=5, buffer_callback=buffers.append)
+    found = pickle.loads(state, buffers=[bytes(buffer.raw()) for buffer in buffers])
+    assert not found.sums_.flags.writeable
+    return found
 
 
 @pytest.fixture
@@ -29,6 +66,108 @@ def test_pieces_give_the_whole(data, norm):
     curve = reliability_curve(y, proba, n_bins=7, sample_weight=weight)
     for ours, whole in zip(stream.curve(), curve):
         np.testing.assert_allclose(ours, whole, rtol=1e-13)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    cuts=st.lists(st.integers(0, 90), max_size=6),
+    tree=st.randoms(use_true_random=False),
+    weighted=st.booleans(),
+    binary=st.booleans(),
+)
+def test_every_tree_over_every_chunking_gives_every_metric_of_the_whole(
+    cuts, tree, weighted, binary
+):
+    rng = np.random.default_rng(len(cuts))
+    proba = rng.dirichlet(np.ones(3), size=90)
+    y, weight = rng.integers(3, size=90), rng.uniform(0.5, 3, size=90) if weighted else None
+    if binary:
+        y, proba = (y == 1).astype(int), proba[:, 1]
+    # Equal cuts leave empty chunks.
+    ends = [0, *sorted(cuts), 90]
+    options = {"metrics": METRICS, "labels": [0, 1] if binary else [0, 1, 2]}
+    parts = []
+    for rows in map(slice, ends[:-1], ends[1:]):
+        part = CalibrationAccumulator(5, **options)
+        w = None if weight is None else weight[rows]
+        parts.append(part.update(y[rows], proba[rows], sample_weight=w))
+    parts.append(CalibrationAccumulator(5, **options))
+    tree.shuffle(parts)
+    while len(parts) > 1:
+        left, right = parts.pop(), parts.pop(tree.randrange(len(parts)))
+        parts.append(left + read_only(right))
+    (total,) = parts
+    for name, expected in of_the_whole(y, proba, weight, 5).items():
+        assert total.result(name) == pytest.approx(expected, abs=1e-8), name
+
+
+def test_state_from_another_process_goes_on(data):
+    y, proba, _ = data
+    stream = read_only(CalibrationAccumulator(metrics=METRICS).update(y[:90], proba[:90]))
+    stream.update(y[90:], proba[90:])
+    for name, expected in of_the_whole(y, proba, None, 15).items():
+        assert stream.result(name) == pytest.approx(expected, abs=1e-8), name
+
+
+def test_decomposition_is_that_of_the_binned_confidence(data):
+    y, proba, weight = data
+    stream = CalibrationAccumulator(6).update(y, proba, sample_weight=weight)
+    confidence, correct = proba.max(axis=1), proba.argmax(axis=1) == y
+    index = np.ceil(confidence * 6).astype(int) - 1
+    accuracy, binned = np.zeros((2, 200))
+    for b in set(index):
+        rows = index == b
+        accuracy[rows] = np.average(correct[rows], weights=weight[rows])
+        binned[rows] = np.average(confidence[rows], weights=weight[rows])
+    base = np.average(correct, weights=weight)
+
+    def score(forecast):
+        return np.average((forecast - correct) ** 2, weights=weight)
+
+    parts = stream.decomposition()
+    assert parts.score == pytest.approx(score(binned))
+    assert parts.miscalibration == pytest.approx(score(binned) - score(accuracy))
+    assert parts.discrimination == pytest.approx(score(base) - score(accuracy))
+    assert parts.uncertainty == pytest.approx(score(base))
+
+
+def test_sum_begins_with_nothing(data):
+    y, proba, _ = data
+    parts = [CalibrationAccumulator().update(y[k::4], proba[k::4]) for k in range(4)]
+    assert sum(parts).result() == reduce(lambda a, b: a + b, parts).result()
+    alone = sum(parts[:1])
+    assert alone is not parts[0]
+    assert alone.update(y, proba).sums_.sum() > parts[0].sums_.sum()
+
+
+def test_no_samples_add_nothing(data):
+    y, proba, _ = data
+    stream = CalibrationAccumulator().update(np.empty(0, int), np.empty((0, 3)))
+    assert stream.classes_ is None
+    stream.update(y, proba).update([], [])
+    assert stream.result() == expected_calibration_error(y, proba)
+    for arguments in (([], proba[:1]), (y[:1], np.empty((0, 3)))):
+        with pytest.raises(ValueError, match=r"^y_(true|proba) must have"):
+            stream.update(*arguments)
+
+
+def test_metrics_without_sums_are_refused(data):
+    y, proba, _ = data
+    stream = CalibrationAccumulator(metrics=["generalized_brier_score"]).update(y, proba)
+    with pytest.raises(ValueError, match=r"^metric must be one of .*got 'smooth_calib.*kept if"):
+        stream.result("smooth_calibration_error")
+    for metrics in ("classwise_calibration_error", ["ks_calibration_error"]):
+        with pytest.raises(ValueError, match=r"^metrics must be a sequence of"):
+            CalibrationAccumulator(metrics=metrics)
+
+
+def test_options_of_the_parts_are_kept(data):
+    y, proba, _ = data
+    names = np.array(["c", "b", "a"])
+    total = CalibrationAccumulator() + CalibrationAccumulator(labels=names)
+    assert total.update(names[y], proba).classes_.tolist() == ["c", "b", "a"]
+    with pytest.raises(ValueError, match="same labels add up"):
+        CalibrationAccumulator(labels=[0, 1]) + CalibrationAccumulator(labels=names)
 
 
 def test_accumulators_add_up(data):
@@ -156,9 +295,9 @@ def test_nothing_yet():
         CalibrationAccumulator().curve()
 
 
-@pytest.mark.parametrize("other", [{"n_bins": 5}, {"norm": "max"}])
+@pytest.mark.parametrize("other", [{"n_bins": 5}, {"norm": "max"}, {"metrics": METRICS}])
 def test_unlike_accumulators_do_not_add_up(other):
-    with pytest.raises(ValueError, match="same norm and the same bins"):
+    with pytest.raises(ValueError, match="same norm, the same bins and the same metrics"):
         CalibrationAccumulator() + CalibrationAccumulator(**other)
     with pytest.raises(TypeError):
         CalibrationAccumulator() + 1
