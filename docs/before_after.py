@@ -25,4 +25,6 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     ReliabilityDisplay.from_estimator(model, X_test, y_test, name=name, ax=ax)
     confidence = model.predict_proba(X_test).max(axis=1).mean()
     ax.set_title(f"Says {confidence:.0%}, is right {model.score(X_test, y_test):.0%}")
-figure.savefig(Path(__file__).parent / "_static" / "before_after.png", dpi=144, bbox_inches="tight")
+figure.savefig(
+    Path(__file__).parent / "_static" / "before_after.png", dpi=144, bbox_inches="tight"
+)
