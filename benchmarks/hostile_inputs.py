@@ -242,6 +242,12 @@ def function_calls() -> Iterator[Call]:
             arguments = {n: ROLES[n] for n in parameters(function) if n in ROLES}
             if name in BINARY:
                 arguments["y_true"] = Argument("labels", LABELS % 2)
+            if name == "multilabel_calibration_error":
+                # Probabilities of labels need not sum to 1.
+                arguments["y_true"] = Argument(
+                    "history", np.eye(PROBA.shape[1], dtype=int)[LABELS]
+                )
+                arguments["y_proba"] = Argument("unit", PROBA)
             fixed = {"fraction": 0.5, "random_state": 0} if name == "flip_labels" else {}
             if name in ("isotonic_reliability_curve", "smooth_reliability_curve"):
                 fixed = {"random_state": 0}

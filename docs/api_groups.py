@@ -9,6 +9,7 @@ GROUPS = {
             "ks_calibration_error",
             "maximum_calibration_error",
             "classwise_calibration_error",
+            "multilabel_calibration_error",
             "groupwise_calibration_error",
             "CalibrationAccumulator",
         ],

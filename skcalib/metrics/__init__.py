@@ -16,6 +16,7 @@ from ._groupwise import groupwise_calibration_error
 from ._interval import calibration_error_interval
 from ._isotonic import isotonic_reliability_curve
 from ._ks import ks_calibration_error
+from ._multilabel import multilabel_calibration_error
 from ._per_sample import (
     confidence_score,
     energy_score,
@@ -61,6 +62,7 @@ __all__ = [
     "max_logit_score",
     "maximum_calibration_error",
     "misclassification_report",
+    "multilabel_calibration_error",
     "ood_report",
     "predictive_entropy",
     "probability_margin",

@@ -133,6 +133,7 @@ PREDICTION_METRICS = [
     for name in skcalib.metrics.__all__
     if inspect.isfunction(function := getattr(skcalib.metrics, name))
     and list(inspect.signature(function).parameters)[:2] == ["y_true", "y_proba"]
+    and name != "multilabel_calibration_error"  # indicators are another kind of y_true
 ]
 
 

@@ -1,0 +1,117 @@
+"""Calibration error of several labels a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..utils._arrays import as_array, as_floats
+from ..utils._private import StrOptions, validate_params
+from ..utils._proba import check_values
+from ..utils._validation import check_weights
+from ._calibration_error import expected_calibration_error
+
+
+@validate_params(
+    {"metric": [callable], "average": [StrOptions({"macro", "micro"}), None]},
+    prefer_skip_nested_validation=False,  # the options of the metric are the user's
+)
+def multilabel_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    metric: Callable[..., float] = expected_calibration_error,
+    average: str | None = "macro",
+    sample_weight: ArrayLike | None = None,
+    **options: Any,
+) -> NDArray[np.float64] | float:
+    """Calibration error where a sample may have several labels, or none: smaller = better.
+
+    Every label is a question of its own, "does the sample have it?", and its column of `y_proba`
+    the probability of a yes. Unlike the probabilities of classes, those of a row need not sum
+    to 1. (For classes, :func:`classwise_calibration_error` looks at every column.)
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples, n_labels)
+        Label indicators: 1 where the sample has the label, else 0.
+    y_proba : array-like of shape (n_samples, n_labels)
+        Probabilities of the labels. Of a list of arrays (n_samples, 2), one a label, as forests
+        predict it, give ``np.column_stack([p[:, 1] for p in y_proba])``.
+    metric : callable, default=expected_calibration_error
+        A calibration error of this package, or a function of the same signature.
+    average : {"macro", "micro"} or None, default="macro"
+        "macro" is the mean over the labels, "micro" the error of all pairs of a sample and a
+        label taken together, None the error of every label.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; a weight of k counts as k samples.
+    **options : dict
+        Options of the metric, such as ``n_bins``.
+
+    Returns
+    -------
+    error : float or ndarray of shape (n_labels,)
+        In the unit of the metric.
+
+    Raises
+    ------
+    ValueError
+        If `y_true` does not hold 0 and 1 alone, if the shapes differ, or if `y_proba` holds NaN
+        or values outside [0, 1].
+
+    See Also
+    --------
+    classwise_calibration_error : One class a sample.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import multilabel_calibration_error
+    >>> y_true = [[1, 0], [1, 1], [0, 0], [1, 0]]
+    >>> y_proba = [[0.9, 0.3], [0.9, 0.3], [0.2, 0.1], [0.9, 0.1]]
+    >>> round(multilabel_calibration_error(y_true, y_proba), 3)
+    0.138
+    >>> multilabel_calibration_error(y_true, y_proba, average=None).round(3)
+    array([0.125, 0.15 ])
+    """
+    indicator, proba = _check_indicator(y_true), as_floats(y_proba, name="y_proba")
+    if proba.shape != indicator.shape:
+        raise ValueError(
+            "y_proba must have the shape of y_true, (n_samples, n_labels), "
+            f"got {proba.shape} and {indicator.shape}."
+        )
+    for column in proba.T:
+        check_values(column)
+    n_samples, n_labels = indicator.shape
+    weight = check_weights(sample_weight, n_samples)
+    if average == "micro":
+        pair_weight = None if weight is None else np.repeat(weight, n_labels)
+        return float(
+            metric(indicator.ravel(), proba.ravel(), sample_weight=pair_weight, **options)
+        )
+    errors = np.array(
+        [
+            float(metric(has_label, column, sample_weight=weight, **options))
+            for has_label, column in zip(indicator.T, proba.T)
+        ]
+    )
+    return errors if average is None else float(errors.mean())
+
+
+def _check_indicator(y_true: ArrayLike) -> NDArray[np.intp]:
+    array = as_array(y_true, name="y_true")
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(
+            "y_true must hold label indicators of shape (n_samples, n_labels), "
+            f"got shape {array.shape}."
+        )
+    fault = ~np.isin(array, [0, 1])
+    if fault.any():
+        row, label = np.argwhere(fault)[0]
+        raise ValueError(
+            "y_true must hold label indicators, 0 and 1, "
+            f"got {array[row, label]} in row {row}, column {label}."
+        )
+    return array.astype(np.intp)
