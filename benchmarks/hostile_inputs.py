@@ -330,6 +330,11 @@ def estimator_calls() -> Iterator[Call]:
         "predict_proba",
         weighted=False,
     )
+    yield Call(
+        "skcalib.difficulty.KNNScorer.difficulty",
+        difficulty.KNNScorer().fit(FEATURES).difficulty,
+        {"X": features},
+    )
     yield from fit_call(
         difficulty.NoveltyDetector(difficulty.RMDScorer()), features, "predict", weighted=True
     )

@@ -17,7 +17,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from benchmarks._timing import print_ratios
-from skcalib.difficulty.depth._neighbors import NeighborVote
+from skcalib.difficulty._neighbors import NeighborSearch
+from skcalib.difficulty.depth._votes import NeighborVote
 
 K, N_CLASSES = 30, 10
 
@@ -45,7 +46,7 @@ def compare(dim, options):
     bound = "faiss IndexFlatL2 and vote"
     models = {
         bound: IndexVote(train, classes),
-        "skcalib": NeighborVote(K, metric="euclidean", algorithm="faiss"),
+        "skcalib": NeighborVote(NeighborSearch(K, metric="euclidean", algorithm="faiss")),
         "scikit-learn KNeighborsClassifier, brute": KNeighborsClassifier(K, algorithm="brute"),
     }
     calls = {name: partial(model.predict, queries) for name, model in models.items()}

@@ -138,7 +138,7 @@ CASES = {
     # With folds, not exactly `contamination` of the training samples are outliers: their checks
     # are in tests/difficulty/test_novelty.py.
     "NoveltyDetector": Case(
-        lambda: [NoveltyDetector(KMeansPrototypeScorer(3, random_state=0), cv=None)]
+        lambda: [NoveltyDetector(KMeansPrototypeScorer(1, random_state=0), cv=None)]
     ),
     # Their rows are images: tests/embeddings runs those of the checks that need no numbers.
     "OpenClipEmbedder": Case(list),

@@ -5,6 +5,7 @@ from ._base import DifficultyMixin
 from ._cross_val import cross_val_difficulty
 from ._error_rate import error_rate_by_difficulty
 from ._explain import explain_difficulty
+from ._knn import KNNScorer
 from ._loss import LossScorer
 from ._novelty import NoveltyDetector
 from ._pipeline import score_difficulty
@@ -34,6 +35,7 @@ __all__ = [
     "DifficultyMixin",
     "DifficultyProfiler",
     "KMeansPrototypeScorer",
+    "KNNScorer",
     "LossScorer",
     "NoveltyDetector",
     "PredictionDepthScorer",

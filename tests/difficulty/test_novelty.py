@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcalib.difficulty import (
     KMeansPrototypeScorer,
+    KNNScorer,
     NoveltyDetector,
     RMDScorer,
 )
@@ -130,6 +131,12 @@ def test_frames_and_pickles():
     assert detector.feature_names_in_.tolist() == list("abcd")
     restored = pickle.loads(pickle.dumps(detector))
     np.testing.assert_array_equal(restored.predict(frame), detector.predict(frame))
+
+
+def test_neighbors_tell_outliers():
+    detector = NoveltyDetector(KNNScorer(), contamination=0.1).fit(X)
+    assert abs((detector.predict(X) == -1).mean() - 0.1) < 0.05
+    assert detector.predict([[9.0, 9.0, 9.0, 9.0]]).tolist() == [-1]
 
 
 def test_metadata_routing():

@@ -11,8 +11,9 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from .._neighbors import NeighborSearch, drop, resolve_algorithm
 from ._activations import ActivationReader, Reading
-from ._neighbors import NeighborVote, drop, resolve_algorithm
+from ._votes import NeighborVote
 
 # Training samples that `fit` asks whether they have a depth at all.
 MAX_CHECKED = 1000
@@ -69,15 +70,16 @@ class LayerProbes:
         # A view would keep the whole layer in memory.
         last_layer = layers[-1][checked].copy()
         if self.probe is None:
-            self.probes = []
+            self.probes: list[Any] = []
             while layers:  # Emptied on the way: large activations are not held twice.
-                vote = NeighborVote(
+                search = NeighborSearch(
                     self.n_neighbors,
                     metric=self.metric,
                     algorithm=self.algorithm,
                     n_jobs=self.n_jobs,
+                    name="Activations",
                 )
-                self.probes.append(vote.fit(layers.pop(0), y_encoded))
+                self.probes.append(NeighborVote(search).fit(layers.pop(0), y_encoded))
         else:
             self.probes = Parallel(n_jobs=self.n_jobs)(
                 delayed(clone(self.probe).fit)(layer, y_encoded) for layer in layers
@@ -92,7 +94,8 @@ class LayerProbes:
         classes, final = [], []
         for reading, block_classes in self._blocks(X, y_encoded):
             if self.probe is None:
-                classes.append(self._vote(reading.layers, block_classes).argmax(axis=2))
+                voters = self._voters(reading.layers, block_classes)
+                classes.append(np.stack([probe.winner(v) for probe, v in voters], axis=1))
             else:
                 pairs = zip(self.probes, reading.layers)
                 classes.append(np.stack([probe.predict(layer) for probe, layer in pairs], axis=1))
@@ -104,7 +107,8 @@ class LayerProbes:
         proba = []
         for reading, block_classes in self._blocks(X, y_encoded):
             if self.probe is None:
-                proba.append(self._vote(reading.layers, block_classes))
+                voters = self._voters(reading.layers, block_classes)
+                proba.append(np.stack([probe.proba(v) for probe, v in voters], axis=1))
             else:
                 pairs = zip(self.probes, reading.layers)
                 proba.append(np.stack([p.predict_proba(layer) for p, layer in pairs], axis=1))
@@ -116,14 +120,16 @@ class LayerProbes:
         for block, reading in self.reader.read(X):
             yield reading, None if y_encoded is None else y_encoded[block]
 
-    def _vote(self, layers: list[NDArray], y_encoded: NDArray | None) -> NDArray[np.float64]:
-        votes, itself = [], None
+    def _voters(
+        self, layers: list[NDArray], y_encoded: NDArray | None
+    ) -> Iterator[tuple[NeighborVote, NDArray]]:
+        """Yield the probe of every layer and the neighbors (n, k) that vote there."""
+        itself = None
         for probe, layer in zip(self.probes, layers):
-            neighbors = probe.kneighbors(layer, one_more=self.exclude_self)
+            neighbors = probe.search.kneighbors(layer, one_more=self.exclude_self)
             if self.exclude_self:
                 if itself is None:
                     # By the input, which comes first: later layers may map many samples to one.
                     itself = probe.find_self(layer, neighbors, y_encoded)
                 neighbors = drop(neighbors, itself)
-            votes.append(probe.vote(neighbors))
-        return np.stack(votes, axis=1)
+            yield probe, neighbors

@@ -84,9 +84,9 @@ def test_named_layers_and_images():
     y = np.arange(40) % 2
     whole = PredictionDepthScorer(FrozenEstimator(net), layers=["0"], n_neighbors=K).fit(X, y)
     assert whole.layer_names_ == ["input", "0", "softmax"]
-    assert [p.train_.shape[1] for p in whole.probes_] == [36, 48, 2]
+    assert [p.search.train_.shape[1] for p in whole.probes_] == [36, 48, 2]
     pooled = clone(whole).set_params(pooling="mean").fit(X, y)
-    assert [p.train_.shape[1] for p in pooled.probes_] == [36, 3, 2]
+    assert [p.search.train_.shape[1] for p in pooled.probes_] == [36, 3, 2]
     assert whole.difficulty(X).shape == (40,)
     with pytest.raises(ValueError, match=r"X must hold samples of shape \(1, 6, 6\), as in fit"):
         whole.difficulty(np.zeros((4, 1, 7, 7), dtype=np.float32))

@@ -244,7 +244,7 @@ def test_random_projection_of_wide_layers(data, net):
     scorer = PredictionDepthScorer(
         FrozenEstimator(net), n_neighbors=K, n_components=8, random_state=0
     ).fit(X, y)
-    assert [probe.train_.shape[1] for probe in scorer.probes_] == [4, 8, 8, 3, 3]
+    assert [probe.search.train_.shape[1] for probe in scorer.probes_] == [4, 8, 8, 3, 3]
     again = clone(scorer).fit(X, y)
     np.testing.assert_array_equal(scorer.difficulty(queries), again.difficulty(queries))
 

@@ -1,4 +1,4 @@
-"""Exact k-nearest-neighbor votes, in float32 that does not lose the neighbors."""
+"""Exact nearest neighbors, in float32 that does not lose them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 
-from ...utils import import_optional
+from ..utils import import_optional
 
 # Up to this number of features, scikit-learn is as fast as faiss.
 SMALL_DIM = 32
@@ -43,32 +43,40 @@ def drop(neighbors: NDArray, excluded: NDArray) -> NDArray:
     return neighbors[kept].reshape(len(neighbors), -1)
 
 
-class NeighborVote:
-    """Fractions of the classes among the nearest training samples.
+class NeighborSearch:
+    """Exact search of the nearest training samples.
 
     Parameters
     ----------
     n_neighbors : int
-        Samples that vote.
+        Samples to find.
     metric : str or callable
         "euclidean", "cosine", or, for the algorithm "brute", any of scikit-learn.
     algorithm : {"faiss", "brute"}
         Who searches; "brute" is scikit-learn.
     n_jobs : int or None
         For "brute"; faiss uses the threads that OpenMP gives it.
+    name : str
+        What errors call the samples.
     """
 
     def __init__(
-        self, n_neighbors: int, *, metric: object, algorithm: str, n_jobs: int | None = None
+        self,
+        n_neighbors: int,
+        *,
+        metric: object,
+        algorithm: str,
+        n_jobs: int | None = None,
+        name: str = "X",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.metric = metric
         self.algorithm = algorithm
         self.n_jobs = n_jobs
+        self.name = name
 
-    def fit(self, X: NDArray, y_encoded: NDArray) -> Self:
-        """Keep the training samples (n, d), as float32, and their classes (n,), 0 to K - 1."""
-        self.y_encoded_, self.n_classes_ = y_encoded, y_encoded.max() + 1
+    def fit(self, X: NDArray) -> Self:
+        """Keep the training samples (n, d), as float32."""
         self.center_, self.scale_ = np.zeros(X.shape[1]), np.float32(1)
         metric = self.metric
         if metric in ("euclidean", "cosine"):
@@ -96,7 +104,7 @@ class NeighborVote:
         with np.errstate(over="ignore", invalid="ignore"):
             np.subtract(self._direction(X), self.center_, out=prepared, casting="same_kind")
         if not np.isfinite(prepared).all():
-            raise ValueError("Activations must be finite in float32, got NaN or infinity.")
+            raise ValueError(f"{self.name} must be finite in float32, got NaN or infinity.")
         prepared /= self.scale_
         return prepared
 
@@ -118,36 +126,19 @@ class NeighborVote:
     def _search_float64(self, queries: NDArray, n_fetched: int) -> NDArray:
         return self.search_.kneighbors(queries, n_fetched, return_distance=False)
 
-    def find_self(
-        self, X: NDArray, neighbors: NDArray, y_encoded: NDArray | None = None
-    ) -> NDArray[np.int64]:
-        """Return the training sample (n,) that every sample of X is, -1 for a new sample.
-
-        It is the first neighbor at distance 0 that has the class of the sample, where classes
-        are given and there is one, else the first at distance 0. Duplicates of one class cast
-        equal votes, so it does not matter which of them is left out.
-        """
+    def is_equal(self, X: NDArray, neighbors: NDArray) -> NDArray[np.bool_]:
+        """Tell which of its neighbors (n, k) a sample of X equals."""
         queries = self._prepare(X)
-        is_equal = np.stack(
+        return np.stack(
             [(self.train_[column] == queries).all(axis=1) for column in neighbors.T], axis=1
         )
-        if y_encoded is not None:
-            same_class = is_equal & (self.y_encoded_[neighbors] == y_encoded[:, np.newaxis])
-            is_equal = np.where(same_class.any(axis=1, keepdims=True), same_class, is_equal)
-        first = neighbors[np.arange(len(X)), is_equal.argmax(axis=1)]
-        return np.where(is_equal.any(axis=1), first, -1)
 
-    def vote(self, neighbors: NDArray) -> NDArray[np.float64]:
-        """Return the fraction of every class (n, n_classes) among the neighbors (n, k)."""
-        n_samples, n_votes = neighbors.shape
-        cells = self.y_encoded_[neighbors] + np.arange(n_samples)[:, None] * self.n_classes_
-        counts = np.bincount(cells.ravel(), minlength=n_samples * self.n_classes_)
-        return counts.reshape(n_samples, self.n_classes_) / n_votes
+    def distance(self, X: NDArray, neighbor: NDArray) -> NDArray[np.float64]:
+        """Return the Euclidean distance (n,) of every sample to one training sample (n,).
 
-    def predict_proba(self, X: NDArray) -> NDArray[np.float64]:
-        """Return the fraction of the votes (n, n_classes)."""
-        return self.vote(self.kneighbors(X))
-
-    def predict(self, X: NDArray) -> NDArray[np.intp]:
-        """Return the class (n,) with most votes; the smallest of those that tie."""
-        return self.predict_proba(X).argmax(axis=1)
+        Of directions, for the cosine metric.
+        """
+        # From the differences: the expansion |x|^2 - 2xy + |y|^2 loses digits.
+        apart = self._prepare(X) - self.train_[neighbor]
+        squared = np.einsum("ij,ij->i", apart, apart, dtype=np.float64)
+        return float(self.scale_) * np.sqrt(squared)
