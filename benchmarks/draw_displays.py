@@ -81,6 +81,7 @@ def risk_coverage(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options)
     y, proba = predictions(n_samples, n_classes, sharpness, seed)
     noise = np.random.default_rng(seed).normal(size=n_samples) * 0.03 * sharpness
     confidence = proba.max(axis=1) + noise
+    options = {"target_risk": 0.1} | options
     return RiskCoverageDisplay.from_predictions(y, proba, confidence=confidence, **options)
 
 
@@ -89,6 +90,10 @@ def difficulty(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     noise = np.random.default_rng(seed).normal(size=n_samples) * 0.1 * sharpness
     score = 1 - proba.max(axis=1) + noise
     return DifficultyDisplay.from_predictions(y, proba.argmax(axis=1), score, **options)
+
+
+def percentiles(**options):
+    return difficulty(histogram=False, **options)
 
 
 def plane(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
@@ -116,19 +121,8 @@ def hardest(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     return HardestSamplesDisplay.from_predictions(images, score, labels=labels, **options)
 
 
-DISPLAYS = (
-    reliability,
-    isotonic,
-    smooth,
-    rare,
-    classes,
-    risk_coverage,
-    difficulty,
-    plane,
-    probes,
-    hardest,
-)
-CURVES = (reliability, isotonic, smooth, rare, risk_coverage, difficulty, probes)
+CURVES = (reliability, isotonic, smooth, rare, risk_coverage, difficulty, percentiles, probes)
+DISPLAYS = (*CURVES, classes, plane, hardest)
 
 
 def several(draw, ax=None, **options):

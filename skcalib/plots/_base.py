@@ -180,11 +180,15 @@ class BaseDisplay:
             "handles": handles, "labels": labels, "title": title, "alignment": "left",
             "fontsize": size, "title_fontsize": size,
         }  # fmt: skip
-        if many and (self._has_room_above(n_lines) if narrow else self._has_room_beside()):
+        above = narrow or self._legend_goes_above()
+        if many and (self._has_room_above(n_lines) if above else self._has_room_beside()):
             options |= {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
-            if narrow:
+            if above:
                 options |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.02)}
+            if narrow:
                 options |= {"labelspacing": 0.2, "handlelength": 1.5}
+            elif above:
+                options["ncols"] = 2
             # Axes of a fixed shape float in their place: to the side that is not the legend's,
             # and upward, for below them are labels.
             self.ax_.set_anchor("NW" if narrow else "W")
@@ -193,6 +197,10 @@ class BaseDisplay:
             legend = self.ax_.legend(**options, **{"loc": self._emptiest_corner()})
             # A layout would shrink the axes for a legend that is wider than they are.
             legend.set_in_layout(False)
+
+    def _legend_goes_above(self) -> bool:
+        """Tell whether there is something else beside the axes."""
+        return False
 
     def _legend_entries(self) -> tuple[list[Any], list[str], str | None]:
         """Return handles, labels and title: what several curves have in common is the title.

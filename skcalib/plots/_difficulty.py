@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import roc_auc_score
 
 from ..difficulty import error_rate_by_difficulty, score_difficulty
-from ._base import BaseDisplay, plain_text
+from ..utils import import_optional
+from ..utils._labels import as_labels
+from ..utils._proba import wilson_interval
+from ..utils._validation import check_weights
+from ._base import NARROW, BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+N_CELLS = 30
+HISTOGRAM_LABEL = "histogram of the difficulty"
+
+
+class Cells(NamedTuple):
+    """Histogram of the difficulty: edges (n_cells + 1,) and counts (n_cells,)."""
+
+    edges: NDArray[np.float64]
+    right: NDArray[np.float64]
+    wrong: NDArray[np.float64]
+
 
 class DifficultyDisplay(BaseDisplay):
-    """Error rate of a classifier in groups of samples of rising difficulty.
+    """Where a classifier is right and wrong: its error rate by difficulty, and both counts.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. A curve that rises
     means that the difficulty tells where the classifier errs.
@@ -26,6 +42,15 @@ class DifficultyDisplay(BaseDisplay):
         Error rate of each group, from the easiest to the hardest.
     overall : float, default=None
         Error rate of all samples, drawn as a line.
+    band : tuple of two ndarrays of shape (n_groups,), default=None
+        Lower and upper end of an interval of `error_rate`.
+    difficulty : ndarray of shape (n_groups,), default=None
+        Middle difficulty of each group.
+    cells : Cells, default=None
+        Histogram of the difficulty: named tuple of ``edges`` and of the counts ``right`` and
+        ``wrong``.
+    area : float, default=None
+        AUROC of the difficulty for errors, shown in the legend.
     name : str, default=None
         Name in the legend.
 
@@ -35,6 +60,8 @@ class DifficultyDisplay(BaseDisplay):
         The curve.
     ax_ : matplotlib Axes
         Axes with the curve.
+    histogram_ax_ : matplotlib Axes or None
+        Axes with the histogram, behind.
     figure_ : matplotlib Figure
         Figure that contains the curve.
 
@@ -63,10 +90,18 @@ class DifficultyDisplay(BaseDisplay):
         error_rate: NDArray[np.float64],
         *,
         overall: float | None = None,
+        band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+        difficulty: NDArray[np.float64] | None = None,
+        cells: Cells | None = None,
+        area: float | None = None,
         name: str | None = None,
     ) -> None:
         self.error_rate = error_rate
         self.overall = overall
+        self.band = band
+        self.difficulty = difficulty
+        self.cells = cells
+        self.area = area
         self.name = name
 
     @classmethod
@@ -114,6 +149,7 @@ class DifficultyDisplay(BaseDisplay):
         difficulty: ArrayLike,
         *,
         n_groups: int = 10,
+        confidence_level: float | None = 0.95,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         ax: Axes | None = None,
@@ -131,6 +167,9 @@ class DifficultyDisplay(BaseDisplay):
             Difficulty, larger = harder.
         n_groups : int, default=10
             Number of groups of equal size.
+        confidence_level : float or None, default=0.95
+            Level in (0, 1) of the bars, Wilson intervals of the error rates, with weights counted
+            as numbers of samples. None draws no bars.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         name : str, default=None
@@ -146,11 +185,36 @@ class DifficultyDisplay(BaseDisplay):
         rate = error_rate_by_difficulty(
             y_true, y_pred, difficulty, n_groups=n_groups, sample_weight=sample_weight
         )
-        # Groups have equal weight: the mean of their rates is the rate of all samples.
-        return cls(rate, overall=float(rate.mean()), name=name).plot(ax=ax, **kwargs)
+        wrong = as_labels(y_true, name="y_true") != as_labels(y_pred, name="y_pred")
+        values = np.asarray(difficulty, dtype=np.float64)
+        given = check_weights(sample_weight, len(values))
+        weight = np.ones(len(values)) if given is None else given
+        band = None
+        if confidence_level is not None:
+            count = np.full(n_groups, weight.sum() / n_groups)
+            band = wilson_interval(rate, count, confidence_level)
+        # Without errors, or without correct predictions, there is nothing to rank.
+        both = 0 < rate.mean() < 1
+        return cls(
+            rate,
+            # Groups have equal weight: the mean of their rates is the rate of all samples.
+            overall=float(rate.mean()),
+            band=band,
+            difficulty=_quantiles(values, weight, (np.arange(n_groups) + 0.5) / n_groups),
+            cells=_cells(values, weight, wrong),
+            area=float(roc_auc_score(wrong, values, sample_weight=weight)) if both else None,
+            name=name,
+        ).plot(ax=ax, **kwargs)
 
-    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the curve.
+    def plot(
+        self,
+        *,
+        ax: Axes | None = None,
+        name: str | None = None,
+        histogram: bool = True,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve, and how many samples are right and wrong.
 
         Parameters
         ----------
@@ -158,6 +222,10 @@ class DifficultyDisplay(BaseDisplay):
             Axes to draw on; a new figure by default.
         name : str, default=None
             Name in the legend, by default that of the display.
+        histogram : bool, default=True
+            Whether to draw the histogram behind the curve, over the difficulty. False draws the
+            curve alone over the percentile of the difficulty, by which measures of different
+            units can be compared. A second display on the same axes adds its curve alone.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
 
@@ -168,13 +236,96 @@ class DifficultyDisplay(BaseDisplay):
         """
         label = self._open_axes(ax, name)
         n_groups = len(self.error_rate)
-        if self.overall is not None:
-            self._draw_reference([0, 100], [self.overall] * 2, "All samples")
         # The middle of every group.
-        percentile = 100 * (np.arange(n_groups) + 0.5) / n_groups
-        self.line_ = self._draw_curve(percentile, self.error_rate, label, kwargs)
-        xlabel = plain_text("Difficulty percentile (easy to hard)", width=self._characters())
-        self.ax_.set(xlabel=xlabel, ylabel="Error rate", xlim=(0, 100))
+        x = 100 * (np.arange(n_groups) + 0.5) / n_groups
+        xlabel, limits = "Difficulty percentile (easy to hard)", (0.0, 100.0)
+        if histogram and self.cells is not None and self.difficulty is not None:
+            x, xlabel, limits = self.difficulty, "Difficulty", tuple(self.cells.edges[[0, -1]])
+        else:
+            histogram = False
+        if self.overall is not None:
+            self._draw_reference(limits, [self.overall] * 2, "All samples")
+        self.line_ = self._draw_curve(x, self.error_rate, label, kwargs)
+        if self.band is not None:
+            self._draw_bars(x, self.band)
+        self.histogram_ax_ = self._draw_histogram() if histogram else None
+        self.ax_.set_xlabel(plain_text(xlabel, width=self._characters()))
+        self.ax_.set_ylabel("Error rate")
+        self.ax_.set_xlim(self._union(limits))
         self.ax_.set_ylim(bottom=0)
         self._draw_legend()
         return self
+
+    def _measure(self) -> tuple[str, str]:
+        return ("", "") if self.area is None else ("AUROC for errors", f"{self.area:.3f}")
+
+    def _draw_bars(self, x: Any, band: tuple[NDArray[np.float64], NDArray[np.float64]]) -> None:
+        lower, upper = self.error_rate - band[0], band[1] - self.error_rate
+        self.ax_.errorbar(
+            x, self.error_rate, yerr=(lower, upper), fmt="none", ecolor=self.line_.get_color(),
+            elinewidth=1, capsize=2, label="_bars",
+        )  # fmt: skip
+
+    def _union(self, limits: tuple[float, float]) -> tuple[float, float]:
+        """Return limits that hold the curves of all displays on the axes."""
+        if sum(self._is_curve(line) for line in self.ax_.lines) < 2:
+            return limits
+        low, high = self.ax_.get_xlim()
+        return min(low, limits[0]), max(high, limits[1])
+
+    def _draw_histogram(self) -> Axes:
+        """Draw the counts behind the curve, with an axis of their own on the right."""
+        siblings = self.ax_.get_shared_x_axes().get_siblings(self.ax_)
+        for other in siblings:
+            if other.get_label() == HISTOGRAM_LABEL:
+                return other  # that of another display, which keeps it to itself
+        behind: Axes = self.ax_.twinx()
+        behind.set(label=HISTOGRAM_LABEL, ylabel="Samples")
+        # The curve is in front: of two axes in one place, the upper has no ground.
+        self.ax_.set_zorder(behind.get_zorder() + 1)
+        self.ax_.patch.set_visible(False)
+        behind.patch.set_visible(True)
+        edges, right, wrong = self.cells  # type: ignore[misc]
+        color = self.line_.get_color()
+        behind.stairs(right + wrong, edges, fill=True, color="gray", alpha=0.3, label="Right")
+        behind.stairs(wrong, edges, fill=True, color=color, alpha=0.4, label="Wrong")
+        behind.set_ylim(bottom=0)
+        ticker = import_optional("matplotlib.ticker", extra="plots")
+        behind.yaxis.set_major_locator(ticker.MaxNLocator(6, integer=True))
+        behind.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
+        return behind
+
+    def _legend_goes_above(self) -> bool:
+        # On the right are the numbers of the histogram.
+        return self.histogram_ax_ is not None
+
+    def _legend_entries(self) -> tuple[list[Any], list[str], str | None]:
+        handles, labels, title = super()._legend_entries()
+        if self.histogram_ax_ is not None and self._characters() >= NARROW:
+            counts = self.histogram_ax_.get_legend_handles_labels()
+            handles, labels = [*handles, *counts[0]], [*labels, *counts[1]]
+        return handles, labels, title
+
+
+def _quantiles(
+    values: NDArray[np.float64], weight: NDArray[np.float64], levels: Any
+) -> NDArray[np.float64]:
+    """Return the smallest values up to which at least these fractions of the weight lie."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weight[order])
+    # Rounding may put the last level beyond the total.
+    place = np.searchsorted(total, np.asarray(levels) * total[-1])
+    return values[order][np.minimum(place, len(values) - 1)]
+
+
+def _cells(
+    values: NDArray[np.float64], weight: NDArray[np.float64], wrong: NDArray[np.bool_]
+) -> Cells:
+    """Return a histogram in which the outer half per cent is counted in the outer cells."""
+    low, high = _quantiles(values, weight, [0.005, 0.995])
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, N_CELLS + 1)
+    inside = np.clip(values, low, high)
+    right = np.histogram(inside, edges, weights=weight * ~wrong)[0]
+    return Cells(edges, right, np.histogram(inside, edges, weights=weight * wrong)[0])

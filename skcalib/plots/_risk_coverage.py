@@ -7,18 +7,26 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..metrics import area_under_risk_coverage, risk_coverage_curve
+from ..metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_curve
+from ..utils import import_optional
+from ..utils._proba import wilson_interval
+from ..utils._validation import check_weights
 from ._base import BaseDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+# A band of more points would look the same, and takes long to fill.
+N_BAND_POINTS = 1000
+
+
 class RiskCoverageDisplay(BaseDisplay):
     """Risk-coverage curve: the error rate of the most confident samples.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Good confidence keeps the
-    curve low up to a high coverage; confidence that says nothing keeps it at the error rate.
+    curve low up to a high coverage; confidence that says nothing keeps it at the error rate. The
+    dotted line is the best possible ranking, which has all errors last.
 
     Parameters
     ----------
@@ -28,6 +36,12 @@ class RiskCoverageDisplay(BaseDisplay):
         Error rate of the accepted samples.
     area : float, default=None
         Area under the curve (AURC), shown in the legend.
+    n_samples : float, default=None
+        Number of samples, or sum of their weights, for the band; None draws none.
+    confidence_level : float, default=0.95
+        Level of the band, a Wilson interval of the error rate at every coverage.
+    chosen : tuple of two floats, default=None
+        Coverage and risk of a point to mark.
     name : str, default=None
         Name of the model in the legend.
 
@@ -63,11 +77,17 @@ class RiskCoverageDisplay(BaseDisplay):
         risk: NDArray[np.float64],
         *,
         area: float | None = None,
+        n_samples: float | None = None,
+        confidence_level: float | None = 0.95,
+        chosen: tuple[float, float] | None = None,
         name: str | None = None,
     ) -> None:
         self.coverage = coverage
         self.risk = risk
         self.area = area
+        self.n_samples = n_samples
+        self.confidence_level = confidence_level
+        self.chosen = chosen
         self.name = name
 
     @classmethod
@@ -79,7 +99,9 @@ class RiskCoverageDisplay(BaseDisplay):
         Parameters
         ----------
         estimator : object
-            Fitted classifier with `predict_proba`.
+            Fitted classifier with `predict_proba`. Of one that abstains, such as
+            :class:`~skcalib.selection.SelectiveClassifier`, the confidence is its own, and its
+            threshold is marked.
         X : array-like of shape (n_samples, n_features)
             Input.
         y : array-like of shape (n_samples,)
@@ -95,6 +117,10 @@ class RiskCoverageDisplay(BaseDisplay):
             The display, plotted.
         """
         name = type(estimator).__name__ if name is None else name
+        if hasattr(estimator, "confidence_samples") and "confidence" not in kwargs:
+            kwargs["confidence"] = estimator.confidence_samples(X)
+            if "target_risk" not in kwargs:
+                kwargs.setdefault("threshold", estimator.threshold_)
         return cls.from_predictions(
             y, estimator.predict_proba(X), labels=estimator.classes_, name=name, **kwargs
         )
@@ -106,6 +132,9 @@ class RiskCoverageDisplay(BaseDisplay):
         y_proba: ArrayLike,
         *,
         confidence: str | ArrayLike = "msp",
+        target_risk: float | None = None,
+        threshold: float | None = None,
+        confidence_level: float | None = 0.95,
         sample_weight: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
@@ -123,6 +152,13 @@ class RiskCoverageDisplay(BaseDisplay):
         confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), \
 default="msp"
             What orders the samples, see :func:`~skcalib.metrics.risk_coverage_curve`.
+        target_risk : float, default=None
+            Marks the largest coverage of an error rate of at most this.
+        threshold : float, default=None
+            Marks the coverage at which samples of larger confidence are answered.
+        confidence_level : float or None, default=0.95
+            Level in (0, 1) of the band: a Wilson interval of the error rate at every coverage,
+            with weights counted as numbers of samples. None draws no band.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         labels : array-like of shape (n_classes,), default=None
@@ -138,7 +174,16 @@ default="msp"
         -------
         display : RiskCoverageDisplay
             The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If both `target_risk` and `threshold` are given, or as the metrics.
         """
+        if target_risk is not None and threshold is not None:
+            raise ValueError(
+                f"threshold must be None with target_risk, got {threshold!r} and {target_risk!r}."
+            )
         options: dict[str, Any] = {
             "confidence": confidence,
             "sample_weight": sample_weight,
@@ -147,7 +192,22 @@ default="msp"
         }
         curve = risk_coverage_curve(y_true, y_proba, **options)
         area = area_under_risk_coverage(y_true, y_proba, **options)
-        return cls(curve.coverage, curve.risk, area=area, name=name).plot(**kwargs)
+        weight = check_weights(sample_weight, len(np.asarray(y_true)))
+        chosen = None
+        if target_risk is not None:
+            limit = coverage_at_risk(y_true, y_proba, risk=target_risk, **options)
+            chosen = _last_point(curve, int(np.sum(curve.coverage <= limit)))
+        elif threshold is not None:
+            chosen = _last_point(curve, int(np.sum(curve.threshold > threshold)))
+        return cls(
+            curve.coverage,
+            curve.risk,
+            area=area,
+            n_samples=float(len(np.asarray(y_true)) if weight is None else weight.sum()),
+            confidence_level=confidence_level,
+            chosen=chosen,
+            name=name,
+        ).plot(**kwargs)
 
     def plot(
         self,
@@ -166,7 +226,7 @@ default="msp"
         name : str, default=None
             Name in the legend, by default that of the display.
         ref_line : bool, default=True
-            Whether to draw the error rate, at which confidence that says nothing stays.
+            Whether to draw the curve of the best possible ranking.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
 
@@ -182,13 +242,50 @@ default="msp"
         marked = np.searchsorted(self.coverage, shift + np.arange(8) / 8)
         markers = {"markevery": np.unique(marked).tolist()}
         self.line_ = self._draw_curve(self.coverage, self.risk, label, kwargs, **markers)
+        if self.n_samples is not None and self.confidence_level is not None:
+            self._draw_interval()
         if ref_line:
-            color = self.line_.get_color()
-            self._draw_reference([0, 1], [self.risk[-1]] * 2, color=color)
+            self._draw_oracle()
+        if self.chosen is not None:
+            self._draw_chosen(*self.chosen)
         self.ax_.set(xlabel="Coverage", ylabel="Risk (error rate)", xlim=(0, 1))
+        ticker = import_optional("matplotlib.ticker", extra="plots")
+        self.ax_.xaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=0))
+        self.ax_.yaxis.set_major_formatter(ticker.PercentFormatter(1))
         self._set_limits()
         self._draw_legend()
         return self
+
+    def _draw_interval(self) -> None:
+        n_points = min(len(self.coverage), N_BAND_POINTS)
+        # About equally far along the coverage, the last point among them.
+        places = np.searchsorted(self.coverage, np.linspace(0, self.coverage[-1], n_points))
+        places = np.unique(places)
+        x, risk = self.coverage[places], self.risk[places]
+        lower, upper = wilson_interval(risk, x * self.n_samples, self.confidence_level)  # type: ignore[operator, arg-type]
+        self._draw_band(x, lower, upper, self.line_, label=f"{self.confidence_level:.0%} interval")
+
+    def _draw_oracle(self) -> None:
+        """Draw the risk if all correct samples came first: none, and then all errors."""
+        accuracy = 1 - self.risk[-1]
+        x = np.linspace(accuracy, 1, 100)
+        # Of a coverage of c, accuracy is correct; all else is wrong. At c = 0 nothing is.
+        y = 1 - accuracy / np.maximum(x, np.finfo(np.float64).tiny)
+        label = "Best possible ranking"
+        shown = self.ax_.get_legend_handles_labels()[1]
+        self._draw_reference(
+            np.append(0, x), np.append(0, y), None if label in shown else label,
+            self.line_.get_color(),
+        )  # fmt: skip
+
+    def _draw_chosen(self, coverage: float, risk: float) -> None:
+        color = self.line_.get_color()
+        self.ax_.plot([coverage, coverage, 0], [0, risk, risk], color=color, linewidth=0.8)
+        self.ax_.plot(
+            coverage, risk, color=color, marker="*", markersize=14, linestyle="", zorder=3,
+            markeredgecolor=self.ax_.get_facecolor(),
+            label=f"Error {risk:.1%} at coverage {coverage:.1%}",
+        )  # fmt: skip
 
     def _set_limits(self) -> None:
         """Fit the axes to the curves above a coverage of 5 %.
@@ -202,3 +299,10 @@ default="msp"
 
     def _measure(self) -> tuple[str, str]:
         return ("", "") if self.area is None else ("AURC", f"{self.area:.4f}")
+
+
+def _last_point(curve: Any, n_points: int) -> tuple[float, float] | None:
+    """Return coverage and risk of the last of so many points, None for none."""
+    if n_points == 0:
+        return None
+    return float(curve.coverage[n_points - 1]), float(curve.risk[n_points - 1])

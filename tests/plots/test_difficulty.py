@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skcalib.difficulty import RMDScorer, error_rate_by_difficulty
 from skcalib.plots import DifficultyDisplay
+from skcalib.utils._proba import wilson_interval
 
 
 def _predictions(n=60):
@@ -29,13 +31,62 @@ def test_curve_and_labels():
     )
     rate = error_rate_by_difficulty(y_true, y_pred, difficulty, n_groups=4)
     np.testing.assert_array_equal(display.error_rate, rate)
-    np.testing.assert_allclose(display.line_.get_xdata(), [12.5, 37.5, 62.5, 87.5])
+    # The middle of every group: of 60 sorted samples in fours, those at 7.5, 22.5, ...
+    ordered = np.sort(difficulty)
+    np.testing.assert_allclose(display.line_.get_xdata(), ordered[[7, 22, 37, 52]])
     np.testing.assert_array_equal(display.line_.get_ydata(), rate)
     assert display.line_.get_color() == "C3"
     assert display.overall == pytest.approx(np.mean(y_true != y_pred))
-    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["All samples", "RMD"]
+    area = roc_auc_score(y_true != y_pred, difficulty)
+    assert display.area == pytest.approx(area)
+    texts = [t.get_text() for t in display.ax_.get_legend().get_texts()]
+    assert texts == ["All samples", f"RMD (AUROC for errors: {area:.3f})", "Right", "Wrong"]
     assert display.ax_.get_ylim()[0] == 0
     assert display.ax_.get_ylabel() == "Error rate"
+    assert display.ax_.get_xlabel() == "Difficulty"
+
+
+def test_the_percentile_makes_measures_comparable():
+    display = DifficultyDisplay.from_predictions(*_predictions(), n_groups=4, histogram=False)
+    np.testing.assert_allclose(display.line_.get_xdata(), [12.5, 37.5, 62.5, 87.5])
+    assert display.histogram_ax_ is None
+
+
+def test_the_histogram_counts_every_sample_once():
+    y_true, y_pred, difficulty = _predictions(1000)
+    difficulty[0] = 1e6
+    weight = np.random.default_rng(1).uniform(1, 2, 1000)
+    display = DifficultyDisplay.from_predictions(y_true, y_pred, difficulty, sample_weight=weight)
+    wrong = y_true != y_pred
+    assert display.cells.right.sum() == pytest.approx(weight[~wrong].sum())
+    assert display.cells.wrong.sum() == pytest.approx(weight[wrong].sum())
+    # One sample far away does not flatten it.
+    assert display.cells.edges[-1] < 5
+    middle = (difficulty > display.cells.edges[10]) & (difficulty < display.cells.edges[11])
+    assert display.cells.right[10] == pytest.approx(weight[middle & ~wrong].sum())
+    total, part = display.histogram_ax_.patches
+    np.testing.assert_allclose(total.get_data().values, display.cells.right + display.cells.wrong)
+    np.testing.assert_allclose(part.get_data().values, display.cells.wrong)
+
+
+def test_bars_are_wilson_intervals():
+    y_true, y_pred, difficulty = _predictions()
+    display = DifficultyDisplay.from_predictions(y_true, y_pred, difficulty, n_groups=4)
+    low, high = wilson_interval(display.error_rate, np.full(4, 15.0), 0.95)
+    np.testing.assert_allclose(display.band, (low, high))
+    segments = display.ax_.collections[0].get_segments()
+    np.testing.assert_allclose([s[:, 1] for s in segments], np.transpose([low, high]), atol=1e-12)
+    bare = DifficultyDisplay.from_predictions(
+        y_true, y_pred, difficulty, n_groups=4, confidence_level=None
+    )
+    assert not bare.ax_.collections
+
+
+@pytest.mark.parametrize("y_pred", [[0, 0], [1, 1]])
+def test_without_errors_or_without_right_answers(y_pred):
+    display = DifficultyDisplay.from_predictions([0, 0], y_pred, [1.0, 1.0], n_groups=2)
+    assert display.area is None
+    display.figure_.canvas.draw()
 
 
 def test_two_curves_share_axes():
@@ -46,7 +97,9 @@ def test_two_curves_share_axes():
     )
     assert second.figure_ is first.figure_
     texts = [t.get_text() for t in second.ax_.get_legend().get_texts()]
-    assert texts == ["All samples", "one", "two"]
+    assert texts == ["All samples", "one: 1.000", "two: 0.000", "Right", "Wrong"]
+    assert second.histogram_ax_ is first.histogram_ax_
+    assert len(second.histogram_ax_.patches) == 2
 
 
 def test_from_estimator():

@@ -3,10 +3,14 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
-from skcalib.metrics import area_under_risk_coverage, risk_coverage_curve
+from skcalib.metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_curve
 from skcalib.plots import RiskCoverageDisplay
+from skcalib.selection import SelectiveClassifier
+from skcalib.utils._proba import wilson_interval
 
 
 def sample(k=3):
@@ -32,8 +36,53 @@ def test_the_line_is_the_curve(confidence):
     assert display.area == area_under_risk_coverage(y, proba, **options)
     assert display.line_.get_label() == f"forest (AURC: {display.area:.4f})"
     assert display.figure_ is display.ax_.figure
-    # The reference is the error rate of all rows.
-    assert display.ax_.lines[1].get_ydata()[0] == curve.risk[-1]
+    # The reference is the curve of a confidence that has all errors last.
+    right = (proba.argmax(axis=1) == y).astype(float)
+    best = risk_coverage_curve(y, proba, confidence=right, sample_weight=weight)
+    oracle = display.ax_.lines[1].get_xydata()
+    np.testing.assert_allclose(oracle[1], [best.coverage[0], 0], atol=1e-12)
+    np.testing.assert_allclose(oracle[-1], [1, best.risk[-1]])
+    # Half of the errors: the risk is (c - a) / c.
+    half = (1 + best.coverage[0]) / 2
+    assert np.interp(half, *oracle.T) == pytest.approx(1 - best.coverage[0] / half, abs=1e-4)
+
+
+def test_the_band_is_an_interval_of_the_error_rate():
+    y, proba, weight = sample()
+    display = RiskCoverageDisplay.from_predictions(y, proba, sample_weight=weight)
+    curve = risk_coverage_curve(y, proba, sample_weight=weight)
+    vertices = display.ax_.collections[0].get_paths()[0].vertices
+    low, high = wilson_interval(curve.risk, curve.coverage * weight.sum(), 0.95)
+    at_the_end = vertices[np.isclose(vertices[:, 0], 1)][:, 1]
+    assert at_the_end.min() == pytest.approx(low[-1])
+    assert at_the_end.max() == pytest.approx(high[-1])
+    bare = RiskCoverageDisplay.from_predictions(y, proba, confidence_level=None)
+    assert not bare.ax_.collections
+
+
+def test_the_point_of_a_target_risk_or_of_a_threshold():
+    y_proba, y_true = np.linspace(0.99, 0.5, 200), np.ones(200, dtype=int)
+    y_true[[50, 60, 150]] = 0
+    risky = RiskCoverageDisplay.from_predictions(y_true, y_proba, target_risk=0.015)
+    coverage = coverage_at_risk(y_true, y_proba, risk=0.015)
+    assert risky.chosen == pytest.approx((coverage, 0.015 if coverage == 1 else 2 / 150))
+    at = RiskCoverageDisplay.from_predictions(y_true, y_proba, threshold=y_proba[100])
+    assert at.chosen == (0.5, 0.02)
+    texts = [text.get_text() for text in at.ax_.get_legend().get_texts()]
+    assert "Error 2.0% at coverage 50.0%" in texts
+    none = RiskCoverageDisplay.from_predictions(y_true, y_proba, threshold=0.99)
+    assert none.chosen is None
+    with pytest.raises(ValueError, match="threshold must be None with target_risk"):
+        RiskCoverageDisplay.from_predictions(y_true, y_proba, threshold=0.5, target_risk=0.1)
+
+
+def test_the_threshold_of_a_classifier_that_abstains():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = SelectiveClassifier(GaussianNB(), risk=0.1).fit(X[::2], y[::2])
+    display = RiskCoverageDisplay.from_estimator(model, X[1::2], y[1::2])
+    accepted = model.accept(X[1::2])
+    wrong = GaussianNB().fit(X[::2], y[::2]).predict(X[1::2]) != y[1::2]
+    assert display.chosen == pytest.approx((accepted.mean(), wrong[accepted].mean()))
 
 
 @pytest.mark.parametrize("classes", [["no", "yes"], ["ant", "bee", "cat"]])
@@ -71,7 +120,8 @@ def test_plot_again_under_another_name():
     assert display.ax_ is not first
     assert display.line_.get_label().startswith("again")
     bare = RiskCoverageDisplay(display.coverage, display.risk).plot()
-    assert bare.ax_.get_legend() is None
+    texts = [text.get_text() for text in bare.ax_.get_legend().get_texts()]
+    assert texts == ["Best possible ranking"]
 
 
 def test_one_error_at_the_top_does_not_flatten_the_curve():
