@@ -21,6 +21,7 @@ from ..utils._validation import check_weights
 from ._distances import LeaveOneOut, OutOfFold, scores_left_out
 from ._likelihood import label_posterior
 from ._noise_model import NoiseFit, fit_noise_model, rate_interval
+from ._systematic import SystematicFlips
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,9 +36,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     The scorer says how far every training sample is from every class, each sample left out of
     its own judgement. Four numbers are then fitted to the labels by maximum likelihood: how far
     the scorer can be trusted (a temperature), the rate of random flips, the rate of flips to a
-    class that is near the sample, and what "near" means (a spread). With them, the probability
-    that a label is right follows from Bayes' rule, and the noise rate is one minus its mean.
-    There is no threshold to choose on the distances and no network to train.
+    class that is near the sample, and what "near" means (a spread). Where many samples of one
+    class bear the label of one other, this pair of classes gets a rate of its own. With them, the
+    probability that a label is right follows from Bayes' rule, and the noise rate is one minus its
+    mean. There is no threshold to choose on the distances and no network to train.
 
     Parameters
     ----------
@@ -48,9 +50,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         ``RelativeMahalanobisScorer(shrinkage="auto")``, whose shrinkage matters where classes
         have few samples.
     noise : {"mixed", "random"}, default="mixed"
-        "random" leaves out flips to a near class. These look like doubt of the scorer, so that
-        "mixed" takes some hard samples for wrong, and "random" nearly all flips to a near class
-        for hard samples.
+        "random" leaves out flips to a near class, and systematic ones. These look like doubt of
+        the scorer, so that "mixed" takes some hard samples for wrong, and "random" nearly all
+        flips to a near class for hard samples.
     threshold : float in (0, 1), default=0.5
         A sample is an issue where its label is right with less probability than this.
     n_refits : int, default=1
@@ -74,8 +76,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     noise_rate_interval_ : tuple of two floats
         95 % interval of `noise_rate_` by profile likelihood. It holds for samples that follow
         the model: it does not cover what few samples a class leave unknown of the classes.
-    random_rate_, near_rate_ : float
-        The parts of the noise rate that are random flips and flips to a near class.
+    random_rate_, near_rate_, systematic_rate_ : float
+        The parts of the noise rate that are random flips, flips to a near class and systematic
+        flips.
+    systematic_flips_ : structured array of shape (n_pairs,)
+        The pairs of classes with systematic flips, the highest rate first: ``true_label``,
+        ``label``, and ``rate``, the fraction of the samples of the one class that bear the label
+        of the other. Empty where there are none.
     class_noise_rate_ : ndarray of shape (n_classes,)
         Estimated fraction of wrong ones among the labels of each class; NaN for a class with less
         than ten.
@@ -100,6 +107,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     A wrong label that names a class near the sample cannot be told from a right label of a hard
     sample by distances alone. What settles it are labels that are known to be right:
     ``fit(X, y, verified=...)``.
+
+    Systematic flips need ten samples with the label of either class, and a rate of at least a
+    fifth: the scorer's own confusion of two classes looks like a smaller one. They have to
+    explain the labels better than chance does by the Bayesian information criterion, and better
+    than class sizes do.
 
     Of more than 2 million distances (and 5000 samples), a random part enters the likelihood, the
     same at every call; all samples are judged.
@@ -196,7 +208,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             # The scorer is fitted to the labels believed; those given are judged.
             distances = source.distances(believed, self.classes_)
             noise = fit_noise_model(distances, codes, weight, known, mixed=mixed)
-            proba = label_posterior(distances, codes, known, noise.parameters)
+            proba = label_posterior(distances, codes, known, noise.parameters, noise.flips)
             believed = self.classes_[proba.argmax(axis=1)]
         self.label_proba_ = proba
         self._summarize(labels, codes, weight, noise, known)
@@ -237,20 +249,40 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         """Set the rates: the means of the probabilities that labels are wrong."""
         wrong = 1.0 - self.label_proba_[np.arange(len(codes)), codes].astype(np.float64)
         self.noise_rate_ = float(np.average(wrong, weights=weight))
-        p = noise.parameters
+        p, flips = noise.parameters, noise.flips
+        unverified = float(weight[~known].sum())
+        n_systematic = 0.0 if flips is None else float(flips.n_flipped.sum())
+        systematic = n_systematic / max(unverified, 1.0)
         # Divided as the model divides its own rate.
-        self.random_rate_ = self.noise_rate_ * p.random_rate / p.rate
-        self.near_rate_ = self.noise_rate_ - self.random_rate_
+        per_rate = self.noise_rate_ / (p.rate + systematic)
+        self.random_rate_ = p.random_rate * per_rate
+        self.systematic_rate_ = systematic * per_rate
+        self.near_rate_ = self.noise_rate_ - self.random_rate_ - self.systematic_rate_
+        ends = np.array(rate_interval(noise)) - p.rate
+        # What is counted has the square root of its number as its standard error.
+        ends = np.sign(ends) * np.hypot(ends, 1.96 * np.sqrt(n_systematic) / max(unverified, 1.0))
         # The rate of the model is that among labels nobody has verified.
-        unverified = np.average(~known, weights=weight)
-        low, high = rate_interval(noise)
-        self.noise_rate_interval_ = (float(low * unverified), float(high * unverified))
+        low, high = np.clip(p.rate + systematic + ends, 0.0, 1.0) * unverified / weight.sum()
+        self.noise_rate_interval_ = (float(low), float(high))
+        self.systematic_flips_ = self._table_of(flips)
         count = np.bincount(codes, weight, len(self.classes_))
         total = np.bincount(codes, weight * wrong, len(self.classes_))
         enough = count >= _FEWEST_OF_A_CLASS
         self.class_noise_rate_ = np.full(len(count), np.nan)
         self.class_noise_rate_[enough] = total[enough] / count[enough]
         self.temperature_, self.spread_ = p.temperature, p.spread
+
+    def _table_of(self, flips: SystematicFlips | None) -> NDArray[Any]:
+        none = np.empty(0, dtype=np.intp)
+        true, given = (none, none) if flips is None else (flips.true, flips.given)
+        rate = np.empty(0) if flips is None else flips.rate
+        order = np.argsort(-rate, kind="stable")
+        columns = {
+            "true_label": self.classes_[true[order]],
+            "label": self.classes_[given[order]],
+            "rate": rate[order],
+        }
+        return np.asarray(as_table(columns, as_frame=False))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

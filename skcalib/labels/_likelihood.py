@@ -7,17 +7,21 @@ sample (near flips, r_n):
 
     P(y | k) = r_u / (K - 1) + r_n f_y / (1 - f_k),    f = softmax(-distances / (2 t b)),  y != k.
 
-Unknown are the temperature t, the two rates, and the spread b >= 1.
+Unknown are the temperature t, the two rates, and the spread b >= 1. Systematic flips, if there are
+any, are given: see `_systematic`.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
+
+from ._systematic import LEAST_BELIEF, Believed, SystematicFlips
 
 # Elements of a chunk of distances: the few arrays of this size stay in cache.
 _CHUNK_ELEMENTS = 2**16
@@ -179,6 +183,27 @@ def _with_near_terms(gaps: _Gaps, q: _Belief, p: NoiseParameters, terms: _Terms)
     )
 
 
+def _with_systematic_terms(
+    gaps: _Gaps, q: _Belief, p: NoiseParameters, terms: _Terms, flips: SystematicFlips
+) -> _Terms:
+    """Add what systematic flips change in ``(1 - r) sum_k q_k P(y | k)``, and its derivatives."""
+    sample, column, change = flips.changes(gaps.codes)
+    is_nearest = column == gaps.nearest[sample]
+    part = change * np.where(is_nearest, q.nearest[sample], q.others[sample, column])
+    gap = np.where(is_nearest, 0.0, gaps.gap[sample, column])
+    # Where the gap is infinite, q is 0 and the product 0 as well.
+    slope = part * (gap - q.mean_gap[sample]) * (0.5 / p.temperature)
+    n_samples = len(gaps.codes)
+    changed = np.bincount(sample, part, n_samples)
+    return terms._replace(
+        likelihood=terms.likelihood + (1.0 - p.rate) * changed,
+        by_log_temperature=terms.by_log_temperature
+        + (1.0 - p.rate) * np.bincount(sample, slope, n_samples),
+        by_random_rate=terms.by_random_rate - changed,
+        by_near_rate=terms.by_near_rate - changed,
+    )
+
+
 class NoiseLikelihood:
     """Log-likelihood of given labels as a function of the parameters.
 
@@ -193,6 +218,8 @@ class NoiseLikelihood:
     verified : ndarray of shape (n_samples,), dtype bool
         Samples whose label is known to be true. They tell about the temperature and not about
         the rates, since it is not known what was verified, and what corrected.
+    flips : SystematicFlips, default=None
+        Systematic flips, taken as they are.
     """
 
     def __init__(
@@ -201,18 +228,26 @@ class NoiseLikelihood:
         codes: NDArray[np.intp],
         weight: NDArray[np.float64],
         verified: NDArray[np.bool_],
+        flips: SystematicFlips | None = None,
     ) -> None:
-        self.total_weight = float(weight.sum())
+        self.total_weight, self.flips = float(weight.sum()), flips
+        self.n_classes = distances.shape[1]
         self._chunks = [
             (_gaps(distances[rows], codes[rows]), weight[rows], verified[rows])
             for rows in _batches(distances)
         ]
 
+    def with_flips(self, flips: SystematicFlips | None) -> NoiseLikelihood:
+        """Return the likelihood of the same labels with these systematic flips."""
+        other = copy(self)
+        other.flips = flips
+        return other
+
     def value_and_gradient(self, p: NoiseParameters) -> tuple[float, NDArray[np.float64]]:
         """Return the mean log-likelihood and its derivatives by (log t, r_u, r_n, log b)."""
         value, gradient = 0.0, np.zeros(4)
         for gaps, weight, verified in self._chunks:
-            likelihood, *slopes = _terms(gaps, verified, p)
+            likelihood, *slopes = _terms(gaps, verified, p, self.flips)
             likelihood = np.maximum(likelihood, np.finfo(np.float64).tiny)
             value += float(weight @ np.log(likelihood))
             # In the order of the fields of `_Terms`; d log L = dL / L.
@@ -222,11 +257,18 @@ class NoiseLikelihood:
         return value / self.total_weight, gradient / self.total_weight
 
 
-def _terms(gaps: _Gaps, verified: NDArray[np.bool_], p: NoiseParameters) -> _Terms:
+def _terms(
+    gaps: _Gaps,
+    verified: NDArray[np.bool_],
+    p: NoiseParameters,
+    flips: SystematicFlips | None = None,
+) -> _Terms:
     q = _belief(gaps, p)
     terms = _random_terms(gaps, q, p)
     if p.near_rate > 0:
         terms = _with_near_terms(gaps, q, p, terms)
+    if flips is not None:
+        terms = _with_systematic_terms(gaps, q, p, terms, flips)
     if not verified.any():
         return terms
     # A verified label is the true one with probability q_y, whatever the rates.
@@ -241,6 +283,7 @@ def label_posterior(
     codes: NDArray[np.intp],
     verified: NDArray[np.bool_],
     p: NoiseParameters,
+    flips: SystematicFlips | None = None,
 ) -> NDArray:
     """Return the probability of every class to be the true one, (n_samples, n_classes).
 
@@ -258,12 +301,39 @@ def label_posterior(
             # `odds` is 1 at the nearest class, which `others` leaves out: f_y becomes g_y.
             given[samples, gaps.nearest] += p.near_rate * (near.own_g - near.own)
         given[samples, gaps.codes] = 1.0 - p.rate
+        if flips is not None:
+            sample, column, change = flips.changes(gaps.codes)
+            given[sample, column] += (1.0 - p.rate) * change
         q.others[samples, gaps.nearest] = q.nearest
         joint = np.multiply(given, q.others, out=given)
         joint[verified[rows]] = 0.0
         joint[samples[verified[rows]], gaps.codes[verified[rows]]] = 1.0
         out[rows] = joint / joint.sum(axis=1, keepdims=True)
     return out
+
+
+def believed_classes(
+    distances: NDArray,
+    codes: NDArray[np.intp],
+    verified: NDArray[np.bool_],
+    p: NoiseParameters,
+) -> Believed:
+    """Return the classes that samples may belong to; of verified samples, none."""
+    parts = []
+    for rows in _batches(distances):
+        gaps = _gaps(distances[rows], codes[rows])
+        samples = np.arange(len(gaps.codes))
+        q = _belief(gaps, p)
+        likelihood = _terms(gaps, np.zeros(len(samples), dtype=bool), p).likelihood
+        q.others[samples, gaps.nearest] = q.nearest
+        is_kept = q.others >= LEAST_BELIEF
+        is_kept[samples, gaps.codes] = True
+        is_kept[verified[rows]] = False
+        sample, column = np.nonzero(is_kept)
+        ratio = (1.0 - p.rate) * q.others[sample, column]
+        ratio /= np.maximum(likelihood[sample], np.finfo(np.float64).tiny)
+        parts.append((sample + rows.start, column, ratio))
+    return Believed(*(np.concatenate(part) for part in zip(*parts)))
 
 
 def _batches(distances: NDArray) -> list[slice]:

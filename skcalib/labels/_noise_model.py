@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import chi2
 
-from ._likelihood import NoiseLikelihood, NoiseParameters
+from ._likelihood import NoiseLikelihood, NoiseParameters, believed_classes
+from ._systematic import SystematicFlips, find_systematic_flips
 
 # Elements of the distances that enter the likelihood, and samples that do in any case: of very
 # many samples, a random part tells four numbers well enough.
@@ -22,6 +23,8 @@ _MIN_SAMPLES = 5000
 _BOUNDS = np.array([(-5.0, 10.0), (-14.0, 4.0), (-14.0, 0.0), (-6.0, 4.0)])
 _START = NoiseParameters(8.0, 0.05)
 _NEAR_START = NoiseParameters(1.0, 0.0, 0.15, 1.5)
+# Times that systematic flips are looked for.
+_SYSTEMATIC_ROUNDS = 4
 _BISECTIONS = 5  # of a step that is about a standard error
 
 
@@ -31,6 +34,11 @@ class NoiseFit(NamedTuple):
     parameters: NoiseParameters
     log_likelihood: float  # mean over the samples
     likelihood: NoiseLikelihood
+
+    @property
+    def flips(self) -> SystematicFlips | None:
+        """Systematic flips, if there are any."""
+        return self.likelihood.flips
 
 
 def fit_noise_model(
@@ -48,16 +56,54 @@ def fit_noise_model(
     distances, codes, weight, verified : ndarray
         As in `NoiseLikelihood`.
     mixed : bool
-        Whether there may be near flips.
+        Whether there may be near and systematic flips.
     """
     n_classes = distances.shape[1]
     kept = np.flatnonzero(weight > 0)
     n_kept = max(_MIN_SAMPLES, _MAX_ELEMENTS // n_classes)
     if len(kept) > n_kept:
         kept = np.sort(np.random.default_rng(0).choice(kept, n_kept, replace=False))
-    likelihood = NoiseLikelihood(distances[kept], codes[kept], weight[kept], verified[kept])
+    part = distances[kept], codes[kept], weight[kept], verified[kept]
+    fit = _most_likely(NoiseLikelihood(*part), mixed=mixed)
+    if not mixed:
+        return fit
+    systematic = _with_systematic_flips(fit, distances, codes, weight, verified)
+    if systematic.flips is None:
+        return fit
+    # The model takes all classes for equally probable. Where they are not, the labels of the large
+    # ones look like flips from the small ones; then the sizes explain them better than flips do.
+    size = np.maximum(np.bincount(codes, weight, n_classes), 1.0)
+    shift = -2.0 * fit.parameters.temperature * np.log(size)  # of q = softmax(-distances / (2 t))
+    by_size = _most_likely(NoiseLikelihood(part[0] + shift, *part[1:]), mixed=True)
+    return systematic if systematic.log_likelihood > by_size.log_likelihood else fit
+
+
+def _with_systematic_flips(
+    fit: NoiseFit,
+    distances: NDArray,
+    codes: NDArray[np.intp],
+    weight: NDArray[np.float64],
+    verified: NDArray[np.bool_],
+) -> NoiseFit:
+    likelihood = fit.likelihood
+    # What has been verified tells nothing of how labels are before.
+    unverified = np.where(verified, 0.0, weight)
+    for _ in range(_SYSTEMATIC_ROUNDS):
+        # Of all samples, also where a part of them served so far: a class needs some.
+        believed = believed_classes(distances, codes, verified, fit.parameters)
+        flips = find_systematic_flips(believed, codes, unverified, distances.shape[1])
+        before = fit
+        # What the pairs explain passed for doubt of the scorer so far, and hid others.
+        fit = _most_likely(likelihood.with_flips(flips), mixed=True)
+        if flips is None or flips.has_pairs_of(before.flips):
+            return fit
+    return fit
+
+
+def _most_likely(likelihood: NoiseLikelihood, *, mixed: bool) -> NoiseFit:
     random = _maximum(likelihood, _START, mixed=False)
-    if not mixed or n_classes == 2:  # of two classes, the other one is random and near at once
+    # Of two classes, the other one is random and near at once.
+    if not mixed or likelihood.n_classes == 2:
         return random
     p, near = random.parameters, _NEAR_START
     # Near flips get a part of what random flips leave, so that the rates stay below one.

@@ -2,9 +2,19 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from skcalib.labels._likelihood import NoiseLikelihood, NoiseParameters, label_posterior
+from skcalib.labels._likelihood import (
+    NoiseLikelihood,
+    NoiseParameters,
+    believed_classes,
+    label_posterior,
+)
+from skcalib.labels._systematic import SystematicFlips
 
 PARAMETERS = NoiseParameters(2.0, 0.1, 0.2, 1.7)
+CONFUSION = np.eye(7)
+CONFUSION[2, [2, 4, 5]] = 0.5, 0.3, 0.2
+CONFUSION[4, [4, 2]] = 0.75, 0.25
+FLIPS = SystematicFlips(np.array([2, 2, 4]), np.array([4, 5, 2]), np.array([0.3, 0.2, 0.25]), 7)
 
 
 def _sample(n_samples=60, n_classes=7, seed=0):
@@ -16,33 +26,36 @@ def _sample(n_samples=60, n_classes=7, seed=0):
     return distances, codes, rng
 
 
-def _flip(p, f, label, k):
+def _flip(p, f, label, k, flips):
     """P(label | true class k) of one sample, as the definition has it."""
+    systematic = CONFUSION[k, label] if flips else float(k == label)
+    value = (1 - p.rate) * systematic
     if k == label:
-        return 1 - p.rate
-    return p.random_rate / (len(f) - 1) + p.near_rate * f[label] / (1 - f[k])
+        return value
+    return value + p.random_rate / (len(f) - 1) + p.near_rate * f[label] / (1 - f[k])
 
 
-def _joint(p, distances, label):
+def _joint(p, distances, label, flips=None):
     q = softmax(-distances / (2 * p.temperature))
     f = softmax(-distances / (2 * p.temperature * p.spread))
-    return np.array([q[k] * _flip(p, f, label, k) for k in range(len(q))])
+    return np.array([q[k] * _flip(p, f, label, k, flips) for k in range(len(q))])
 
 
-def _log_likelihood(p, distances, codes, weight, verified):
+def _log_likelihood(p, distances, codes, weight, verified, flips=None):
     values = []
     for row, label, known in zip(distances, codes, verified):
         belief = softmax(-row / (2 * p.temperature))
-        values.append(np.log(belief[label] if known else _joint(p, row, label).sum()))
+        values.append(np.log(belief[label] if known else _joint(p, row, label, flips).sum()))
     return np.average(values, weights=weight)
 
 
+@pytest.mark.parametrize("flips", [None, FLIPS])
 @pytest.mark.parametrize("p", [PARAMETERS, NoiseParameters(0.7, 0.3)])
-def test_value_and_gradient_are_those_of_the_definition(p):
+def test_value_and_gradient_are_those_of_the_definition(p, flips):
     distances, codes, rng = _sample()
     verified = rng.random(len(codes)) < 0.3
     verified[3] = False
-    data = distances, codes, rng.uniform(0.5, 2.0, len(codes)), verified
+    data = distances, codes, rng.uniform(0.5, 2.0, len(codes)), verified, flips
     value, gradient = NoiseLikelihood(*data).value_and_gradient(p)
     assert value == pytest.approx(_log_likelihood(p, *data), abs=1e-12)
     numbers = np.array([np.log(p.temperature), p.random_rate, p.near_rate, np.log(p.spread)])
@@ -67,14 +80,15 @@ def test_a_sample_far_from_all_classes_but_one_keeps_its_digits():
     assert np.isfinite(gradient).all()
 
 
+@pytest.mark.parametrize("flips", [None, FLIPS])
 @pytest.mark.parametrize("p", [PARAMETERS, NoiseParameters(0.7, 0.3)])
-def test_posterior_is_bayes_rule(p):
+def test_posterior_is_bayes_rule(p, flips):
     distances, codes, _ = _sample()
     verified = np.zeros(len(codes), dtype=bool)
     verified[7] = True
-    posterior = label_posterior(distances, codes, verified, p)
+    posterior = label_posterior(distances, codes, verified, p, flips)
     for i, (row, label) in enumerate(zip(distances, codes)):
-        joint = _joint(p, row, label)
+        joint = _joint(p, row, label, flips)
         expected = np.eye(len(row))[label] if verified[i] else joint / joint.sum()
         np.testing.assert_allclose(posterior[i], expected, atol=1e-12)
 
@@ -96,3 +110,16 @@ def test_chunks_do_not_matter(monkeypatch):
     value, gradient = NoiseLikelihood(*data).value_and_gradient(PARAMETERS)
     assert value == pytest.approx(whole[0], rel=1e-13)
     np.testing.assert_allclose(gradient, whole[1], rtol=1e-11)
+
+
+def test_believed_classes_are_beliefs_over_the_likelihood():
+    distances, codes, _ = _sample()
+    verified = np.zeros(len(codes), dtype=bool)
+    verified[7] = True
+    believed = believed_classes(distances, codes, verified, PARAMETERS)
+    assert 7 not in believed.sample
+    for i, k, ratio in zip(*believed):
+        q = softmax(-distances[i] / (2 * PARAMETERS.temperature))
+        total = _joint(PARAMETERS, distances[i], codes[i]).sum()
+        assert ratio == pytest.approx((1 - PARAMETERS.rate) * q[k] / total, rel=1e-10)
+        assert q[k] >= 0.02 or k == codes[i]
