@@ -21,6 +21,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="for --scale full: cuda")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", default="", help="one part of the study")
+    parser.add_argument("--noise", nargs="+", help="some settings of the study, such as U20")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

@@ -11,12 +11,12 @@ SCREENING_SEED = 100
 def run(task, method, options, settings, seed):
     """Train one student; measure it after the last epoch and where validation stops it."""
     trained = train(task, method.plan(task, **options), settings, seed=seed)
-    clean = task.val_labels["clean"]
-    rows = {"last": measure(trained.last, task.test_labels, clean)}
+    clean, human = task.val_labels["clean"], getattr(task, "human", None)
+    rows = {"last": measure(trained.last, task.test_labels, clean, human)}
     for name, logits in trained.stops.items():
         labels = task.val_labels[name]
         rows["stop" if name == "clean" else f"stop, {name}"] = {
-            **measure(logits, task.test_labels, labels),
+            **measure(logits, task.test_labels, labels, human),
             "epoch": trained.epochs[name],
         }
         if name != "clean":
@@ -29,10 +29,11 @@ def compare(records, make_task, methods, settings, setting, seeds, *, every=Fals
 
     With `every`, all candidates run on all seeds: what a sensitivity needs.
     """
-    tasks = Tasks(make_task)
-    for method in methods:
-        for options in method.candidates:
-            _run(records, tasks, method, options, settings, setting, SCREENING_SEED)
+    if not every:
+        tasks = Tasks(make_task)
+        for method in methods:
+            for options in method.candidates:
+                _run(records, tasks, method, options, settings, setting, SCREENING_SEED)
     for seed in seeds:
         tasks = Tasks(make_task)
         for method in methods:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import rel_entr, softmax
 
 from skcalib.metrics import (
     area_under_risk_coverage,
@@ -34,8 +34,11 @@ def proba_of(logits):
     return softmax(logits.astype(np.float64), axis=1)
 
 
-def measure(logits, y_test, y_val):
-    """Measure test logits, before and after a temperature that is fitted on validation logits."""
+def measure(logits, y_test, y_val, human=None):
+    """Measure test logits, before and after a temperature that is fitted on validation logits.
+
+    `human` are distributions of human labels; "human_kl" is the mean divergence of them.
+    """
     proba = proba_of(logits["test"])
     scaler = TemperatureScaling().fit(logits["val"], y_val)
     scaled = calibration(y_test, scaler.predict_proba(logits["test"]))
@@ -49,9 +52,16 @@ def measure(logits, y_test, y_val):
         "val_nll": nll(y_val, proba_of(logits["val"])),
         "val_nll_scaled": nll(y_val, scaler.predict_proba(logits["val"])),
     }
+    if human is not None:
+        row["human_kl"] = divergence(human, proba)
     if "ood" in logits:
         row |= out_of_distribution(proba, proba_of(logits["ood"]))
     return row
+
+
+def divergence(human, proba):
+    """Return the mean Kullback-Leibler divergence of predictions from human labels."""
+    return float(rel_entr(human, np.maximum(proba, 1e-12)).sum(axis=1).mean())
 
 
 def _errors_auroc(y, proba):

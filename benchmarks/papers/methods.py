@@ -162,8 +162,8 @@ GRA = (
 )
 
 
-def sources_of_weights(names):
-    """Difficulty-aware training and dropping by every source of difficulty."""
+def sources_of_weights(names, fraction):
+    """Difficulty-aware training by every source, and dropping as many as are wrong."""
     for name in names:
-        yield Method(f"difficulty-aware by {name}", aware(name), AWARE)
-        yield Method(f"drop by {name}", dropping(name), FRACTIONS)
+        yield Method(f"difficulty-aware by {name}", aware(name), AWARE[::2])
+        yield Method(f"drop by {name}", dropping(name), grid(fraction=(fraction,)))

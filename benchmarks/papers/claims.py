@@ -1,0 +1,98 @@
+"""What the papers claim, as comparisons that the JSON files decide.
+
+A claim names what is compared with what, where, in which metric and direction. Every comparison is
+a t-test on differences paired by seed; Holm's correction runs over the comparisons of the claim.
+"holds": all are significant in the direction claimed; "holds in part": some are, and the sentence
+says where; "does not hold": none is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .statistics import holm, paired
+from .tables import COLUMNS, LEVEL, Column
+
+METRICS = {column.metric: column for column in COLUMNS} | {
+    "classwise": Column("classwise", "classwise ECE, %", 100, 2, -1),
+    "ece_width": Column("ece_width", "ECE of equal width, %", 100, 1, -1),
+    "human_kl": Column("human_kl", "divergence from human labels", 1, 3, -1),
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`method` against every one of `rivals`, in every one of `settings`, at one point."""
+
+    text: str
+    study: str
+    method: str
+    rivals: tuple[str, ...]
+    metric: str
+    settings: tuple[str, ...]
+    point: str = "last"
+    # 1: the method is better; 0: there is no difference (then no test may be significant).
+    expects: int = 1
+
+
+@dataclass(frozen=True)
+class Untested:
+    """A claim that nothing here can test, and why."""
+
+    text: str
+    reason: str
+
+
+def judge(claim, settings):
+    """Return (verdict, what was found) of a claim, from the settings of its study."""
+    if isinstance(claim, Untested):
+        return "not testable here", claim.reason
+    found = [s for s in claim.settings if s in settings]
+    if not found:
+        return "not testable here", "these runs were not made"
+    column = METRICS[claim.metric]
+    tests = [
+        (setting, rival, *_test(settings[setting], claim, rival))
+        for setting in found
+        for rival in claim.rivals
+    ]
+    adjusted = holm([p for *_, p in tests])
+    signs = [_sign(mean * column.better, p) for (_, _, mean, _, _), p in zip(tests, adjusted)]
+    return _verdict(signs, claim), _sentence(tests, signs, claim, column)
+
+
+def _test(methods, claim, rival):
+    first, second = (methods[name][claim.point][claim.metric] for name in (claim.method, rival))
+    return paired(first, second)
+
+
+def _sign(gain, p):
+    if p >= LEVEL or gain == 0:
+        return 0
+    return 1 if gain > 0 else -1
+
+
+def _verdict(signs, claim):
+    right = sum(sign == claim.expects for sign in signs)
+    if right == len(signs):
+        return "holds"
+    return "holds in part" if right else "does not hold"
+
+
+def _sentence(tests, signs, claim, column):
+    parts = []
+    words = {1: "better", 0: "no difference", -1: "worse"}
+    for setting in dict.fromkeys(test[0] for test in tests):
+        here = [(test, sign) for test, sign in zip(tests, signs) if test[0] == setting]
+        if len(claim.rivals) == 1:
+            (_, _, mean, error, _), sign = here[0]
+            factor, digits = column.factor, column.digits
+            gain = f"{factor * mean:+.{digits}f} ± {factor * error:.{digits}f}"
+            parts.append(f"{setting}: {gain} ({words[sign]})")
+        else:
+            counts = [sum(sign == s for _, sign in here) for s in (1, 0, -1)]
+            parts.append(
+                f"{setting}: better than {counts[0]}, like {counts[1]}, worse than {counts[2]} "
+                f"of {len(here)}"
+            )
+    return f"{column.header}; " + "; ".join(parts)

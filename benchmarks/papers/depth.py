@@ -1,0 +1,137 @@
+"""[DEPTH]: seven claims on the handwritten digits and on made classes, over independent runs.
+
+A run is an ensemble of perceptrons with four hidden layers, each trained on three quarters of the
+samples (with a tenth of the labels flipped), a fresh one of which held-out samples are asked, and
+one that memorizes 40 % flipped labels. Initial weights, splits and flips are drawn anew; standard
+errors are over runs. ``benchmarks/example_difficulty.py`` asks the same of images.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.datasets import load_digits, make_classification
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier
+
+from skcalib.datasets import flip_labels
+from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer, output_margin
+
+from .records import Records
+
+N_REPEATS = 12
+
+
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y
+
+
+def made():
+    return make_classification(
+        2000, 20, n_informative=8, n_redundant=4, n_classes=5, n_clusters_per_class=2,
+        class_sep=1.5, flip_y=0.0, random_state=0,
+    )  # fmt: skip
+
+
+SETS = {"digits": digits, "made classes": made}
+
+
+def scorer(seed=None, max_iter=60):
+    net = MLPClassifier(
+        (64,) * 4, alpha=0.0, learning_rate_init=3e-3, max_iter=max_iter, tol=0.0,
+        n_iter_no_change=max_iter, random_state=seed,
+    )  # fmt: skip
+    return PredictionDepthScorer(net)
+
+
+def run(options):
+    records = Records(options.out / "depth.jsonl")
+    for seed in range(options.seeds):
+        for name, load in SETS.items():
+            key = {"setting": name, "seed": seed}
+            new = key not in records
+            row = records.get(key, partial(measured, load, seed))
+            if new:
+                print(name, seed, {k: round(v, 3) for k, v in row["found"].items()}, flush=True)
+
+
+def measured(load, seed):
+    X, y = load()
+    given, _ = flip_labels(y, fraction=0.1, random_state=seed)
+    profiler = DifficultyProfiler(
+        scorer(), n_repeats=N_REPEATS, test_size=0.25, random_state=seed
+    ).fit(X, given)
+    found = of_the_ensemble(profiler, given)
+    found |= of_a_fresh_network(X, given, profiler.profile_["difficulty_type"], seed)
+    found |= of_random_labels(X, y, seed)
+    return {"found": {name: float(value) for name, value in found.items()}}
+
+
+def _spearman(a, b):
+    known = ~(np.isnan(a) | np.isnan(b))
+    return spearmanr(a[known], b[known])[0]
+
+
+def of_the_ensemble(profiler, y):
+    held_out, profile = profiler.held_out_, profiler.profile_
+    depth = profiler.depth_[held_out]
+    correct = (profiler.predictions_ == y)[held_out].astype(float)
+    mean_depth = profile["depth_held_out"]
+    learned = profiler.iteration_learned_[held_out].astype(float)
+    deep = depth > np.nanmedian(depth)
+    halves = [_mean_depth(profiler.depth_[half::2], held_out[half::2]) for half in (0, 1)]
+    return {
+        "accuracy, held out": correct.mean(),
+        "no depth": np.isnan(depth).mean(),
+        "shallow minus deep, accuracy": correct[~deep].mean() - correct[deep].mean(),
+        "depth and correct": _spearman(depth, correct),
+        "depth and consensus": _spearman(mean_depth, profile["consensus_consistency"]),
+        "depth and iteration learned": _spearman(depth, learned),
+        "depths of two halves": _spearman(*halves),
+    }
+
+
+def _mean_depth(depth, held_out):
+    """Return the mean depth of each sample in networks that held it out; NaN where none did."""
+    depths = np.ma.masked_array(depth, mask=~held_out | np.isnan(depth))
+    return depths.mean(axis=0).filled(np.nan)
+
+
+def of_a_fresh_network(X, y, form, seed):
+    """Output margin and middle probe of one network, on samples that it held out."""
+    train, test = train_test_split(np.arange(len(y)), test_size=0.25, random_state=seed)
+    fitted = scorer(seed=1000 + seed).fit(X[train], y[train])
+    proba = np.maximum(fitted.estimator_.predict_proba(X[test]), 1e-300)
+    # Logits up to a constant of the sample, which no margin sees.
+    margin = output_margin(np.log(proba))
+    nothing = np.zeros(len(test), dtype=bool)
+    network = fitted.middle_probe_predict(X[test], nothing) == y[test]
+    middle = fitted.middle_probe_predict(X[test]) == y[test]
+    unclear = form[test] == "ambiguous_without_label"
+    found = {
+        "depth and margin": _spearman(fitted.difficulty(X[test]), margin),
+        "ambiguous without label": unclear.mean(),
+        "middle minus network, all": middle.mean() - network.mean(),
+    }
+    if unclear.any():
+        found["middle minus network, ambiguous"] = middle[unclear].mean() - network[unclear].mean()
+    return found
+
+
+def of_random_labels(X, y, seed):
+    """Accuracy of first and last probe on samples with a memorized wrong label."""
+    given, changed = flip_labels(y, fraction=0.4, random_state=seed)
+    fitted = scorer(seed=2000 + seed, max_iter=300).fit(X, given)
+    probes = fitted.probe_predict(X[changed])
+    true = (probes == y[changed, None]).mean(axis=0)
+    memorized = (probes == given[changed, None]).mean(axis=0)
+    return {
+        "true label, best early probe": true[: len(true) // 2 + 1].max(),
+        "true label, last probe": true[-1],
+        "changed label, first probe": memorized[0],
+        "changed label, last probe": memorized[-1],
+        "early minus last, true label": true[: len(true) // 2 + 1].max() - true[-1],
+    }

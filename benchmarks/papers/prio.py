@@ -1,0 +1,175 @@
+"""[PRIO]: which samples to train on, at equal numbers of gradient steps; CLINC150.
+
+After two passes over all samples, every epoch trains on a fifth of the samples (or on random ones
+of the same number), chosen by a guide: its own predictive entropy, that of a target, balanced
+classes or chance. A target is a network of 256 units: fixed (trained for ten epochs, temperature
+fitted) or, as in the paper, one for each epoch (trained alongside on all samples, temperature
+fitted). Steps are equal; seconds, of one thread, count the choosing and not the target's training.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+import numpy as np
+import torch
+
+from skcalib.losses import cross_entropy_loss, focal_loss, label_smoothing_loss
+from skcalib.posthoc import TemperatureScaling
+from skcalib.selection import MaxEntropySelector
+
+from .measures import measure, proba_of
+from .records import Records
+from .students import Plan, Settings, Trainer, logits_of, train
+from .texts import Bags, Clinc, TextTask, text_task
+
+FRACTION, N_STEPS, POINTS, WARMUP = 0.2, 450, (225, 300, 450), 150
+SETTINGS = Settings(n_epochs=1)
+CASES = ("clean", "redundant", "imbalanced", "U20")
+LOSSES = {
+    "cross-entropy": cross_entropy_loss,
+    "focal": partial(focal_loss, gamma=3.0),
+    "label smoothing": partial(label_smoothing_loss, alpha=0.03),
+}
+GUIDES = (
+    "random", "entropy", "in proportion", "balanced", "fixed target", "target of the epoch",
+    "entropy, temperature",
+)  # fmt: skip
+
+
+def run(options):
+    clinc = Clinc(options.data, options.out)
+    records = Records(options.out / "prio.jsonl")
+    for seed in range(options.seeds):
+        for case in options.noise or CASES:
+            task = None
+            for loss, guide in _runs(case):
+                key = {"setting": case, "method": guide, "loss": loss, "seed": seed}
+                if key in records:
+                    continue
+                task = _task(clinc, case, seed) if task is None else task
+                row = records.get(key, partial(prioritized, task, loss, guide, seed))
+                last = row["points"]["last"]
+                print(
+                    f"{case:<12}{loss:<16}{guide:<22}{seed:2d} {last['accuracy']:.4f}", flush=True
+                )
+
+
+def _runs(case):
+    """Every guide with cross-entropy; the calibrating losses with the guides of the paper."""
+    yield from (("cross-entropy", guide) for guide in GUIDES)
+    if case == "clean":
+        for loss in ("focal", "label smoothing"):
+            yield from ((loss, guide) for guide in ("random", "entropy"))
+
+
+def _task(clinc, case, seed):
+    if case in ("clean", "U20"):
+        return text_task(clinc, 100, case, seed)
+    if case == "redundant":
+        task, copies = text_task(clinc, 20, "clean", seed), np.tile(np.arange(3000), 5)
+        return _subset(task, copies)
+    task = text_task(clinc, 100, "clean", seed)
+    # From 100 samples a class down to 4, the order of the classes drawn anew.
+    rng = np.random.default_rng([seed, 4])
+    sizes = np.round(100 * 0.04 ** np.linspace(0, 1, 150)).astype(int)
+    order = rng.permutation(150)
+    rows = [rng.choice(np.flatnonzero(task.true == k), n) for k, n in zip(order, sizes)]
+    return _subset(task, np.concatenate(rows))
+
+
+def _subset(task, rows):
+    inputs = {**task.inputs, "train": _bags_of(task.inputs["train"], rows)}
+    return TextTask(
+        inputs, task.given[rows], task.true[rows], task.features[rows], task.val_labels,
+        task.test_labels, task.n_words, task.seed,
+    )  # fmt: skip
+
+
+def _bags_of(bags, rows):
+    chosen = object.__new__(Bags)
+    chosen.words, chosen.weights = bags[torch.as_tensor(rows)]
+    return chosen
+
+
+def prioritized(task, loss, guide, seed):
+    """Train with prioritization; measure at some numbers of steps."""
+    torch.manual_seed(seed)
+    start = time.process_time()
+    trainer = Trainer(task.net(), task.inputs["train"], Plan(LOSSES[loss], task.given), SETTINGS)
+    chooser = Chooser(task, guide, seed)
+    steps, aside, points = 0, 0.0, {}
+    while steps < N_STEPS:
+        rows = trainer.rows if steps < WARMUP else chooser.choose(trainer.net)
+        for batch in rows[torch.randperm(len(rows))].split(SETTINGS.batch_size):
+            trainer.step(batch)
+            steps += 1
+            if steps in POINTS:
+                paused = time.process_time()
+                used = paused - start - aside - chooser.seconds
+                points[str(steps)] = _measured(task, trainer.net) | {"seconds": used}
+                aside += time.process_time() - paused
+            if steps == N_STEPS:
+                break
+    points["last"] = points[str(N_STEPS)]
+    return {"points": points}
+
+
+def _measured(task, net):
+    parts = {n: logits_of(net, i).numpy() for n, i in task.inputs.items() if n != "train"}
+    return measure(parts, task.test_labels, task.val_labels["clean"])
+
+
+class Chooser:
+    """Chooses the samples of an epoch; `seconds` is what the targets' own training took."""
+
+    def __init__(self, task, guide, seed):
+        self.task, self.guide, self.seconds = task, guide, 0.0
+        self.rng = np.random.default_rng([seed, 5])
+        self.n_chosen = round(FRACTION * len(task.given))
+        self.target = None
+
+    def choose(self, net):
+        if self.guide == "balanced":
+            return torch.from_numpy(self._balanced())
+        criterion = "random" if self.guide == "random" else "entropy"
+        sampling = "soft" if self.guide == "in proportion" else "top"
+        selector = MaxEntropySelector(
+            n_samples=self.n_chosen,
+            criterion=criterion,
+            sampling=sampling,
+            random_state=int(self.rng.integers(2**31)),
+        )
+        return torch.from_numpy(selector.fit(self._proba(net)).get_support(indices=True))
+
+    def _balanced(self):
+        counts = np.bincount(self.task.given)
+        p = 1.0 / counts[self.task.given]
+        return self.rng.choice(len(p), self.n_chosen, replace=False, p=p / p.sum())
+
+    def _proba(self, net):
+        if self.guide in ("fixed target", "target of the epoch"):
+            return self._target_proba()
+        logits = logits_of(net, self.task.inputs["train"]).numpy()
+        return self._scaled(net, logits) if "temperature" in self.guide else proba_of(logits)
+
+    def _scaled(self, net, logits):
+        val = logits_of(net, self.task.inputs["val"]).numpy()
+        scaler = TemperatureScaling().fit(val, self.task.val_labels["clean"])
+        return scaler.predict_proba(logits)
+
+    def _target_proba(self):
+        start = time.process_time()
+        plan = Plan(cross_entropy_loss, self.task.given)
+        if self.target is None:
+            n_epochs = 10 if self.guide == "fixed target" else 2
+            net, seed = self.task.net(n_hidden=256), self.task.seed + 700
+            settings = Settings(n_epochs=n_epochs)
+            self.target = train(self.task, plan, settings, seed=seed, watch=False, net=net).net
+            self.trainer = Trainer(self.target, self.task.inputs["train"], plan, SETTINGS)
+        elif self.guide == "target of the epoch":
+            for batch in torch.randperm(len(self.task.given)).split(SETTINGS.batch_size):
+                self.trainer.step(batch)
+        self.seconds += time.process_time() - start
+        return self._scaled(self.target, logits_of(self.target, self.task.inputs["train"]).numpy())

@@ -1,0 +1,37 @@
+"""Means, standard errors, paired differences and Holm's correction."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import ttest_1samp
+
+
+def mean_and_error(values):
+    """Return the mean and its standard error (NaN for one value)."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2:
+        return float(values.mean()), float("nan")
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def paired(values, reference):
+    """Return mean, standard error and p-value of the differences, paired by seed."""
+    n = min(len(values), len(reference))
+    difference = np.asarray(values[:n], dtype=float) - np.asarray(reference[:n], dtype=float)
+    mean, error = mean_and_error(difference)
+    if n < 2:
+        return mean, error, 1.0
+    if not error:  # all differences alike: equal methods, or a constant shift
+        return mean, error, 1.0 if mean == 0 else 0.0
+    return mean, error, float(ttest_1samp(difference, 0.0).pvalue)
+
+
+def holm(p_values):
+    """Adjust p-values for their number (Holm 1979)."""
+    p_values = np.asarray(p_values, dtype=float)
+    order = np.argsort(p_values)
+    factors = np.arange(len(p_values), 0, -1)
+    adjusted = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
+    result = np.empty(len(p_values))
+    result[order] = adjusted
+    return result

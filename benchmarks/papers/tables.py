@@ -1,0 +1,107 @@
+"""Tables of ``docs/evidence``: reStructuredText made of the JSON files, and of nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .statistics import holm, mean_and_error, paired
+
+LEVEL = 0.05
+POINTS = {"last": "after the last epoch", "stop": "stopped by validation"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric, how its header reads, its unit, digits and which direction is better."""
+
+    metric: str
+    header: str
+    factor: float = 1.0
+    digits: int = 1
+    better: int = 0  # 1: larger, -1: smaller, 0: neither
+
+
+COLUMNS = (
+    Column("temperature", "temperature", digits=2),
+    Column("accuracy", "accuracy, %", 100, 1, 1),
+    Column("ece", "ECE, %", 100, 1, -1),
+    Column("nll", "log-loss", 1, 3, -1),
+    Column("aurc", "AURC, %", 100, 2, -1),
+    Column("errors_auroc", "errors: AUROC, %", 100, 1, 1),
+    Column("ood_auroc", "OOD: AUROC, %", 100, 1, 1),
+    Column("ood_fpr", "OOD: FPR95, %", 100, 1, -1),
+    Column("ece_scaled", "ECE scaled, %", 100, 1, -1),
+    Column("nll_scaled", "log-loss scaled", 1, 3, -1),
+)
+
+
+def cell(values, column):
+    mean, error = mean_and_error(values)
+    text = f"{column.factor * mean:.{column.digits}f}"
+    return text if np.isnan(error) else f"{text} ± {column.factor * error:.{column.digits}f}"
+
+
+def marks(methods, point, column, reference):
+    """Return {method: "**", "*" or ""}: better or worse than the reference by a paired t-test.
+
+    Corrected by Holm's method over the methods of the table.
+    """
+    names = [
+        name for name in methods if name != reference and column.metric in methods[name][point]
+    ]
+    if not column.better or not names or reference not in methods:
+        return {}
+    base = methods[reference][point][column.metric]
+    tests = [paired(methods[name][point][column.metric], base) for name in names]
+    adjusted = holm([p for _, _, p in tests])
+    return {
+        name: ("**" if mean * column.better > 0 else "*") if p < LEVEL else ""
+        for name, (mean, _, _), p in zip(names, tests, adjusted)
+    }
+
+
+def marked(text, mark):
+    return f"{mark}{text}{mark}" if mark else text
+
+
+def csv_table(title, header, rows, *, widths="auto"):
+    """Return a csv-table directive; the rows hold strings."""
+    lines = [f".. csv-table:: {title}", f"   :widths: {widths}", f"   :header: {_csv(header)}", ""]
+    return "\n".join([*lines, *(f"   {_csv(row)}" for row in rows), ""])
+
+
+def _csv(cells):
+    return ", ".join('"' + str(cell).replace('"', '""') + '"' for cell in cells)
+
+
+def options_text(options):
+    return ", ".join(f"{name} {_short(value)}" for name, value in options.items()) or "-"
+
+
+def _short(value):
+    if isinstance(value, list):
+        return "/".join(f"{v:g}" for v in value)
+    return f"{value:g}"
+
+
+def comparison(title, methods, point, columns=COLUMNS, reference="cross-entropy"):
+    """Return the table of one setting at one point, marked against the reference."""
+    columns = [c for c in columns if any(c.metric in m[point] for m in methods.values())]
+    by_column = [marks(methods, point, column, reference) for column in columns]
+    rows = []
+    for name, points in methods.items():
+        cells = [name, options_text(points[point]["options"])]
+        for column, mark in zip(columns, by_column):
+            values = points[point].get(column.metric)
+            cells.append(marked(cell(values, column), mark.get(name, "")) if values else "-")
+        rows.append(cells)
+    return csv_table(title, ["method", "chosen", *(c.header for c in columns)], rows)
+
+
+def difference(first, second, column):
+    """Return "+1.2 ± 0.3" of values paired by seed, in the unit of the column."""
+    mean, error, _ = paired(first, second)
+    factor, digits = column.factor, column.digits
+    return f"{factor * mean:+.{digits}f} ± {factor * error:.{digits}f}"
