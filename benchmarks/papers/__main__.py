@@ -1,4 +1,8 @@
-"""Run a study, or write the tables: ``python -m benchmarks.papers rmd --data DIR``."""
+"""Run a study: ``python -m benchmarks.papers rmd --data DIR``; or write the page: ``... page``.
+
+``page`` makes the JSON files of the repository from the finished runs in ``--out``, where there
+are any, and from these the tables and claims of ``docs/evidence``.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,17 @@ from pathlib import Path
 
 import torch
 
+from . import page
+from .summary import summarize
+
 STUDIES = ("rmd", "gra", "prio", "depth", "shift")
 HERE = Path(__file__).parent
 
 
-def main() -> None:
+def main(arguments=None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
-    parser.add_argument("study", choices=STUDIES)
-    parser.add_argument("--data", type=Path, required=True, help="folder with the real data")
+    parser.add_argument("study", choices=(*STUDIES, "page"))
+    parser.add_argument("--data", type=Path, help="folder with the real data")
     parser.add_argument("--out", type=Path, default=HERE.parent / "results" / "papers")
     parser.add_argument("--scale", choices=("small", "full"), default="small")
     parser.add_argument("--device", default="cpu", help="for --scale full: cuda")
@@ -23,10 +30,23 @@ def main() -> None:
     parser.add_argument("--only", default="", help="one part of the study")
     parser.add_argument("--noise", nargs="+", help="some settings of the study, such as U20")
     parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
+    full = parser.add_argument_group("with --scale full")
+    full.add_argument("--dataset", choices=("cifar10", "cifar100"), default="cifar10")
+    full.add_argument("--network", help="a ResNet of torchvision in place of the paper's")
+    full.add_argument("--features", type=Path, help=".npz with features of the training images")
+    full.add_argument("--epochs", type=int, help="fewer than in the paper")
+    full.add_argument("--images", type=int, help="fewer images, for a trial")
+    options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     options.out.mkdir(parents=True, exist_ok=True)
-    import_module(f"benchmarks.papers.{options.study}").run(options)
+    if options.study == "page":
+        summarize(options.out)
+        page.write()
+        return
+    if options.data is None:
+        parser.error("--data is needed by every study")
+    study = "full" if options.scale == "full" else options.study
+    import_module(f"benchmarks.papers.{study}").run(options)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ says where; "does not hold": none is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .statistics import holm, paired
 from .tables import COLUMNS, LEVEL, Column
@@ -31,6 +31,8 @@ class Claim:
     metric: str
     settings: tuple[str, ...]
     point: str = "last"
+    # Replaces the direction of the metric: 1 where the claim says "larger".
+    better: int = 0
     # 1: the method is better; 0: there is no difference (then no test may be significant).
     expects: int = 1
 
@@ -47,10 +49,12 @@ def judge(claim, settings):
     """Return (verdict, what was found) of a claim, from the settings of its study."""
     if isinstance(claim, Untested):
         return "not testable here", claim.reason
-    found = [s for s in claim.settings if s in settings]
+    names = {claim.method, *claim.rivals}
+    found = [s for s in claim.settings if names <= settings.get(s, {}).keys()]
     if not found:
         return "not testable here", "these runs were not made"
-    column = METRICS[claim.metric]
+    column = METRICS.get(claim.metric, Column(claim.metric, claim.metric, 1, 2, 1))
+    column = replace(column, better=claim.better or column.better)
     tests = [
         (setting, rival, *_test(settings[setting], claim, rival))
         for setting in found

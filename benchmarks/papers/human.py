@@ -14,19 +14,28 @@ N_BOOTSTRAPS = 200
 
 
 def human_agreement(folder, seed=0):
-    """Spearman's correlation of each difficulty with human entropy, and its standard error."""
+    """Spearman's correlation of each difficulty with human entropy, and that of RMD minus it.
+
+    With standard errors from the same bootstrap samples for all.
+    """
     with np.load(folder / "cifar10h.npz") as data:
         counts = data["counts"].astype(float)
     human = predictive_entropy(counts / counts.sum(axis=1, keepdims=True))
     rng = np.random.default_rng(seed)
     samples = [rng.integers(len(human), size=len(human)) for _ in range(N_BOOTSTRAPS)]
-    rows = {}
+    rows, resampled = {}, {}
     for name, values in _difficulties(folder).items():
         # Ranks are taken once: re-ranking every bootstrap sample changes the third digit.
         a, b = rankdata(values), rankdata(human)
-        resampled = [np.corrcoef(a[rows_], b[rows_])[0, 1] for rows_ in samples]
-        rows[name] = [float(spearmanr(values, human)[0]), float(np.std(resampled, ddof=1))]
-    return {"spearman": rows}
+        resampled[name] = np.array([np.corrcoef(a[r], b[r])[0, 1] for r in samples])
+        error = float(resampled[name].std(ddof=1))
+        rows[name] = [float(spearmanr(values, human)[0]), error]
+    gains = {
+        name: [rows["RMD"][0] - rows[name][0], float((resampled["RMD"] - other).std(ddof=1))]
+        for name, other in resampled.items()
+        if name != "RMD"
+    }
+    return {"spearman": rows, "rmd_minus": gains}
 
 
 def _difficulties(folder):

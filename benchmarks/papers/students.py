@@ -93,7 +93,8 @@ class Trainer:
         self.rows = torch.arange(n_samples) if plan.rows is None else torch.as_tensor(plan.rows)
 
     def step(self, batch):
-        logits = self.net(*self.inputs[batch])
+        with torch.autocast("cuda", torch.bfloat16, enabled=self.device.startswith("cuda")):
+            logits = self.net(*self.inputs[batch]).float()
         batch = batch.to(self.device)
         inputs = {name: value[batch] for name, value in self.per_sample.items()}
         target = self.target[batch]

@@ -126,8 +126,8 @@ def _compared(records):
 
 def _human(records):
     row = next(iter(records.where(setting="CIFAR-10H")))
-    spearman = {name: [short(v) for v in pair] for name, pair in row["spearman"].items()}
-    return {}, {"spearman": spearman}
+    parts = ("spearman", "rmd_minus")
+    return {}, {p: {n: [short(v) for v in pair] for n, pair in row[p].items()} for p in parts}
 
 
 def _sources(records):

@@ -68,7 +68,12 @@ def marked(text, mark):
 
 def csv_table(title, header, rows, *, widths="auto"):
     """Return a csv-table directive; the rows hold strings."""
-    lines = [f".. csv-table:: {title}", f"   :widths: {widths}", f"   :header: {_csv(header)}", ""]
+    lines = [
+        f".. csv-table:: {title}".rstrip(),
+        f"   :widths: {widths}",
+        f"   :header: {_csv(header)}",
+        "",
+    ]
     return "\n".join([*lines, *(f"   {_csv(row)}" for row in rows), ""])
 
 

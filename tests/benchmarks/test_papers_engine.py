@@ -1,0 +1,116 @@
+"""The engine of the papers: statistics, records, the student and the settings in full."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import random as random_sparse
+from scipy.stats import ttest_rel
+
+from benchmarks.papers import full
+from benchmarks.papers.claims import Claim, judge
+from benchmarks.papers.compare import chosen, compare
+from benchmarks.papers.images import ImageTask, Pictures
+from benchmarks.papers.methods import CE, FOCAL
+from benchmarks.papers.records import Records
+from benchmarks.papers.statistics import holm, paired
+from benchmarks.papers.students import Settings
+from benchmarks.papers.summary import compared
+from benchmarks.papers.texts import BagNet, Bags
+
+
+def test_paired_difference_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 6))
+    mean, error, p = paired(a, b)
+    assert mean == pytest.approx((a - b).mean())
+    assert p == pytest.approx(ttest_rel(a, b).pvalue)
+    assert mean / error == pytest.approx(ttest_rel(a, b).statistic)
+
+
+def test_holm_multiplies_the_smallest_by_the_number_and_never_decreases():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+
+
+def test_bag_net_is_a_perceptron_on_the_dense_matrix():
+    torch.manual_seed(0)
+    matrix = random_sparse(7, 12, density=0.3, format="csr", random_state=0, dtype=np.float32)
+    net, bags = BagNet(12, n_hidden=5, n_classes=3), Bags(matrix)
+    dense = torch.from_numpy(matrix.toarray())
+    expected = net.output((dense @ net.words[:-1] + net.bias).relu())
+    torch.testing.assert_close(net(*bags[torch.arange(7)]), expected)
+
+
+def _task(seed, n=40):
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.arange(2), n // 2)
+    images = torch.from_numpy(rng.normal(size=(n, 3, 2, 2)).astype(np.float32))
+    images[:, 0] += torch.from_numpy(y)[:, None, None]
+    parts = {name: Pictures(images) for name in ("train", "val", "test")}
+    make = lambda: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2))
+    return ImageTask(parts, y, {"clean": y}, y, make, seed)
+
+
+def test_a_second_call_trains_nothing_and_reported_seeds_choose_nothing(tmp_path):
+    made = []
+
+    def make(seed):
+        made.append(seed)
+        return _task(seed)
+
+    for _ in range(2):
+        records = Records(tmp_path / "runs.jsonl")
+        settings = Settings(n_epochs=2, batch_size=10)
+        compare(records, make, (CE, FOCAL), settings, "toy", range(2))
+    assert made == [100, 0, 1]
+    best = chosen(records, "focal", "toy")["last"]
+    screened = {
+        row["key"]["options"]["gamma"]: row["points"]["last"]["val_nll"]
+        for row in records.where(method="focal", seed=100)
+    }
+    assert best["gamma"] == min(screened, key=screened.get)
+    assert len(compared(records)["toy"]["focal"]["last"]["accuracy"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("shift", "verdict"), [(-0.1, "holds"), (0.1, "does not hold"), (0.0, "does not hold")]
+)
+def test_verdict_follows_from_significant_differences(shift, verdict):
+    noise = np.array([0.01, -0.01, 0.02, -0.02, 0.0])
+    points = {"a": noise + shift, "b": np.zeros(5)}
+    settings = {"s": {name: {"last": {"ece": values}} for name, values in points.items()}}
+    claim = Claim("a is better calibrated than b", "x", "a", ("b",), "ece", ("s",))
+    assert judge(claim, settings)[0] == verdict
+
+
+@pytest.mark.parametrize("study", ["rmd", "gra"])
+def test_settings_in_full_train(study, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    images, y = rng.integers(0, 256, (60, 32, 32, 3), dtype=np.uint8), np.arange(60) % 2
+    monkeypatch.setattr(full, "pictures", lambda folder, split: (images, y))
+    monkeypatch.setattr(full, "human_proba", lambda folder: np.full((60, 10), 0.1))
+    np.savez(tmp_path / "features.npz", train=rng.normal(size=(60, 3)))
+    options = SimpleNamespace(
+        study=study, dataset="cifar10", network="resnet18", data=tmp_path, out=tmp_path,
+        epochs=1, images=60, features=tmp_path / "features.npz", device="cpu", seeds=1,
+        only="difficulty-aware, min-max" if study == "rmd" else "BSCE-GRA",
+    )  # fmt: skip
+    full.run(options)
+    (row,) = Records(tmp_path / f"full_{study}.jsonl").rows.values()
+    assert np.isfinite(row["points"]["last"]["nll"])
+    assert np.isfinite(row["points"]["last"]["human_kl"])
+
+
+def test_shifted_and_flipped_images_keep_their_pixels():
+    torch.manual_seed(0)
+    images = torch.rand(6, 3, 32, 32) + 1
+    (moved,) = Pictures(images, augment=True)[torch.arange(6)]
+    assert moved.shape == images.shape
+    for before, after in zip(images, moved):
+        windows = torch.nn.functional.pad(before, (4, 4, 4, 4)).unfold(1, 32, 1).unfold(2, 32, 1)
+        windows = windows.permute(1, 2, 0, 3, 4).reshape(-1, 3, 32, 32)
+        same = [(windows - image).abs().flatten(1).max(1).values.min() for image in
+                (after, after.flip(-1))]  # fmt: skip
+        assert min(same) == 0
