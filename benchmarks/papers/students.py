@@ -99,7 +99,7 @@ class Trainer:
         inputs = {name: value[batch] for name, value in self.per_sample.items()}
         target = self.target[batch]
         if self.history is not None:
-            inputs["history"] = self.history.share(batch)
+            inputs["history"] = self.history.fraction_correct(batch)
             self.history.record(batch, logits.detach(), target)
         loss = self.plan.loss(logits, target, **inputs)
         self.optimizer.zero_grad()

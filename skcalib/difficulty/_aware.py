@@ -157,7 +157,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         scorer, estimator = clone(self._scorer()), clone(self.estimator)
-        hint = "; fit_param names the one for the weights, for instance fit_param='sample_weight'"
+        hint = " (fit_param names it, for instance fit_param='sample_weight')"
         # Before the scorer is fitted, which may take long.
         check_fit_takes(estimator, self.fit_param, hint)
         if self.fit_param in fit_params:
@@ -202,7 +202,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         if weight is None:
             return {}, fit_params
         # `fit_difficulty` hands them to the scorer itself, however deep in Pipelines.
-        check_fit_takes(final_step(scorer), "sample_weight")
+        check_fit_takes(final_step(scorer), "sample_weight", name="scorer")
         # In a Pipeline, the weights of the samples go to the step that gets the difficulty.
         step, _, _ = self.fit_param.rpartition("__")
         name = f"{step}__sample_weight" if step else "sample_weight"

@@ -328,7 +328,7 @@ def soft_labels(
 
 def _weight_parameter(estimator: Any) -> str:
     """Return the name under which `fit` takes the weights of the samples."""
-    hint = "; action='relabel' and action='drop' need none"
+    hint = " (action='relabel' and action='drop' need none)"
     final, prefix = _final_step(estimator)
     check_fit_takes(final, "sample_weight", hint)
     return prefix + "sample_weight"

@@ -15,7 +15,7 @@ from ._base import (
     check_tensor,
     extremes,
 )
-from ._batch import check_batch, check_inputs
+from ._batch import check_batch
 from ._softmax import class_nll, expectation, largest_probabilities, target_nll
 
 _CONFIDENCES = ("msp", "margin", "entropy")
@@ -73,7 +73,7 @@ class CorrectnessHistory:
     >>> from skcalib.losses import CorrectnessHistory
     >>> history = CorrectnessHistory(3)
     >>> history.record(torch.tensor([0, 2]), torch.tensor([[2.0, 0.0]] * 2), torch.tensor([0, 1]))
-    >>> history.share(torch.tensor([0, 1, 2]))
+    >>> history.fraction_correct(torch.tensor([0, 1, 2]))
     tensor([1., 0., 0.])
     """
 
@@ -90,9 +90,9 @@ class CorrectnessHistory:
         ----------
         index : int Tensor of shape (n,)
             Positions of the samples of the batch in the training data.
-        logits : Tensor of shape (n, K)
+        logits : Tensor of shape (n, K) or (n,)
             What the network said of them.
-        target : Tensor of shape (n,) or (n, K)
+        target : Tensor of shape (n,), or that of `logits`
             Class indices, or class probabilities, of which the largest counts.
 
         Raises
@@ -102,7 +102,7 @@ class CorrectnessHistory:
         ValueError
             If `index` does not fit the record or the batch, or `target` does not fit `logits`.
         """
-        logits, target = check_inputs(logits, target)
+        logits, target = check_batch(logits, target, dense=False).rows
         index = self._check_index(index)
         if index.shape != logits.shape[:1]:
             raise ValueError(
@@ -115,7 +115,7 @@ class CorrectnessHistory:
         self.n_seen.index_add_(0, index, torch.ones_like(correct))
         self.n_correct.index_add_(0, index, correct)
 
-    def share(self, index: Tensor) -> Tensor:
+    def fraction_correct(self, index: Tensor) -> Tensor:
         """Return the fraction of looks in which the samples `index` were right.
 
         Parameters
@@ -181,7 +181,8 @@ def correctness_ranking_loss(
         Class indices, or class probabilities, which the penalty does not use.
     history : Tensor of shape (n,)
         Fraction in [0, 1] of the epochs so far in which the sample was right, as
-        :meth:`CorrectnessHistory.share` gives it. Samples with equal history are not ranked.
+        :meth:`CorrectnessHistory.fraction_correct` gives it. Samples with equal history are not
+        ranked.
     weight : float in [0, inf), default=1.0
         Strength of the penalty; 0 is the cross-entropy.
     confidence : {"msp", "margin", "entropy"}, default="msp"
@@ -259,7 +260,7 @@ class CorrectnessRankingLoss(CalibrationLoss):
     >>> logits, target = torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 0])
     >>> index = torch.tensor([7, 3])  # positions of the two samples in the training data
     >>> loss, history = CorrectnessRankingLoss(), CorrectnessHistory(10)
-    >>> loss(logits, target, history=history.share(index))
+    >>> loss(logits, target, history=history.fraction_correct(index))
     tensor(0.4100)
     >>> history.record(index, logits, target)
     """
@@ -296,9 +297,9 @@ class CorrectnessRankingLoss(CalibrationLoss):
 
         Parameters
         ----------
-        logits : Tensor of shape (n, K)
+        logits : Tensor of shape (n, K) or (n,)
             Finite scores before the softmax.
-        target : Tensor of shape (n,) or (n, K)
+        target : Tensor of shape (n,), or that of `logits`
             Class indices, or class probabilities.
         history : Tensor of shape (n,)
             Fraction of the epochs so far in which each sample was right.
@@ -314,8 +315,8 @@ class CorrectnessRankingLoss(CalibrationLoss):
         if history is None:
             raise ValueError(
                 f"{type(self).__name__} needs history, the fraction of past epochs in which each "
-                "sample was right: pass CorrectnessHistory.share(index) with every batch, or "
-                "zeros for samples without a past."
+                "sample was right: pass CorrectnessHistory.fraction_correct(index) with every "
+                "batch, or zeros for samples without a past."
             )
         return self._evaluate(
             logits, target, difficulty_weight, history=history, sample_weight=sample_weight

@@ -265,7 +265,7 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         if weight is None:
             return fit_params
         # Of a Pipeline, the last step gets them.
-        check_fit_takes(final_step(self.scorer), "sample_weight")
+        check_fit_takes(final_step(self.scorer), "sample_weight", name="scorer")
         return {**fit_params, "sample_weight": weight}
 
     def _chosen(self, difficulty: NDArray[np.floating]) -> NDArray[np.bool_]:

@@ -32,11 +32,14 @@ def common_input_tags(estimator: Any, *others: Any) -> InputTags:
     return tags
 
 
-def check_fit_takes(estimator: Any, parameter: str, hint: str = "") -> None:
-    """Raise unless ``estimator.fit`` accepts `parameter`."""
+def check_fit_takes(
+    estimator: Any, parameter: str, hint: str = "", *, name: str = "estimator"
+) -> None:
+    """Raise unless ``estimator.fit`` accepts `parameter`; `name` is what holds the estimator."""
     if not fit_takes(estimator, parameter):
         raise ValueError(
-            f"The fit of {type(estimator).__name__} has no parameter {parameter!r}{hint}."
+            f"{name} must have the parameter {parameter!r} in its fit{hint}, got "
+            f"{type(estimator).__name__}."
         )
 
 
@@ -84,7 +87,7 @@ def inner_fit_params(
     if sample_weight is not None:
         # With routing it is the request of the estimator that decides.
         if not _routing_enabled():
-            check_fit_takes(getattr(owner, name), "sample_weight")
+            check_fit_takes(getattr(owner, name), "sample_weight", name=name)
         fit_params = {**fit_params, "sample_weight": sample_weight}
     if not _routing_enabled():
         return dict(fit_params)

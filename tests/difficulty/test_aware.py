@@ -327,7 +327,9 @@ class PlainScorer(DifficultyMixin, BaseEstimator):
 def test_bad_input(data):
     X, y = data
     clf = DifficultyAwareClassifier(RecordingClassifier(), PlainScorer()).fit(X, y)
-    with pytest.raises(ValueError, match="fit of PlainScorer has no parameter 'sample_weight'"):
+    with pytest.raises(
+        ValueError, match=r"scorer must have the parameter 'sample_weight' .*PlainScorer"
+    ):
         clf.fit(X, y, sample_weight=np.ones(len(X)))
     with pytest.raises(ValueError, match="difficulty must be finite"):
         clf.fit(X + 10, y)
@@ -335,7 +337,7 @@ def test_bad_input(data):
         clf.fit(X, y, sample_weight=-np.ones(len(X)))
     with pytest.raises(
         ValueError,
-        match=r"LogisticRegression has no parameter 'difficulty_weight'.*fit_param names",
+        match=r"must have the parameter 'difficulty_weight' .*fit_param names.*got LogisticReg",
     ):
         DifficultyAwareClassifier(LogisticRegression()).fit(X, y)
     with pytest.raises(ValueError, match="difficulty_weight must not be passed to fit"):

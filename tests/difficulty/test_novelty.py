@@ -155,7 +155,7 @@ def test_bad_input():
         NoveltyDetector(StandardScaler()).fit(X, y)
     with pytest.raises(ValueError, match="y should be a 1d array"):
         NoveltyDetector(RMDScorer()).fit(X)
-    with pytest.raises(ValueError, match="has no parameter 'sample_weight'"):
+    with pytest.raises(ValueError, match="must have the parameter 'sample_weight'"):
         NoveltyDetector(PlainScorer()).fit(X, sample_weight=np.ones(150))
     with pytest.raises(ValueError, match="scorer must give every sample a score, got NaN for"):
         NoveltyDetector(PlainScorer()).fit(X)

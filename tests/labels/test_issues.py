@@ -205,7 +205,7 @@ def test_one_class_is_not_enough():
 def test_weights_for_a_classifier_without_them_are_refused():
     from sklearn.neighbors import KNeighborsClassifier
 
-    with pytest.raises(ValueError, match="has no parameter 'sample_weight'"):
+    with pytest.raises(ValueError, match="estimator must have the parameter 'sample_weight'"):
         LabelIssueFinder(KNeighborsClassifier()).fit(X, Y, sample_weight=np.ones(len(X)))
     finder = LabelIssueFinder(LogisticRegression(max_iter=10_000), cv=2, n_refits=0)
     weighted = finder.fit(X[:200], Y[:200], sample_weight=np.full(200, 1.0)).noise_rate_

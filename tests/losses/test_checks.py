@@ -269,7 +269,7 @@ def test_history_needs_a_number_of_samples(n_samples):
 def test_history_checks_positions(index, message):
     history = CorrectnessHistory(3)
     with pytest.raises((TypeError, ValueError), match=message):
-        history.share(index)
+        history.fraction_correct(index)
     with pytest.raises((TypeError, ValueError), match=message):
         history.record(index, LOGITS[:2], LABEL[:2])
     assert history.n_seen.sum() == 0
@@ -283,7 +283,7 @@ def test_history_checks_the_batch():
         history.record(torch.tensor([0]), LOGITS[:1], torch.tensor([9]))
     with pytest.raises(TypeError, match=r"^logits must be a torch.Tensor"):
         history.record(torch.tensor([0]), LOGITS[:1].numpy(), LABEL[:1])
-    assert history.share(torch.tensor([], dtype=torch.long)).shape == (0,)
+    assert history.fraction_correct(torch.tensor([], dtype=torch.long)).shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_the_ends_of_every_range_are_allowed():
         losses.uncertainty_weighted_loss(logits, first, uncertainty=lambda z, t, w=weight: w)
     history = CorrectnessHistory(1)
     history.record(first, torch.zeros(1, 2), first)
-    assert history.share(first) == 1
+    assert history.fraction_correct(first) == 1
     assert len(CorrectnessHistory(1).n_correct) == 1
     for alpha in (0, 1):
         losses.label_smoothing_loss(torch.zeros(1, 2), first, alpha=alpha)

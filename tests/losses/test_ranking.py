@@ -82,11 +82,11 @@ def test_history_counts_per_row():
     history = CorrectnessHistory(4)
     index = torch.tensor([3, 1])
     right, wrong = torch.tensor([2.0, 0.0]), torch.tensor([0.0, 2.0])
-    assert history.share(torch.arange(4)).tolist() == [0, 0, 0, 0]
+    assert history.fraction_correct(torch.arange(4)).tolist() == [0, 0, 0, 0]
     for logits in (right, wrong, right, right):
         history.record(index, torch.stack([logits, right]), torch.tensor([0, 0]))
-    assert history.share(torch.arange(4)).tolist() == [0, 1, 0, 0.75]
-    assert history.share(index).tolist() == [0.75, 1]
+    assert history.fraction_correct(torch.arange(4)).tolist() == [0, 1, 0, 0.75]
+    assert history.fraction_correct(index).tolist() == [0.75, 1]
 
 
 def test_history_of_repeated_rows_and_soft_labels():
@@ -94,4 +94,4 @@ def test_history_of_repeated_rows_and_soft_labels():
     logits = torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 2.0]], requires_grad=True)
     soft = torch.tensor([[0.6, 0.4], [0.6, 0.4], [0.3, 0.7]])
     history.record(torch.tensor([0, 0, 1]), logits, soft)
-    assert history.share(torch.tensor([0, 1])).tolist() == [0.5, 1]
+    assert history.fraction_correct(torch.tensor([0, 1])).tolist() == [0.5, 1]

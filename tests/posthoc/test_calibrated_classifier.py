@@ -125,7 +125,7 @@ def test_weights_reach_the_folds_the_calibrator_and_the_classifier():
 def test_weights_that_the_classifier_does_not_take_are_an_error():
     X, y = data()
     with pytest.raises(
-        ValueError, match="fit of KNeighborsClassifier has no parameter 'sample_weight'"
+        ValueError, match="estimator must have the parameter 'sample_weight' in its fit, got KN"
     ):
         PostHocCalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(300))
 

@@ -171,7 +171,7 @@ def test_bad_parameters():
         SubsetClassifier(LogisticRegression(), FirstRows()).fit(X, y, sample_weight=y == 0)
     with pytest.raises(ValueError, match="sample_weight must be finite and not negative"):
         SubsetClassifier(LogisticRegression(), FirstRows()).fit(X, y, sample_weight=-np.ones(150))
-    with pytest.raises(ValueError, match="fit of KNeighborsClassifier has no parameter"):
+    with pytest.raises(ValueError, match=r"estimator must have the parameter .*KNeighborsC"):
         SubsetClassifier(KNeighborsClassifier(), FirstRows()).fit(X, y, sample_weight=np.ones(150))
     with pytest.raises(ValueError, match="X must not be masked"):
         SubsetClassifier(GaussianNB(), FirstRows()).fit(np.ma.array(X, mask=X > 5), y)

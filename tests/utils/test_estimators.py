@@ -59,9 +59,10 @@ def test_parameters_of_fit():
     assert not fit_takes(KNeighborsClassifier(), "sample_weight")
     check_fit_takes(GaussianNB(), "sample_weight")
     with pytest.raises(
-        ValueError, match=r"fit of KNeighborsClassifier has no parameter 'sample_weight'; why\."
+        ValueError,
+        match=r"^scorer must have the parameter 'sample_weight' in its fit \(why\), got KNeigh",
     ):
-        check_fit_takes(KNeighborsClassifier(), "sample_weight", "; why")
+        check_fit_takes(KNeighborsClassifier(), "sample_weight", " (why)", name="scorer")
 
 
 def test_without_routing_everything_reaches_the_estimator():
