@@ -15,17 +15,17 @@ What happens in `fit`, and what of it is ours (*)::
             * is everything finite?
           run_single_epoch   the same over the validation samples, if there are any
       on_train_end
-    partial_fit          * raise the interrupt
+    partial_fit          * _train: raise the interrupt
 """
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import skorch.dataset
@@ -38,6 +38,7 @@ from ..losses import CorrectnessHistory
 from ..utils._private import validate_parameters
 from ._batches import batches_items, collate, wrap
 from ._checks import check_inputs, check_range, check_X, check_y, labels_of, sizes_of
+from ._class_weight import weigh_classes
 from ._components import NetComponents, first_output
 from ._criterion import check_takes_proba, criterion_loss, uses
 from ._guards import (
@@ -59,6 +60,7 @@ _RANKING_BATCH_CPU = 256
 class TrainingLoop(NetComponents):
     """The hooks of skorch through which weights, mixup and a choice of samples enter a fit."""
 
+    class_weight: Mapping[Any, float] | str | None
     mixup_alpha: float | None
     prioritizer: EpochPrioritizer | None
     # The trailing underscore keeps skorch from taking these for parameters.
@@ -92,6 +94,10 @@ class TrainingLoop(NetComponents):
             y = check_y(y, n_samples)
         self._learn_classes(y, fresh, classes)
         self._data_sizes_ = {**sizes_of(X), "n_classes": len(self.classes_)}
+        if self.class_weight is not None:
+            of_samples["sample_weight"] = weigh_classes(
+                self.class_weight, y, self.classes_, of_samples["sample_weight"]
+            )
         inputs = check_inputs(n_samples, self.classes_, **of_samples)
         if self.prioritizer is not None:
             # A target with a line for every epoch needs one for those of earlier fits as well.
@@ -104,6 +110,17 @@ class TrainingLoop(NetComponents):
                 yield X, y
         finally:
             self._fit_ = None
+
+    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
+        # skorch catches KeyboardInterrupt and returns, as if the training had come to its end: a
+        # grid search would go on with half-trained nets. Its callbacks have heard of the end by
+        # then, and the net can be used; so this is the place to raise what fit_loop has kept.
+        self._interrupt_ = None
+        super().partial_fit(X, y, **fit_params)
+        interrupt, self._interrupt_ = self._interrupt_, None
+        if interrupt is not None:
+            raise interrupt
+        return self
 
     def _is_fresh(self, *, restart: bool) -> bool:
         """Tell whether a fit starts from nothing, as after a mere `initialize` as well."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -62,6 +63,9 @@ class CalibratedNetClassifier(TrainingLoop):
     train_split : callable, default=None
         What holds out samples for validation, such as ``skorch.dataset.ValidSplit(5,
         stratified=True)`` for a fifth of them. None trains on all samples.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes by label, which multiply those of their samples; 1 for a label
+        without one. "balanced" gives all classes of y the same total weight.
     mixup_alpha : float, default=None
         Train on convex combinations of two samples and of their labels, in fractions drawn from
         Beta(mixup_alpha, mixup_alpha) once a batch. The criterion must take class probabilities
@@ -128,6 +132,7 @@ class CalibratedNetClassifier(TrainingLoop):
         "warm_start": ["boolean"],
         "iterator_train__shuffle": ["boolean"],
         "predict_nonlinearity": [callable, None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "mixup_alpha": [Interval(Real, 0, None, closed="left"), None],
         "prioritizer": [EpochPrioritizer, None],
         "mixed_precision": [StrOptions({"bf16"}), None],
@@ -145,6 +150,7 @@ class CalibratedNetClassifier(TrainingLoop):
         max_epochs: int = 50,
         batch_size: int = 32,
         train_split: Any = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         mixup_alpha: float | None = None,
         prioritizer: EpochPrioritizer | None = None,
         mixed_precision: str | None = None,
@@ -171,6 +177,7 @@ class CalibratedNetClassifier(TrainingLoop):
             **kwargs,
         )
         check_names(self, kwargs)
+        self.class_weight = class_weight
         self.mixup_alpha = mixup_alpha
         self.prioritizer = prioritizer
         self.mixed_precision = mixed_precision
@@ -264,6 +271,11 @@ class CalibratedNetClassifier(TrainingLoop):
         """
         if self._fit_ is not None:  # called by skorch's own fit, with data that is checked
             return self._train(X, y, fit_params)
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight must be a dict or None in partial_fit, which sees a part of the "
+                "samples, got 'balanced'."
+            )
         with self._fitting(
             X,
             y,
@@ -274,17 +286,6 @@ class CalibratedNetClassifier(TrainingLoop):
             target_proba=target_proba,
         ) as (X, y):
             return self._train(X, y, fit_params)
-
-    def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
-        # skorch catches KeyboardInterrupt and returns, as if the training had come to its end: a
-        # grid search would go on with half-trained nets. Its callbacks have heard of the end by
-        # then, and the net can be used; so this is the place to raise what fit_loop has kept.
-        self._interrupt_ = None
-        super().partial_fit(X, y, **fit_params)
-        interrupt, self._interrupt_ = self._interrupt_, None
-        if interrupt is not None:
-            raise interrupt
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the largest probability.
