@@ -389,5 +389,9 @@ class ReliabilityDisplay(BaseDisplay):
             # The inset is measured in heights of the diagram: height * (1 + bottom) fills the box.
             height = box.height / (1 + bottom)
             self.ax_.set_position((box.x0, box.y1 - height, box.width, height))
+        else:
+            # A layout measures the room below from the bottom of the cell, so the square stands on
+            # it: a square that floats in the middle would have its labels cut off.
+            self.ax_.set_anchor("S")
         place = (0, -bottom, 1, HISTOGRAM_HEIGHT)
         return self.ax_.inset_axes(place, sharex=self.ax_, label=HISTOGRAM_LABEL)
