@@ -100,7 +100,6 @@ def quality(folder):
             EnsembleTemperatureScaling(),
             VectorScaling(),
             MatrixScaling(),
-            MatrixScaling(off_diagonal_penalty=0, intercept_penalty=0),
             DirichletCalibration(),
             StructuredMatrixScaling(),
             BetaCalibration(),

@@ -127,13 +127,6 @@ CASES = {
         },
     ),
     "LossScorer": Case(lambda: [LossScorer(LogisticRegression())]),
-    "MatrixScaling": Case(
-        failures={
-            "check_sample_weight_equivalence_on_dense_data": "y of the check has three of the "
-            "ten classes: the slopes of the others have no finite best value, and the solver "
-            "stops on the way",
-        }
-    ),
     "MaxEntropySelector": Case(lambda: [MaxEntropySelector(GaussianNB())]),
     # With folds, not exactly `contamination` of the training samples are outliers: their checks
     # are in tests/difficulty/test_novelty.py.
@@ -168,6 +161,13 @@ CASES = {
             "check_sample_weight_equivalence_on_dense_data": "the fraction counts samples: one of "
             "weight 2 counts once, its two copies twice",
         },
+    ),
+    "VectorScaling": Case(
+        failures={
+            "check_sample_weight_equivalence_on_dense_data": "y of the check has three of the "
+            "ten classes: the slopes of the others have no finite best value, and the solver "
+            "stops on the way",
+        }
     ),
 }
 

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, softmax
+from numpy.typing import ArrayLike
 
 from ..utils._private import Interval
-from ._base import PostHocCalibrator
-from ._linear import fit_matrix
+from ._linear import Ridge
+from ._matrix_base import MatrixCalibrator
 
 
-class DirichletCalibration(PostHocCalibrator):
-    """Map the log-probabilities by a matrix and an intercept, by penalized least log-loss.
+class DirichletCalibration(MatrixCalibrator):
+    """Map the log-probabilities, at their temperature, by a matrix and an intercept.
 
-    The probabilities are ``softmax(log(p) @ W.T + b)``: the posterior of a model whose
-    probabilities have a Dirichlet distribution in every class [1]_. It holds the identity, and
-    beta calibration where there are two classes. The penalty of the off-diagonal entries and of
-    the intercepts (ODIR) keeps it from overfitting.
+    The probabilities are ``softmax(log(p) @ W.T + b)``, p those at the temperature: the posterior
+    of a model whose probabilities have a Dirichlet distribution in every class [1]_; with two
+    classes and without penalties, beta calibration of p. Penalties draw the matrix to the identity
+    and thus to temperature scaling, the more the fewer samples there are. Their strengths can be
+    searched; with the default ones, those of Berta et al. [2]_, this is
+    :class:`StructuredMatrixScaling`.
 
     Parameters
     ----------
+    diagonal_penalty : float, default=1.0
+        Strength, 0 or more, that draws the diagonal of the matrix to 1. The sum of the squared
+        deviations, times K and this, is added to the summed log-loss.
     off_diagonal_penalty : float, default=1.0
-        Penalty of the mean squared off-diagonal entry of the matrix, in units of the mean
-        log-loss (lambda of ODIR).
+        Strength, 0 or more, that draws the other entries to 0: the sum of their squares, times
+        K (K - 1) and this, is added.
     intercept_penalty : float, default=1.0
-        Penalty of the mean squared intercept (mu of ODIR).
+        Strength, 0 or more, that draws the intercepts to 0: the sum of their squares, times K and
+        this, is added.
     input : {"logits", "proba"}, default="logits"
         What X holds. Logits turn into log-probabilities by their log-softmax. Probabilities below
         1e-12 count as 1e-12.
@@ -40,8 +44,10 @@ class DirichletCalibration(PostHocCalibrator):
 
     Attributes
     ----------
+    temperature_ : float
+        The temperature T, of least log-loss by itself.
     coef_ : ndarray of shape (n_classes, n_classes)
-        The matrix W; row k gives the logit of class k.
+        The matrix W; row k gives the logit of class k. The identity where nothing is learned.
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     n_iter_ : int
@@ -63,11 +69,18 @@ class DirichletCalibration(PostHocCalibrator):
     MatrixScaling : The same on logits, which hold a constant of the row more.
     BetaCalibration : The map for two classes.
 
+    Notes
+    -----
+    The penalties weigh less the more samples there are: `sample_weight` counts samples here, so
+    that doubling all weights halves them.
+
     References
     ----------
     .. [1] M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, "Beyond
        Temperature Scaling: Obtaining Well-calibrated Multiclass Probabilities with Dirichlet
        Calibration", NeurIPS 2019.
+    .. [2] E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, "Structured Matrix Scaling for
+       Multi-Class Calibration", AISTATS 2026.
 
     Examples
     --------
@@ -78,44 +91,35 @@ class DirichletCalibration(PostHocCalibrator):
     >>> y = rng.integers(0, 3, 2000)
     >>> proba = softmax(3 * (2 * np.eye(3)[y] + rng.normal(size=(2000, 3))), axis=1)
     >>> calibration = DirichletCalibration(input="proba").fit(proba, y)
-    >>> np.diag(calibration.coef_ - calibration.coef_.mean(axis=0)).round(1)
-    array([0.4, 0.4, 0.4])
+    >>> round(calibration.temperature_, 1)
+    1.6
+    >>> np.diag(calibration.coef_).round(1)
+    array([1., 1., 1.])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PostHocCalibrator._parameter_constraints,
+        **MatrixCalibrator._parameter_constraints,
+        "diagonal_penalty": [Interval(Real, 0, None, closed="left")],
         "off_diagonal_penalty": [Interval(Real, 0, None, closed="left")],
         "intercept_penalty": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
         self,
         *,
+        diagonal_penalty: float = 1.0,
         off_diagonal_penalty: float = 1.0,
         intercept_penalty: float = 1.0,
         input: str = "logits",
         max_iter: int = 200,
         classes: ArrayLike | None = None,
     ) -> None:
+        self.diagonal_penalty = diagonal_penalty
         self.off_diagonal_penalty = off_diagonal_penalty
         self.intercept_penalty = intercept_penalty
         self.input = input
         self.max_iter = max_iter
         self.classes = classes
 
-    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        self.coef_, self.intercept_, self.n_iter_ = fit_matrix(
-            self._log_proba(scores),
-            y,
-            sample_weight,
-            self.max_iter,
-            (self.off_diagonal_penalty, self.intercept_penalty),
-        )
-
-    def _predict_proba(self, scores: NDArray) -> NDArray:
-        return softmax(self._log_proba(scores) @ self.coef_.T + self.intercept_, axis=1)
-
-    def _log_proba(self, scores: NDArray) -> NDArray:
-        # For probabilities too: with the floor of the logarithm their rows sum to 1 only nearly.
-        return log_softmax(self._as_logits(scores).astype(np.float64), axis=1)
+    def _ridge(self) -> Ridge:
+        return Ridge(self.diagonal_penalty, self.off_diagonal_penalty, self.intercept_penalty)

@@ -1,18 +1,21 @@
-"""Multinomial regression on the scores of a model: the fit behind the linear calibrators."""
+"""Multinomial regression on the scores of a model: the fit behind the matrix calibrators."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-_GRADIENT_TOLERANCE = 1e-9
+_GRADIENT_TOLERANCE = 1e-8
+# Where nothing is penalized and a class is never likely, the log-loss hardly bends.
+_LEAST_CURVATURE = 1e-12
+# Of the steps: more than the rounding of single precision, which must not look like a saddle.
+_DAMPING = 1e-6
 
 
 class LinearFit(NamedTuple):
@@ -23,23 +26,23 @@ class LinearFit(NamedTuple):
     n_iter: int
 
 
-def fit_diagonal(
-    scores: NDArray, y: NDArray, sample_weight: NDArray | None, max_iter: int
-) -> LinearFit:
-    """Return v, b of least mean log-loss of softmax(v * scores + b)."""
-    k = scores.shape[1]
-    # theta = (v, b). The transpose takes g, one number a logit, to the sums over the samples i of
-    # g_ik s_ik for v_k and of g_ik for b_k.
-    theta, n_iter = _minimize_log_loss(
-        lambda theta: scores * theta[:k] + theta[k:],
-        lambda logits: np.concatenate([np.sum(logits * scores, axis=0), logits.sum(axis=0)]),
-        start=np.concatenate([np.ones(k), np.zeros(k)]),
-        penalty=np.zeros(2 * k),
-        y=y,
-        sample_weight=sample_weight,
-        max_iter=max_iter,
-    )
-    return LinearFit(theta[:k], theta[k:], n_iter)
+class Ridge(NamedTuple):
+    """Strengths that draw a matrix to the identity and its intercepts to 0; 1 as in the paper."""
+
+    diagonal: float = 1.0
+    off_diagonal: float = 1.0
+    intercept: float = 1.0
+
+    def of_entries(self, k: int, n: float) -> NDArray[np.float64]:
+        """Return the penalty of every squared entry of (W - I, b), beside the mean log-loss.
+
+        For k classes and samples of total weight n: k / n on the diagonal and the intercepts,
+        k (k - 1) / n off the diagonal, where there are k - 1 times as many entries.
+        """
+        penalty = np.full((k, k + 1), self.off_diagonal * k * (k - 1) / n)
+        np.fill_diagonal(penalty, self.diagonal * k / n)
+        penalty[:, k] = self.intercept * k / n
+        return penalty
 
 
 def fit_matrix(
@@ -47,131 +50,98 @@ def fit_matrix(
     y: NDArray,
     sample_weight: NDArray | None,
     max_iter: int,
-    penalties: tuple[float, float],
+    ridge: Ridge,
 ) -> LinearFit:
-    """Return W, b of least penalized mean log-loss of softmax(scores @ W.T + b).
-
-    The penalties are those of the mean squared off-diagonal entry of W and of the mean squared
-    entry of b.
-    """
+    """Return W, b of least penalized mean log-loss of softmax(scores @ W.T + b)."""
     k = scores.shape[1]
-    # A penalty of the mean is one of every entry, divided by their number: k (k - 1) and k.
-    off_diagonal = (1 - np.eye(k)) * penalties[0] / (k * (k - 1))
-    # theta is W row by row, then b; the transpose of S W^T is g^T S for W.
-    theta, n_iter = _minimize_log_loss(
-        lambda theta: scores @ theta[:-k].reshape(k, k).T + theta[-k:],
-        lambda logits: np.concatenate([(logits.T @ scores).ravel(), logits.sum(axis=0)]),
-        start=np.concatenate([np.eye(k).ravel(), np.zeros(k)]),
-        penalty=np.concatenate([off_diagonal.ravel(), np.full(k, penalties[1] / k)]),
-        y=y,
-        sample_weight=sample_weight,
-        max_iter=max_iter,
-    )
-    return LinearFit(theta[:-k].reshape(k, k), theta[-k:], n_iter)
-
-
-def fit_structured(
-    scores: NDArray, y: NDArray, sample_weight: NDArray | None, max_iter: int
-) -> LinearFit:
-    """Return W, b of least mean log-loss of softmax(scores @ W.T + b) near W = I and b = 0.
-
-    The ridge of Berta et al.: k / n on the intercepts and on the deviations of the diagonal from
-    1, k (k - 1) / n off the diagonal, for k classes and samples of total weight n.
-    """
-    k = scores.shape[1]
-    n = len(y) if sample_weight is None else float(sample_weight.sum())
-    # A row a class: the k entries of W, then the intercept.
-    ridge = np.full((k, k + 1), k * (k - 1) / n)
-    np.fill_diagonal(ridge, k / n)
-    ridge[:, k] = k / n
-    # In units in which the Hessian at the start has a diagonal of ones, a few conjugate gradients
-    # are enough, whether the ridge rules (many classes) or the log-loss (many samples). Units need
-    # not be exact: weights are left out.
-    proba = softmax(scores, axis=1)
-    squares = np.column_stack([scores**2, np.ones(len(scores))])
-    curvature = 2 * ridge + (proba * (1 - proba)).T @ squares / len(y)
-    unit = 1 / np.sqrt(curvature)
-
-    def forward(theta: NDArray) -> NDArray:
-        deviation = theta.reshape(k, k + 1) * unit
-        return scores @ deviation[:, :k].T + deviation[:, k]
-
-    def adjoint(logits: NDArray) -> NDArray:
-        gradient = np.column_stack([logits.T @ scores, logits.sum(axis=0)])
-        return (gradient * unit).ravel()
-
-    # With W = I + D the logits are S + S D^T + b: theta, in those units, is (D, b).
-    theta, n_iter = _minimize_log_loss(
-        forward,
-        adjoint,
-        offset=scores,
-        start=np.zeros(k * (k + 1)),
-        penalty=(ridge * unit**2).ravel(),
-        y=y,
-        sample_weight=sample_weight,
-        max_iter=max_iter,
-    )
-    deviation = theta.reshape(k, k + 1) * unit
-    return LinearFit(np.eye(k) + deviation[:, :k], deviation[:, k], n_iter)
-
-
-def _minimize_log_loss(
-    forward: Callable[[NDArray], NDArray],
-    adjoint: Callable[[NDArray], NDArray],
-    *,
-    start: NDArray,
-    penalty: NDArray,
-    y: NDArray,
-    sample_weight: NDArray | None,
-    max_iter: int,
-    offset: NDArray | float = 0.0,
-) -> tuple[NDArray, int]:
-    """Minimize the mean log-loss of softmax(offset + forward(theta)) plus ``penalty @ theta**2``.
-
-    `forward` is linear and `adjoint` its transpose, so that the Hessian is applied in one pass of
-    each. The problem is convex; shifts that softmax does not see stay as at the start.
-    """
-    weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    fraction = (weight / weight.sum())[:, None]
-    label = np.arange(len(y)), y
-    latest: list[NDArray] = [np.full_like(start, np.nan), np.empty(0)]
-
-    def log_proba(theta: NDArray) -> NDArray:
-        # The solver asks for the loss, the gradient and many products at the same theta.
-        if not np.array_equal(latest[0], theta):
-            latest[:] = theta.copy(), log_softmax(offset + forward(theta), axis=1)
-        return latest[1]
-
-    def loss(theta: NDArray) -> float:
-        return -float(fraction[:, 0] @ log_proba(theta)[label]) + float(penalty @ theta**2)
-
-    def gradient(theta: NDArray) -> NDArray:
-        # The gradient in the logits of a sample is p - e, e the one-hot vector of its label.
-        residual = np.exp(log_proba(theta))
-        residual[label] -= 1
-        return adjoint(fraction * residual) + 2 * penalty * theta
-
-    def hessian_product(theta: NDArray, direction: NDArray) -> NDArray:
-        proba = np.exp(log_proba(theta))
-        change = forward(direction)
-        # The Hessian of the log-loss in the logits of a sample is diag(p) - p p^T.
-        change -= np.sum(proba * change, axis=1, keepdims=True)
-        return adjoint(fraction * proba * change) + 2 * penalty * direction
-
+    objective = _Objective(scores, y, sample_weight, ridge)
     solution = minimize(
-        loss,
-        start,
-        jac=gradient,
-        hessp=hessian_product,
+        objective.loss,
+        np.zeros(k * (k + 1)),
+        jac=objective.gradient,
+        hessp=objective.hessian_product,
         method="trust-ncg",
         options={"maxiter": max_iter, "gtol": _GRADIENT_TOLERANCE},
     )
     if solution.nit >= max_iter:
-        warnings.warn(
-            f"The fit of the calibrator stopped after max_iter={max_iter} iterations at a "
-            f"gradient of {np.abs(solution.jac).max():.1g}; increase max_iter or the penalties.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+        warn_of_max_iter(max_iter, np.abs(solution.jac).max())
+    deviation = solution.x.reshape(k, k + 1) * objective.unit
+    intercept = deviation[:, k] - deviation[:, k].mean()
     # scikit-learn wants n_iter_ >= 1, also where the start is the solution.
-    return solution.x, max(1, solution.nit)
+    return LinearFit(np.eye(k) + deviation[:, :k], intercept, max(1, solution.nit))
+
+
+def warn_of_max_iter(max_iter: int, gradient: float) -> None:
+    """Tell that the solver has not converged."""
+    warnings.warn(
+        f"The fit of the calibrator stopped after max_iter={max_iter} iterations at a "
+        f"gradient of {gradient:.1g}; increase max_iter or the penalties.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+
+
+class _Objective:
+    """The penalized mean log-loss of softmax(S W^T + b) as a function of theta.
+
+    Theta holds (W - I, b), a row a class, in units in which the Hessian at the start has a
+    diagonal of ones: a few conjugate gradients are then enough, whether the ridge rules (many
+    classes) or the log-loss (many samples). The problem is convex; shifts that softmax does not
+    see stay as at the start.
+    """
+
+    def __init__(
+        self, scores: NDArray, y: NDArray, sample_weight: NDArray | None, ridge: Ridge
+    ) -> None:
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        self.scores = scores
+        # A step that is not exact is corrected by the next one: half the precision, half the time.
+        self.narrow = scores.astype(np.float32)
+        self.label = np.arange(len(y)), y
+        self.fraction = (weight / weight.sum())[:, None]
+        penalty = ridge.of_entries(scores.shape[1], weight.sum())
+        proba = np.exp(log_softmax(scores, axis=1))
+        squares = np.column_stack([scores**2, np.ones(len(scores))])
+        curvature = 2 * penalty + (self.fraction * proba * (1 - proba)).T @ squares
+        self.unit = 1 / np.sqrt(np.maximum(curvature, _LEAST_CURVATURE))
+        self.penalty = (penalty * self.unit**2).ravel()
+        self._theta = np.full(penalty.size, np.nan)
+
+    def loss(self, theta: NDArray) -> float:
+        mean = -float(self.fraction[:, 0] @ self._log_proba(theta)[self.label])
+        return mean + float(self.penalty @ theta**2)
+
+    def gradient(self, theta: NDArray) -> NDArray:
+        # The gradient in the logits of a sample is p - e, e the one-hot vector of its label.
+        residual = np.exp(self._log_proba(theta))
+        residual[self.label] -= 1
+        return self._adjoint(self.fraction * residual, self.scores) + 2 * self.penalty * theta
+
+    def hessian_product(self, theta: NDArray, direction: NDArray) -> NDArray:
+        proba = np.exp(self._log_proba(theta), dtype=np.float32, casting="same_kind")
+        change = self._change(direction, self.narrow)
+        # The Hessian of the log-loss in the logits of a sample is diag(p) - p p^T.
+        change -= np.sum(proba * change, axis=1, keepdims=True)
+        change *= proba
+        change *= self.fraction.astype(np.float32)
+        return self._adjoint(change, self.narrow) + (2 * self.penalty + _DAMPING) * direction
+
+    def _log_proba(self, theta: NDArray) -> NDArray:
+        # The solver asks for the loss, the gradient and many products at the same theta.
+        if not np.array_equal(self._theta, theta):
+            self._theta = theta.copy()
+            self._latest = log_softmax(self.scores + self._change(theta, self.scores), axis=1)
+        return self._latest
+
+    def _change(self, theta: NDArray, scores: NDArray) -> NDArray:
+        """Return S (W - I)^T + b: what theta adds to the logits."""
+        k = scores.shape[1]
+        deviation = (theta.reshape(k, k + 1) * self.unit).astype(scores.dtype)
+        change = scores @ deviation[:, :k].T
+        change += deviation[:, k]
+        return change
+
+    def _adjoint(self, residual: NDArray, scores: NDArray) -> NDArray[np.float64]:
+        """Return the gradient in theta of what has the gradient `residual` in the logits."""
+        gradient = np.column_stack([residual.T @ scores, residual.sum(axis=0, dtype=np.float64)])
+        return (gradient * self.unit).ravel()

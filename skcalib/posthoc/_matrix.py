@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 
 from ..utils._private import Interval
-from ._base import PostHocCalibrator
-from ._linear import fit_matrix
+from ._linear import Ridge
+from ._matrix_base import MatrixCalibrator
 
 
-class MatrixScaling(PostHocCalibrator):
-    """Map the logits by a matrix and an intercept, by penalized least log-loss.
+class MatrixScaling(MatrixCalibrator):
+    """Map the logits, at their temperature, by a matrix and an intercept.
 
-    The probabilities are ``softmax(logits @ W.T + b)`` [1]_. With K (K + 1) parameters it overfits
-    on few samples or many classes unless the off-diagonal entries are penalized (ODIR [2]_); with
-    ever larger penalties it becomes a scaling of every class without an intercept.
+    The probabilities are ``softmax(logits / T @ W.T + b)`` [1]_, by least log-loss. A matrix has
+    K (K + 1) parameters and would overfit on few samples or many classes: penalties draw it to
+    the identity and thus to temperature scaling, the more the fewer samples there are. The default
+    strengths are those of :class:`StructuredMatrixScaling` [2]_; with ``off_diagonal_penalty=0``
+    and the others too, this is multinomial regression.
 
     Parameters
     ----------
+    diagonal_penalty : float, default=1.0
+        Strength, 0 or more, that draws the diagonal of the matrix to 1. The sum of the squared
+        deviations, times K and this, is added to the summed log-loss.
     off_diagonal_penalty : float, default=1.0
-        Penalty of the mean squared off-diagonal entry of the matrix, in units of the mean
-        log-loss (lambda of ODIR).
+        Strength, 0 or more, that draws the other entries to 0: the sum of their squares, times
+        K (K - 1) and this, is added.
     intercept_penalty : float, default=1.0
-        Penalty of the mean squared intercept (mu of ODIR).
+        Strength, 0 or more, that draws the intercepts to 0: the sum of their squares, times K and
+        this, is added.
     input : {"logits", "proba"}, default="logits"
         What X holds. Probabilities turn into logits by their logarithm; those below 1e-12 count
         as 1e-12.
@@ -39,8 +44,10 @@ class MatrixScaling(PostHocCalibrator):
 
     Attributes
     ----------
+    temperature_ : float
+        The temperature T, of least log-loss by itself.
     coef_ : ndarray of shape (n_classes, n_classes)
-        The matrix W; row k gives the logit of class k.
+        The matrix W; row k gives the logit of class k. The identity where nothing is learned.
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
     n_iter_ : int
@@ -60,15 +67,19 @@ class MatrixScaling(PostHocCalibrator):
     See Also
     --------
     VectorScaling : The diagonal of the matrix alone.
-    DirichletCalibration : The same on the logarithms of the probabilities.
+    StructuredMatrixScaling : The same on log-probabilities, with nothing to choose.
+
+    Notes
+    -----
+    The penalties weigh less the more samples there are: `sample_weight` counts samples here, so
+    that doubling all weights halves them.
 
     References
     ----------
     .. [1] C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On Calibration of Modern Neural Networks",
        ICML 2017.
-    .. [2] M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, "Beyond
-       Temperature Scaling: Obtaining Well-calibrated Multiclass Probabilities with Dirichlet
-       Calibration", NeurIPS 2019 (ODIR, the penalty).
+    .. [2] E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, "Structured Matrix Scaling for
+       Multi-Class Calibration", AISTATS 2026.
 
     Examples
     --------
@@ -78,42 +89,39 @@ class MatrixScaling(PostHocCalibrator):
     >>> y = rng.integers(0, 3, 2000)
     >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
     >>> scaling = MatrixScaling().fit(3 * logits, y)
+    >>> round(scaling.temperature_, 1)
+    1.6
     >>> np.diag(scaling.coef_).round(1)
-    array([0.6, 0.6, 0.6])
+    array([1., 1., 1.])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PostHocCalibrator._parameter_constraints,
+        **MatrixCalibrator._parameter_constraints,
+        "diagonal_penalty": [Interval(Real, 0, None, closed="left")],
         "off_diagonal_penalty": [Interval(Real, 0, None, closed="left")],
         "intercept_penalty": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
         self,
         *,
+        diagonal_penalty: float = 1.0,
         off_diagonal_penalty: float = 1.0,
         intercept_penalty: float = 1.0,
         input: str = "logits",
         max_iter: int = 200,
         classes: ArrayLike | None = None,
     ) -> None:
+        self.diagonal_penalty = diagonal_penalty
         self.off_diagonal_penalty = off_diagonal_penalty
         self.intercept_penalty = intercept_penalty
         self.input = input
         self.max_iter = max_iter
         self.classes = classes
 
-    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        self.coef_, self.intercept_, self.n_iter_ = fit_matrix(
-            self._as_logits(scores).astype(np.float64),
-            y,
-            sample_weight,
-            self.max_iter,
-            (self.off_diagonal_penalty, self.intercept_penalty),
-        )
+    def _ridge(self) -> Ridge:
+        return Ridge(self.diagonal_penalty, self.off_diagonal_penalty, self.intercept_penalty)
 
-    def _predict_proba(self, scores: NDArray) -> NDArray:
-        return softmax(
-            self._as_logits(scores).astype(np.float64) @ self.coef_.T + self.intercept_, axis=1
-        )
+    def _at_temperature(self, scores: NDArray) -> NDArray[np.float64]:
+        """Return the logits at the temperature; unlike log-probabilities their rows may shift."""
+        return self._as_logits(scores).astype(np.float64) / self.temperature_

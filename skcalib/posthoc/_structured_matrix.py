@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
+from numpy.typing import ArrayLike
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, softmax
-
-from ..utils._private import Interval
-from ..utils._temperature import minimize_log_loss
-from ._base import PostHocCalibrator
-from ._linear import fit_structured
-from ._temperature import DEFAULT_BOUNDS
+from ._matrix_base import MatrixCalibrator
 
 
-class StructuredMatrixScaling(PostHocCalibrator):
+class StructuredMatrixScaling(MatrixCalibrator):
     """Temperature scaling, corrected by a matrix and intercepts under a ridge that fits n and K.
 
     Few samples give the temperature alone, more the class-wise slopes and intercepts, many the
@@ -88,11 +79,6 @@ class StructuredMatrixScaling(PostHocCalibrator):
     np.True_
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PostHocCalibrator._parameter_constraints,
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def __init__(
         self,
         *,
@@ -103,19 +89,3 @@ class StructuredMatrixScaling(PostHocCalibrator):
         self.input = input
         self.max_iter = max_iter
         self.classes = classes
-
-    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        logits = self._as_logits(scores)
-        # Not fit_temperature, which warns of a bound: here the temperature is a first step.
-        self.temperature_ = minimize_log_loss(logits, y, sample_weight, DEFAULT_BOUNDS)
-        self.coef_, self.intercept_, self.n_iter_ = fit_structured(
-            self._scaled(scores), y, sample_weight, self.max_iter
-        )
-
-    def _predict_proba(self, scores: NDArray) -> NDArray:
-        return softmax(self._scaled(scores) @ self.coef_.T + self.intercept_, axis=1)
-
-    def _scaled(self, scores: NDArray) -> NDArray[np.float64]:
-        """Return the log-probabilities after the temperature."""
-        logits = self._as_logits(scores).astype(np.float64)
-        return log_softmax(logits / self.temperature_, axis=1)

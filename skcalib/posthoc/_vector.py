@@ -5,13 +5,13 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from ..utils._private import Interval
+from ..utils._temperature import DEFAULT_BOUNDS, minimize_log_loss
 from ._base import PostHocCalibrator
-from ._linear import fit_diagonal
+from ._vector_newton import fit_vector
 
 
 class VectorScaling(PostHocCalibrator):
@@ -26,7 +26,7 @@ class VectorScaling(PostHocCalibrator):
         What X holds. Probabilities turn into logits by their logarithm; those below 1e-12 count
         as 1e-12.
     max_iter : int, default=200
-        Most iterations of the solver, a Newton method with conjugate gradients.
+        Most iterations of the solver, Newton's method.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
         sorted labels of `y`; give it where a class may have no sample in `y`.
@@ -90,9 +90,11 @@ class VectorScaling(PostHocCalibrator):
         self.classes = classes
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        logits = self._as_logits(scores).astype(np.float64)
-        self.coef_, self.intercept_, self.n_iter_ = fit_diagonal(
-            logits, y, sample_weight, self.max_iter
+        logits = self._as_logits(scores)
+        # The start alone: like every temperature it may be a bound.
+        temperature = minimize_log_loss(logits, y, sample_weight, DEFAULT_BOUNDS)
+        self.coef_, self.intercept_, self.n_iter_ = fit_vector(
+            logits, y, sample_weight, self.max_iter, temperature
         )
 
     def _predict_proba(self, scores: NDArray) -> NDArray:

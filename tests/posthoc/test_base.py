@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from skcalib import posthoc
 from skcalib.posthoc import PostHocCalibrator
+from skcalib.posthoc._matrix_base import MatrixCalibrator
 from skcalib.utils import SkcalibWarning
 
 from ._sample import sample
@@ -67,7 +68,7 @@ def test_weight_is_repetition_and_zero_weight_is_removal(calibrator, k):
 
 @every
 def test_scale_of_the_weights_does_not_matter(calibrator):
-    if calibrator is posthoc.StructuredMatrixScaling:
+    if issubclass(calibrator, MatrixCalibrator):
         pytest.skip("its ridge shrinks with the number of samples, which the weights count")
     logits, y = sample(n=300)
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
@@ -301,7 +302,9 @@ def test_the_base_is_abstract():
 
 
 @pytest.mark.parametrize("name", ["MatrixScaling", "DirichletCalibration"])
-@pytest.mark.parametrize("penalty", ["off_diagonal_penalty", "intercept_penalty"])
+@pytest.mark.parametrize(
+    "penalty", ["diagonal_penalty", "off_diagonal_penalty", "intercept_penalty"]
+)
 def test_bad_penalties(name, penalty):
     with pytest.raises(ValueError, match=f"'{penalty}' parameter"):
         getattr(posthoc, name)(**{penalty: -1}).fit(*sample(n=60))

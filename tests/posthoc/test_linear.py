@@ -11,6 +11,7 @@ from skcalib.posthoc import (
     BetaCalibration,
     DirichletCalibration,
     MatrixScaling,
+    StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -20,38 +21,44 @@ from ._sample import mean_log_loss, sample
 WEIGHT = np.random.default_rng(9).uniform(0.2, 2, 400)
 
 
-def objective(model, logits, y, theta, penalties):
-    """The penalized loss as the docstring tells it, from scratch."""
-    k = logits.shape[1]
-    coef, b = theta[:-k].reshape(model.coef_.shape), theta[-k:]
-    mapped = logits * coef + b if coef.ndim == 1 else logits @ coef.T + b
-    loss = mean_log_loss(softmax(mapped, axis=1), y, WEIGHT)
-    if coef.ndim == 2:
-        loss += penalties[0] * np.mean(coef[~np.eye(k, dtype=bool)] ** 2)
-        loss += penalties[1] * np.mean(b**2)
-    return loss
+FREE = {"diagonal_penalty": 0, "off_diagonal_penalty": 0, "intercept_penalty": 0}
 
 
-@pytest.mark.parametrize(
-    ("model", "penalties"),
-    [
-        (VectorScaling(), (0, 0)),
-        (MatrixScaling(), (1, 1)),
-        (MatrixScaling(off_diagonal_penalty=0.01, intercept_penalty=0.3), (0.01, 0.3)),
-        (MatrixScaling(off_diagonal_penalty=0, intercept_penalty=0), (0, 0)),
-        (DirichletCalibration(), (1, 1)),
-        (DirichletCalibration(off_diagonal_penalty=0.1, intercept_penalty=0), (0.1, 0)),
-    ],
-    ids=str,
-)
+def objective(features, y, theta, penalties):
+    """The mean of the penalized loss as the docstrings tell it, from scratch."""
+    k = features.shape[1]
+    b = theta[-k:]
+    if len(theta) == 2 * k:
+        return mean_log_loss(softmax(features * theta[:k] + b, axis=1), y, WEIGHT)
+    coef = theta[:-k].reshape(k, k)
+    diagonal = np.diag(coef)
+    off_diagonal = coef - np.diag(diagonal)
+    penalty = (
+        k * penalties[0] * np.sum((diagonal - 1) ** 2)
+        + k * (k - 1) * penalties[1] * np.sum(off_diagonal**2)
+        + k * penalties[2] * np.sum(b**2)
+    )
+    loss = mean_log_loss(softmax(features @ coef.T + b, axis=1), y, WEIGHT)
+    return loss + penalty / WEIGHT.sum()
+
+
+@pytest.mark.parametrize("model", [VectorScaling, MatrixScaling, DirichletCalibration])
+@pytest.mark.parametrize("penalties", [(1, 1, 1), (0.3, 0.01, 2), (0, 0, 0), (5, 0, 0)], ids=str)
 def test_the_gradient_vanishes_at_the_fit(model, penalties):
     logits, y = sample(n=400, bias=[0, 1, 0, -1])
-    model.fit(logits, y, sample_weight=WEIGHT)
-    features = log_softmax(logits, axis=1) if isinstance(model, DirichletCalibration) else logits
-    theta = np.concatenate([model.coef_.ravel(), model.intercept_])
+    if model is VectorScaling:
+        fitted, features = model().fit(logits, y, sample_weight=WEIGHT), logits
+    else:
+        fitted = model(**dict(zip(FREE, penalties))).fit(logits, y, sample_weight=WEIGHT)
+        temperature = TemperatureScaling().fit(logits, y, sample_weight=WEIGHT).temperature_
+        assert fitted.temperature_ == pytest.approx(temperature, rel=1e-6)
+        features = logits / fitted.temperature_
+        if model is DirichletCalibration:
+            features = log_softmax(features, axis=1)
+    theta = np.concatenate([fitted.coef_.ravel(), fitted.intercept_])
 
     def loss(t):
-        return objective(model, features, y, t, penalties)
+        return objective(features, y, t, penalties)
 
     np.testing.assert_allclose(approx_fprime(theta, loss, 1e-6), 0, atol=3e-6)
     rng = np.random.default_rng(0)
@@ -61,7 +68,7 @@ def test_the_gradient_vanishes_at_the_fit(model, penalties):
 
 def test_matrix_without_penalty_is_multinomial_regression():
     logits, y = sample(n=1500)
-    fitted = MatrixScaling(off_diagonal_penalty=0, intercept_penalty=0).fit(logits, y)
+    fitted = MatrixScaling(**FREE).fit(logits, y)
     regression = LogisticRegression(C=1e10, tol=1e-10, max_iter=5000).fit(logits, y)
     np.testing.assert_allclose(
         fitted.predict_proba(logits), regression.predict_proba(logits), atol=1e-5
@@ -74,10 +81,9 @@ def test_slopes_and_intercepts_are_recovered():
     fitted = VectorScaling().fit(logits, y)
     np.testing.assert_allclose(fitted.coef_, 0.5, atol=0.04)
     np.testing.assert_allclose(fitted.intercept_, bias, atol=0.1)
-    full = MatrixScaling(off_diagonal_penalty=1e-3, intercept_penalty=0).fit(logits, y)
-    np.testing.assert_allclose(
-        full.coef_ - full.coef_.mean(axis=0), np.eye(4) / 2 - 1 / 8, atol=0.08
-    )
+    full = MatrixScaling(**FREE).fit(logits, y)
+    of_logits = (full.coef_ - full.coef_.mean(axis=0)) / full.temperature_
+    np.testing.assert_allclose(of_logits, np.eye(4) / 2 - 1 / 8, atol=0.08)
 
 
 def test_intercepts_sum_to_zero():
@@ -86,11 +92,49 @@ def test_intercepts_sum_to_zero():
         assert model.fit(logits, y).intercept_.sum() == pytest.approx(0, abs=1e-9)
 
 
-def test_a_large_penalty_leaves_the_diagonal():
+@pytest.mark.parametrize("model", [MatrixScaling, DirichletCalibration])
+def test_large_penalties_leave_the_temperature(model):
     logits, y = sample(n=400, bias=[0, 1, 0, -1])
-    fitted = MatrixScaling(off_diagonal_penalty=1e6, intercept_penalty=1e6).fit(logits, y)
-    np.testing.assert_allclose(fitted.coef_ * (1 - np.eye(4)), 0, atol=1e-4)
-    np.testing.assert_allclose(fitted.intercept_, 0, atol=1e-4)
+    fitted = model(diagonal_penalty=1e6, off_diagonal_penalty=1e6, intercept_penalty=1e6)
+    expected = TemperatureScaling().fit(logits, y).predict_proba(logits)
+    np.testing.assert_allclose(fitted.fit(logits, y).predict_proba(logits), expected, atol=1e-4)
+
+
+def test_a_large_penalty_off_the_diagonal_leaves_vector_scaling():
+    logits, y = sample(n=400, bias=[0, 1, 0, -1])
+    penalties = FREE | {"off_diagonal_penalty": 1e6}
+    np.testing.assert_allclose(
+        MatrixScaling(**penalties).fit(logits, y).predict_proba(logits),
+        VectorScaling().fit(logits, y).predict_proba(logits),
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize("model", [MatrixScaling, DirichletCalibration])
+def test_a_thousandfold_weight_is_a_thousandth_of_the_penalties(model):
+    logits, y = sample(n=400, bias=[0, 1, 0, -1])
+    heavy = model().fit(logits, y, sample_weight=np.full(400, 1000.0))
+    light = model(**dict.fromkeys(FREE, 1e-3)).fit(logits, y)
+    np.testing.assert_allclose(heavy.predict_proba(logits), light.predict_proba(logits), rtol=1e-5)
+
+
+def test_dirichlet_with_its_default_penalties_is_structured_matrix_scaling():
+    logits, y = sample(n=400, bias=[0, 1, 0, -1])
+    np.testing.assert_array_equal(
+        DirichletCalibration().fit(logits, y).predict_proba(logits),
+        StructuredMatrixScaling().fit(logits, y).predict_proba(logits),
+    )
+
+
+def test_few_samples_do_not_make_a_matrix_worse_than_the_temperature():
+    bias = [0.3, -0.3, 0.5, -0.5, 0, 0, 0, 0, 0, 0]
+    logits, y = sample(n=20_000, k=10, bias=bias)
+    some, others = slice(200), slice(200, None)
+    losses = [
+        mean_log_loss(model.fit(logits[some], y[some]).predict_proba(logits[others]), y[others])
+        for model in (TemperatureScaling(), MatrixScaling(), DirichletCalibration())
+    ]
+    assert max(losses[1:]) < losses[0]
 
 
 def test_richer_maps_fit_at_least_as_well():
@@ -100,7 +144,7 @@ def test_richer_maps_fit_at_least_as_well():
         for model in (
             TemperatureScaling(),
             VectorScaling(),
-            MatrixScaling(off_diagonal_penalty=0, intercept_penalty=0),
+            MatrixScaling(**FREE),
         )
     ]
     assert losses[0] > losses[1] > losses[2]
@@ -113,13 +157,13 @@ def test_calibrated_probabilities_are_left_almost_alone():
         assert np.abs(model.fit(logits, y).predict_proba(logits) - proba).mean() < 0.01
 
 
-def test_dirichlet_of_two_classes_without_penalty_is_beta_calibration():
+def test_dirichlet_of_two_classes_without_penalty_is_beta_calibration_at_the_temperature():
     logits, y = sample(n=1500, k=2)
-    dirichlet = DirichletCalibration(off_diagonal_penalty=0, intercept_penalty=0)
+    dirichlet = DirichletCalibration(**FREE).fit(logits, y)
+    logits = logits / dirichlet.temperature_
+    expected = BetaCalibration().fit(logits, y).predict_proba(logits)
     np.testing.assert_allclose(
-        dirichlet.fit(logits, y).predict_proba(logits),
-        BetaCalibration().fit(logits, y).predict_proba(logits),
-        atol=1e-4,
+        dirichlet.predict_proba(logits * dirichlet.temperature_), expected, atol=1e-4
     )
 
 
@@ -130,7 +174,31 @@ def test_stopping_early_is_told():
             assert model(max_iter=1).fit(logits, y).n_iter_ == 1
 
 
-def test_extreme_logits_stay_finite():
+@pytest.mark.parametrize("model", [VectorScaling(), MatrixScaling(), DirichletCalibration()])
+@pytest.mark.parametrize("scale", [1e-2, 100])
+def test_the_scale_of_the_logits_does_not_matter(model, scale):
     logits, y = sample(n=300)
-    proba = VectorScaling().fit(1000 * logits, y).predict_proba(1000 * logits)
-    assert np.isfinite(proba).all()
+    expected = model.fit(logits, y).predict_proba(logits)
+    scaled = model.fit(scale * logits, y).predict_proba(scale * logits)
+    np.testing.assert_allclose(scaled, expected, rtol=1e-5, atol=1e-7)
+
+
+# The search starts on a subset where there are many samples.
+@pytest.mark.parametrize("n", [300, 20_000])
+@pytest.mark.parametrize("temperature", [0.1, 30.0])
+def test_vector_scaling_converges_from_afar(n, temperature):
+    logits, y = sample(n, k=3, temperature=temperature, bias=[3, 0, -3])
+    fitted = VectorScaling().fit(logits, y)
+    features = np.hstack([logits, np.ones((n, 1))])
+    residual = fitted.predict_proba(logits) - np.eye(3)[y]
+    slopes = residual.T @ features
+    np.testing.assert_allclose(np.append(np.diag(slopes), slopes[:, 3]) / n, 0, atol=1e-7)
+
+
+def test_vector_scaling_ends_where_a_class_can_be_told_apart():
+    logits, y = sample(n=60, k=3)
+    logits[:, 2] = np.where(y == 2, 1.0, 0.0)
+    fitted = VectorScaling().fit(logits, y)
+    assert fitted.n_iter_ < 50
+    proba = fitted.predict_proba(logits)
+    np.testing.assert_allclose(proba[:, 2], y == 2, atol=1e-6)
