@@ -71,7 +71,7 @@ def test_without_routing_everything_reaches_the_estimator():
     assert inner_fit_params(meta, "estimator", None, {"a": 1}) == {"a": 1}
     params = inner_fit_params(meta, "estimator", weight, {"a": 1})
     assert params == {"a": 1, "sample_weight": weight}
-    with pytest.raises(ValueError, match="no parameter 'sample_weight'"):
+    with pytest.raises(ValueError, match="estimator must have the parameter 'sample_weight'"):
         inner_fit_params(Meta(KNeighborsClassifier()), "estimator", weight, {})
 
 
