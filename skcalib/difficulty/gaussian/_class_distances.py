@@ -167,6 +167,8 @@ def class_distances(
         of squares have overflown.
     """
     n_classes = int((statistics.count > 0).sum())
+    if not n_classes:
+        raise ValueError("X must have held samples in some call of partial_fit, got none.")
     if relative and n_classes < 2:
         raise ValueError(
             "y must have at least two classes for the relative distance, got one class; "

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._features import validate_data
 from ...utils._labels import class_positions, encode
 from ...utils._threads import for_chunks
 from ...utils._validation import check_weights
-from .._base import DifficultyMixin
 from ._diagonalize import RankTolerance, default_tol, inverse_factor
 from ._downdate import Gaussian, Without
 from ._statistics import GaussianStatistics, shrunk, working_dtype
+from ._streaming import StreamingMixin
 
-_DTYPES = [np.float64, np.float32, np.float16]
 _CHUNK_ELEMENTS = 2**20
 _MIN_CHUNK_ROWS = 64
 
 
-class LeftOutMixin(DifficultyMixin):
+class LeftOutMixin(StreamingMixin):
     """A difficulty scorer of Gaussians that can judge each fitted sample without itself."""
 
-    classes_: NDArray[Any]
     relative: bool
     shrinkage: float | str | None
     tol: float | None
-    _statistics: GaussianStatistics
 
     def leave_one_out_difficulty(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -96,7 +91,7 @@ class LeftOutMixin(DifficultyMixin):
     ) -> tuple[_LeftOut, NDArray, NDArray[np.intp], NDArray[np.float64]]:
         """Return the Gaussians, the samples, their classes and the weights to leave out."""
         check_is_fitted(self)
-        samples, labels = validate_data(self, X, y, reset=False, dtype=_DTYPES)
+        samples, labels = self._read(X, y, reset=False)
         given = check_weights(sample_weight, len(samples))
         weight = np.ones(len(samples)) if given is None else given
         encode(labels[weight > 0], self.classes_)

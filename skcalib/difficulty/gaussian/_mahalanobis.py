@@ -10,15 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._features import validate_data
 from ...utils._labels import check_class_labels, encode
 from ...utils._private import Interval, StrOptions, _fit_context
-from ...utils._validation import check_weights
 from ._class_distances import ClassDistances, class_distances, warn_of_limits
 from ._leave_one_out import LeftOutMixin
-from ._statistics import GaussianStatistics, shrunk
-
-_DTYPES = [np.float64, np.float32, np.float16]
+from ._statistics import shrunk
 
 
 class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -52,6 +48,10 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         Directions with no more variance than this, in units in which every feature has
         variance one, count as unsupported. None follows the precision of the input and of the
         sums over it.
+    normalize : bool, default=False
+        Scale every sample to unit length first, in the fit and in queries [2]_: the length of
+        the features of a network differs between classes, and makes Gaussians of them fit badly.
+        A sample that is 0 everywhere has no direction, and is an error.
 
     Attributes
     ----------
@@ -95,6 +95,8 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
     ----------
     .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from
        Pre-trained Models for Reliable Prediction", NeurIPS 2023.
+    .. [2] M. Mueller, M. Hein, "Mahalanobis++: Improving OOD Detection via Feature
+       Normalization", ICML 2025.
 
     Examples
     --------
@@ -111,10 +113,9 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         "relative": ["boolean"],
         "shrinkage": [None, Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "tol": [None, Interval(Real, 0, None, closed="left")],
+        "normalize": ["boolean"],
     }
 
-    classes_: NDArray[Any]
-    _statistics: GaussianStatistics
     _distances: ClassDistances | None
 
     def __init__(
@@ -123,10 +124,12 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         relative: bool = True,
         shrinkage: float | str | None = None,
         tol: float | None = None,
+        normalize: bool = False,
     ) -> None:
         self.relative = relative
         self.shrinkage = shrinkage
         self.tol = tol
+        self.normalize = normalize
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -164,61 +167,6 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
             self._update(X, y, None, sample_weight, reset=True, work=np.float64)
             distances = self._new_distances()
         self._use(distances)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Add samples to the fit: equal to `fit` on all so far, in any order and chunking.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
-            Labels.
-        classes : array-like of shape (n_classes,), default=None
-            Labels to expect; one outside of them is an error. Read in the first call and, if
-            given again, compared with it. None adds classes as they come.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As in `fit`.
-
-        Returns
-        -------
-        self : RelativeMahalanobisScorer
-            The updated scorer.
-        """
-        self._update(X, y, classes, sample_weight, reset=not hasattr(self, "classes_"))
-        return self
-
-    def merge(self, other: RelativeMahalanobisScorer) -> Self:
-        """Add the samples that another scorer was fitted on, as if fitted on the union.
-
-        Parameters
-        ----------
-        other : RelativeMahalanobisScorer
-            A scorer fitted on other samples of the same features; left unchanged.
-
-        Returns
-        -------
-        self : RelativeMahalanobisScorer
-            The updated scorer.
-        """
-        check_is_fitted(self)
-        check_is_fitted(other)
-        features, other_features = _features(self), _features(other)
-        if features != other_features:
-            raise ValueError(
-                f"other must have the features of this scorer, {features}, got {other_features}."
-            )
-        classes = np.union1d(self.classes_, other.classes_)
-        merged = self._laid_out(classes).merged(other._laid_out(classes))
-        self._set_state(classes_=classes, _statistics=merged)
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
@@ -263,7 +211,7 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
             return distances.to_nearest_class(data).astype(np.float64)
         check_is_fitted(self)
         labels = check_class_labels(y)
-        data, labels = validate_data(self, X, labels, reset=False, dtype=_DTYPES)
+        data, labels = self._read(X, labels, reset=False)
         return self._fitted_distances().to_own_class(data, encode(labels, self.classes_))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -326,50 +274,9 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         statistics = self._statistics
         return shrunk(statistics.background_covariance(), self.shrinkage, statistics.total_weight)
 
-    def _update(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        *,
-        reset: bool,
-        work: type[np.floating] | None = None,
-    ) -> None:
-        labels = check_class_labels(y)
-        data, labels = validate_data(self, X, labels, reset=reset, dtype=_DTYPES)
-        weight = check_weights(sample_weight, len(data))
-        found = np.unique(labels if weight is None else labels[weight > 0])
-        announced = None if classes is None else np.unique(check_class_labels(classes))
-        is_final = announced is not None if reset else self._announced
-        if reset:
-            new_classes = found if announced is None else announced
-            statistics = GaussianStatistics.empty(len(new_classes), data.shape[1])
-        else:
-            if announced is not None and not np.array_equal(announced, self.classes_):
-                raise ValueError(
-                    f"classes must be those of the first call, {self.classes_.tolist()}, "
-                    f"got {announced.tolist()}."
-                )
-            new_classes = self.classes_ if is_final else np.union1d(self.classes_, found)
-            statistics = self._laid_out(new_classes)
-        # A sample of weight 0 may bear a label that nothing else has.
-        labels = labels if weight is None else np.where(weight > 0, labels, found[0])
-        statistics = statistics.with_samples(data, encode(labels, new_classes), weight, work=work)
-        self._set_state(classes_=new_classes, _statistics=statistics, _announced=is_final)
-
-    def _laid_out(self, classes: NDArray[Any]) -> GaussianStatistics:
-        """Return the statistics with the classes of a superset of `classes_`."""
-        return self._statistics.with_classes(np.searchsorted(classes, self.classes_), len(classes))
-
-    def _set_state(self, **state: Any) -> None:
-        # In one step: an interruption leaves all of the old state or all of the new. The
-        # distances are computed on demand, so that a stream pays for one decomposition in all.
-        self.__dict__.update(state, _distances=None)
-
     def _query(self, X: ArrayLike) -> tuple[NDArray, ClassDistances]:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=_DTYPES), self._fitted_distances()
+        return self._read(X, reset=False), self._fitted_distances()
 
     def _fitted_distances(self) -> ClassDistances:
         return self._use(self._new_distances()) if self._distances is None else self._distances
@@ -385,13 +292,6 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         alone = (self._statistics.count == 1) & (self._statistics.weight < 2)
         warn_of_limits(distances, self.classes_[alone])
         return distances
-
-
-def _features(scorer: RelativeMahalanobisScorer) -> list[str] | str:
-    """Return the names of the features or, without names, their number in words."""
-    if hasattr(scorer, "feature_names_in_"):
-        return scorer.feature_names_in_.tolist()
-    return f"{scorer.n_features_in_} unnamed ones"
 
 
 RMDScorer = RelativeMahalanobisScorer

@@ -11,7 +11,8 @@ scatter about the means is scatter - sum_k sums_k sums_k^T / m_k. Statistics of 
 their references are the same; moving these, r_k -> r_k + shift_k, changes (exactly)
 
     sums_k  by  -m_k shift_k
-    scatter by  sum_k [ m_k shift_k shift_k^T - sums_k shift_k^T - shift_k sums_k^T ].
+    scatter by  sum_k [ m_k shift_k shift_k^T - sums_k shift_k^T - shift_k sums_k^T ] = P + P^T,
+                P = sum_k shift_k (m_k shift_k / 2 - sums_k)^T, a single product.
 
 Products over samples run in the dtype of the data, everything else in float64.
 """
@@ -175,9 +176,10 @@ class GaussianStatistics:
             return replace(self, reference=reference)
         shift = reference[moved] - self.reference[moved]
         weighted_shift = self.weight[moved, None] * shift
-        sums, cross = self.sums.copy(), self.sums[moved].T @ shift
+        change = shift.T @ (0.5 * weighted_shift - self.sums[moved])
+        sums = self.sums.copy()
         sums[moved] -= weighted_shift
-        scatter = self.scatter + (shift.T @ weighted_shift - cross - cross.T)
+        scatter = self.scatter + (change + change.T)
         return replace(self, reference=reference, sums=sums, scatter=scatter)
 
     def merged(self, other: GaussianStatistics) -> GaussianStatistics:

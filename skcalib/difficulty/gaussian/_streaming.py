@@ -1,0 +1,197 @@
+"""Gaussians whose samples come in parts, one after the other or in many places at once."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...utils._arrays import naming
+from ...utils._features import validate_data
+from ...utils._labels import check_class_labels, encode
+from ...utils._private import _fit_context, _num_samples
+from ...utils._unit_rows import UnitRows
+from ...utils._validation import check_weights
+from .._base import DifficultyMixin
+from ._statistics import GaussianStatistics
+
+_DTYPES = [np.float64, np.float32, np.float16]
+
+
+class StreamingMixin(DifficultyMixin):
+    """A scorer of Gaussians whose statistics add up.
+
+    A scorer that is not fitted stands for no samples.
+    """
+
+    classes_: NDArray[Any]
+    normalize: bool
+    _statistics: GaussianStatistics
+    _announced: bool
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add samples to the fit: equal to `fit` on all so far, in any order and chunking.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            Labels to expect; one outside of them is an error. Read in the first call and, if
+            given again, compared with it. None adds classes as they come.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self : RelativeMahalanobisScorer
+            The updated scorer. A chunk of no samples changes nothing.
+        """
+        is_first = not hasattr(self, "classes_")
+        with naming("X"):
+            is_empty = _num_samples(X) == 0
+        if is_empty:
+            self._see_no_samples(X, classes, is_first)
+        else:
+            self._update(X, y, classes, sample_weight, reset=is_first)
+        return self
+
+    def merge(self, other: StreamingMixin) -> Self:
+        """Add the samples that another scorer was fitted on, as if fitted on the union.
+
+        Parameters
+        ----------
+        other : RelativeMahalanobisScorer
+            A scorer fitted on other samples of the same features; left unchanged. One that is
+            not fitted stands for no samples, and so does this scorer if it is not. The
+            parameters remain those of this scorer.
+
+        Returns
+        -------
+        self : RelativeMahalanobisScorer
+            The updated scorer.
+
+        Raises
+        ------
+        ValueError
+            If the features are others, or normalized in one of the scorers alone.
+        """
+        if self.normalize != other.normalize:
+            raise ValueError(
+                f"other must have normalize={self.normalize}, as this scorer has, got "
+                f"{other.normalize}."
+            )
+        if not hasattr(other, "classes_"):
+            return self
+        if not hasattr(self, "classes_"):
+            learned = (
+                "classes_",
+                "n_features_in_",
+                "feature_names_in_",
+                "_statistics",
+                "_announced",
+            )
+            self._set_state(
+                **{name: vars(other)[name] for name in learned if hasattr(other, name)}
+            )
+            return self
+        features, other_features = _features(self), _features(other)
+        if features != other_features:
+            raise ValueError(
+                f"other must have the features of this scorer, {features}, got {other_features}."
+            )
+        classes = np.union1d(self.classes_, other.classes_)
+        merged = self._laid_out(classes).merged(other._laid_out(classes))
+        self._set_state(classes_=classes, _statistics=merged)
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        """Return a scorer of the samples of both, with the parameters of the left one."""
+        return copy(self).merge(other) if isinstance(other, StreamingMixin) else NotImplemented
+
+    def __radd__(self, other: Any) -> Self:
+        """Return a copy for the 0 that `sum` begins with."""
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented
+
+    def _read(self, X: Any, y: Any = "no_validation", *, reset: bool, **options: Any) -> Any:
+        """Return checked samples, or samples and labels; normalized as they are read."""
+        read = validate_data(self, X, y, reset=reset, dtype=_DTYPES, **options)
+        if not self.normalize:
+            return read
+        return (UnitRows(read[0]), read[1]) if isinstance(read, tuple) else UnitRows(read)
+
+    def _see_no_samples(self, X: Any, classes: ArrayLike | None, is_first: bool) -> None:
+        if is_first and classes is None:
+            return  # Nothing is known of what will come.
+        data = self._read(X, reset=is_first, ensure_min_samples=0)
+        announced = self._check_announced(classes, is_first)
+        if is_first and announced is not None:
+            statistics = GaussianStatistics.empty(len(announced), data.shape[1])
+            self._set_state(classes_=announced, _statistics=statistics, _announced=True)
+
+    def _check_announced(self, classes: ArrayLike | None, is_first: bool) -> NDArray[Any] | None:
+        """Return the classes announced in this call, sorted; those of the first call hold."""
+        if classes is None:
+            return None
+        announced = np.unique(check_class_labels(classes))
+        if not is_first and not np.array_equal(announced, self.classes_):
+            raise ValueError(
+                f"classes must be those of the first call, {self.classes_.tolist()}, "
+                f"got {announced.tolist()}."
+            )
+        return announced
+
+    def _update(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool,
+        work: type[np.floating] | None = None,
+    ) -> None:
+        data, labels = self._read(X, check_class_labels(y), reset=reset)
+        weight = check_weights(sample_weight, len(data))
+        found = np.unique(labels if weight is None else labels[weight > 0])
+        announced = self._check_announced(classes, reset)
+        is_final = announced is not None if reset else self._announced
+        if reset:
+            new_classes = found if announced is None else announced
+            statistics = GaussianStatistics.empty(len(new_classes), data.shape[1])
+        else:
+            new_classes = self.classes_ if is_final else np.union1d(self.classes_, found)
+            statistics = self._laid_out(new_classes)
+        # A sample of weight 0 may bear a label that nothing else has.
+        labels = labels if weight is None else np.where(weight > 0, labels, found[0])
+        statistics = statistics.with_samples(data, encode(labels, new_classes), weight, work=work)
+        self._set_state(classes_=new_classes, _statistics=statistics, _announced=is_final)
+
+    def _laid_out(self, classes: NDArray[Any]) -> GaussianStatistics:
+        """Return the statistics with the classes of a superset of `classes_`."""
+        if len(classes) == len(self.classes_):
+            return self._statistics
+        return self._statistics.with_classes(np.searchsorted(classes, self.classes_), len(classes))
+
+    def _set_state(self, **state: Any) -> None:
+        # In one step: an interruption leaves all of the old state or all of the new. The
+        # distances are computed on demand, so that a stream pays for one decomposition in all.
+        self.__dict__.update(state, _distances=None)
+
+
+def _features(scorer: Any) -> list[str] | str:
+    """Return the names of the features or, without names, their number in words."""
+    if hasattr(scorer, "feature_names_in_"):
+        return scorer.feature_names_in_.tolist()
+    return f"{scorer.n_features_in_} unnamed ones"
