@@ -16,7 +16,9 @@ from skcalib.metrics import (
     calibration_error_interval,
     classwise_calibration_error,
     expected_calibration_error,
+    generalized_brier_score,
     ks_calibration_error,
+    ood_report,
     smooth_calibration_error,
 )
 from skcalib.utils._validation import check_predictions
@@ -107,6 +109,43 @@ def measure_long() -> None:
     print_ratios("(2 000 000, 10) float32", name, least_seconds(functions, repeats=5))
 
 
+def measure_two_classes() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(1_000_000)
+    y = (rng.random(len(p)) < p).astype(int)
+    bounds_and_functions: list[tuple[str, Functions]] = [
+        ("one sort", {
+            "one sort": lambda: np.sort(p),
+            "ks_calibration_error": lambda: ks_calibration_error(y, p),
+        }),
+        ("one weighted bincount", {
+            "one weighted bincount": lambda: np.bincount((15 * p).astype(np.intp), p),
+            "expected_calibration_error": lambda: expected_calibration_error(y, p),
+        }),
+        ("(p - y)**2", {
+            "(p - y)**2": lambda: (p - y) ** 2,
+            "generalized_brier_score": lambda: generalized_brier_score(y, p),
+        }),
+        ("sorts of both kinds", {
+            "sorts of both kinds": lambda: (np.sort(p[y == 1]), np.sort(p[y == 0])),
+            "ood_report": lambda: ood_report(y, p),
+        }),
+    ]  # fmt: skip
+    for bound, functions in bounds_and_functions:
+        print_ratios("(1 000 000,) float64", bound, least_seconds(functions))
+
+
+def measure_many_classes() -> None:
+    y, proba = probabilities(1000, 21_841)
+    name = "argmax"
+    functions: Functions = {
+        name: lambda: proba.argmax(axis=1),
+        "expected_calibration_error": lambda: expected_calibration_error(y, proba),
+        "classwise_calibration_error": lambda: classwise_calibration_error(y, proba),
+    }
+    print_ratios("(1000, 21 841) float32", name, least_seconds(functions))
+
+
 def measure_smooth() -> None:
     rng = np.random.default_rng(0)
     p = rng.beta(2, 2, size=1_000_000)
@@ -146,6 +185,7 @@ def measure_interval() -> None:
         "draw the samples of 1000 resamples": draws,
         "bin sums": interval,
         "bin sums, basic": lambda: interval(method="basic"),
+        "smooth": lambda: interval(metric=smooth_calibration_error),
         "metric anew on all columns": lambda: interval(metric=anew),
         "metric anew on all columns, 2 jobs": lambda: interval(metric=anew, n_jobs=2),
     }
@@ -167,5 +207,7 @@ def measure_interval() -> None:
 if __name__ == "__main__":
     measure_wide()
     measure_long()
+    measure_two_classes()
+    measure_many_classes()
     measure_smooth()
     measure_interval()

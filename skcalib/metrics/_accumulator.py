@@ -209,14 +209,14 @@ class CalibrationAccumulator:
             )
         self._check_not_empty()
         if metric == "expected_calibration_error":
-            return gap_norm(self.sums_, self.norm)
+            return float(gap_norm(self.sums_, self.norm))
         if metric == "maximum_calibration_error":
-            return gap_norm(self.sums_, "max")
+            return float(gap_norm(self.sums_, "max"))
         if metric == "debiased_calibration_error":
             return debiased_norm(self.sums_)
         sums = self.metric_sums_[metric]
         if metric == _CLASSWISE:
-            return float(np.mean([gap_norm(of_class, self.norm) for of_class in sums]))
+            return float(gap_norm(sums, self.norm).mean())
         mean = sums / self.sums_[0].sum()
         return error_of_excess(mean, None) if metric == _SMOOTH else float(mean)
 

@@ -59,19 +59,21 @@ def sums_between(predictions: Predictions, edges: NDArray[np.float64]) -> NDArra
     return sums
 
 
-def gap_norm(sums: NDArray[np.float64], norm: str) -> float:
+def gap_norm(sums: NDArray[np.float64], norm: str) -> Any:
     """Return the "l1", "l2" or "max" norm of the gaps between confidence and accuracy.
 
-    Bins count by their fraction of the weight; empty bins count 0.
+    Bins count by their fraction of the weight; empty bins count 0. `sums` is (3, n_bins) and the
+    norm a number, or (n_classes, 3, n_bins) and (n_classes,).
     """
     # Over the largest weight, a factor that cancels: huge sums would overflow below.
-    weight, confidence, correct = sums[:, sums[0] > 0] / sums[0].max()
-    gap = np.abs(confidence - correct) / weight
+    scaled = sums / sums[..., :1, :].max(axis=-1, keepdims=True)
+    weight, confidence, correct = np.moveaxis(scaled, -2, 0)
+    gap = np.abs(confidence - correct) / np.where(weight > 0, weight, 1)
     if norm == "max":
-        return float(gap.max())
+        return gap.max(axis=-1)
     # sum_b w_b gap_b^q / sum_b w_b with q = 1 or 2.
-    mean = weight @ gap ** (1 if norm == "l1" else 2) / weight.sum()
-    return float(mean if norm == "l1" else np.sqrt(mean))
+    mean = (weight * gap ** (1 if norm == "l1" else 2)).sum(axis=-1) / weight.sum(axis=-1)
+    return mean if norm == "l1" else np.sqrt(mean)
 
 
 def curve_of(bins: Bins) -> ReliabilityCurve:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._blocks import row_max, row_sum, two_columns
+from ..utils._blocks import row_max, row_sum
 from ..utils._private import Interval, validate_params
 from ..utils._proba import iter_proba_blocks
 from ..utils._validation import check_predictions
@@ -90,11 +90,15 @@ def generalized_brier_score(
     codes, proba = predictions.codes, predictions.proba
     out = np.empty(len(proba), np.float64 if proba.dtype == np.float64 else np.float32)
     for rows, block in iter_proba_blocks(proba):
-        columns = two_columns(block)
-        label = np.arange(len(columns)), codes[rows]
+        if block.ndim == 1:
+            # The two classes deviate by the same d: (d^order + d^order)^(exponent / order).
+            deviation = np.abs(block - codes[rows].astype(block.dtype))
+            out[rows] = deviation**exponent * 2.0 ** (exponent / order)
+            continue
+        label = np.arange(len(block)), codes[rows]
         # |p - e|: p, and 1 - p at the label. abs, since rounding may take p beyond [0, 1].
-        deviation = np.abs(columns)
-        deviation[label] = np.abs(1 - columns[label])
+        deviation = np.abs(block)
+        deviation[label] = np.abs(1 - block[label])
         out[rows] = _power_of_norm(deviation, order, exponent)
     return out
 

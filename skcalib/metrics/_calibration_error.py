@@ -103,7 +103,7 @@ def expected_calibration_error(
         pos_label=pos_label,
         defer_values=True,
     )
-    return gap_norm(binned(predictions, n_bins=n_bins, strategy=strategy).sums, norm)
+    return float(gap_norm(binned(predictions, n_bins=n_bins, strategy=strategy).sums, norm))
 
 
 @validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
@@ -172,7 +172,7 @@ def maximum_calibration_error(
         pos_label=pos_label,
         defer_values=True,
     )
-    return gap_norm(binned(predictions, n_bins=n_bins, strategy=strategy).sums, "max")
+    return float(gap_norm(binned(predictions, n_bins=n_bins, strategy=strategy).sums, "max"))
 
 
 @validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)

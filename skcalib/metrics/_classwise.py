@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -97,14 +96,13 @@ def classwise_calibration_error(
         pos_label=pos_label,
         defer_values=True,
     )
-    sums: Iterable[NDArray[np.float64]]
     if strategy == "uniform":
         sums = class_sums_between(predictions, uniform_edges(n_bins))
     elif predictions.proba.ndim == 1:
-        sums = [binned(predictions, n_bins=n_bins, strategy=strategy).sums]
+        sums = binned(predictions, n_bins=n_bins, strategy=strategy).sums[np.newaxis]
     else:
         sums = _quantile_sums(predictions, n_bins)
-    errors = np.array([gap_norm(of_class, norm) for of_class in sums])
+    errors = gap_norm(sums, norm)
     return errors if average is None else float(errors.mean())
 
 
@@ -120,32 +118,31 @@ def class_sums_between(
     n_classes, n_bins = predictions.proba.shape[1], len(edges) - 1
     # Views of one array: what is added to the three is in `sums`.
     weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
+    totals = np.zeros(n_classes)
     for rows, block in iter_proba_blocks(predictions.proba):
         codes = predictions.codes[rows]
         weight = None if predictions.weight is None else predictions.weight[rows]
         # Correct for class k are the samples of label k: one entry a row, that of its label.
         true_bin = bin_index(block[np.arange(len(block)), codes], edges)
-        correct += _sum_cells(codes, true_bin, weight, correct.shape)
+        _add_to_cells(correct, codes, true_bin, weight)
         # A row holds at most n_bins values above the first bin: only they are looked up.
         above = block > round_down(edges[1:2], block.dtype)
         row, column, value = _entries(block, above)
         index = bin_index(value, edges)
-        upper_weights = _sum_cells(
-            column, index, None if weight is None else weight[row], weights.shape
-        )
-        upper_values = _sum_cells(
-            column, index, value if weight is None else value * weight[row], values.shape
-        )
         if weight is None:
-            # The counts are exact; what the values lose by the difference is far below a gap.
-            weights[:, 0] += len(block) - upper_weights.sum(axis=1)
-            values[:, 0] += np.ones(len(block)) @ block - upper_values.sum(axis=1)
+            _add_to_cells(weights, column, index, None)
+            _add_to_cells(values, column, index, value)
+            totals += np.ones(len(block)) @ block
         else:
+            _add_to_cells(weights, column, index, weight[row])
+            _add_to_cells(values, column, index, value * weight[row])
             # A difference of weighted sums would leave rounding as the weight of an empty bin.
             weights[:, 0] += weight @ ~above
             values[:, 0] += weight @ (block * ~above)
-        weights += upper_weights
-        values += upper_values
+    if predictions.weight is None:
+        # The counts are exact; what the values lose by the difference is far below a gap.
+        weights[:, 0] = len(predictions.codes) - weights[:, 1:].sum(axis=1)
+        values[:, 0] = totals - values[:, 1:].sum(axis=1)
     return sums.transpose(1, 0, 2)
 
 
@@ -158,23 +155,31 @@ def _entries(
     return row, column, block.ravel()[entry]
 
 
-def _sum_cells(
+def _add_to_cells(
+    sums: NDArray[np.float64],
     column: NDArray[np.intp],
     index: NDArray[np.intp],
-    weight: NDArray[Any] | None,
-    shape: tuple[int, ...],
-) -> NDArray[Any]:
-    # A cell as one number: bincount sums along one axis alone.
-    return np.bincount(column * shape[1] + index, weight, shape[0] * shape[1]).reshape(shape)
+    mass: NDArray[Any] | None,
+) -> None:
+    """Add masses, or 1 for each, to cells (column, index)."""
+    # A cell as one number: both ways are fast along one axis alone.
+    cell = column * sums.shape[1] + index
+    if len(cell) >= sums.size:
+        sums += np.bincount(cell, mass, sums.size).reshape(sums.shape)
+    else:
+        # With many classes a block has fewer entries than there are cells to go through.
+        np.add.at(sums.reshape(-1), cell, 1.0 if mass is None else mass.astype(np.float64))
 
 
-def _quantile_sums(predictions: Predictions, n_bins: int) -> list[NDArray[np.float64]]:
+def _quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]:
     """Return the bin sums of every class, each with its own bins of equal weight."""
     # Quantiles need whole columns: the values are checked in a pass of their own.
     check_values(predictions.proba)
-    sums = []
+    # Where edges are merged, the last bins stay empty.
+    sums = np.zeros((predictions.proba.shape[1], 3, n_bins))
     for k, column in enumerate(predictions.proba.T):
         values = np.ascontiguousarray(column)
         edges = quantile_edges(values, n_bins, predictions.weight)
-        sums.append(bin_sums(values, predictions.codes == k, predictions.weight, edges))
+        of_class = bin_sums(values, predictions.codes == k, predictions.weight, edges)
+        sums[k, :, : of_class.shape[1]] = of_class
     return sums

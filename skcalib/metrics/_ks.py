@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..utils._validation import check_predictions
 from ._top_label import top_label
@@ -72,13 +72,26 @@ def ks_calibration_error(
         defer_values=True,
     )
     confidence, correct = top_label(predictions)
-    order = np.argsort(confidence)
-    confidence = confidence[order].astype(np.float64)
-    excess = confidence - correct[order]
-    total = float(len(excess))
-    if predictions.weight is not None:
-        excess *= predictions.weight[order]
-        total = predictions.weight.sum()
+    confidence, gap = _in_order(confidence, correct, predictions.weight)
+    total = len(gap) if predictions.weight is None else predictions.weight.sum()
     # Within a tie the partial sums depend on the order: only the one behind its last counts.
     last_of_ties = np.append(confidence[1:] > confidence[:-1], True)
-    return float(np.abs(np.cumsum(excess)[last_of_ties]).max() / total)
+    return float(np.abs(np.cumsum(gap)[last_of_ties]).max() / total)
+
+
+def _in_order(
+    confidence: NDArray[Any], correct: NDArray[np.bool_], weight: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return confidences in increasing order, and confidence minus correctness, weighted."""
+    # Rounding may take a probability below 0.
+    confidence = np.maximum(confidence.astype(np.float64), 0)
+    if weight is not None:
+        order = np.argsort(confidence)
+        confidence = confidence[order]
+        return confidence, (confidence - correct[order]) * weight[order]
+    # Floats from 0 on are in the order of their bits, the first of which, the sign, makes room
+    # for the outcome as the last: one sort in place of an argsort, which takes twice as long.
+    key = (confidence.view(np.uint64) << np.uint64(1)) | correct
+    key.sort()
+    confidence = (key >> np.uint64(1)).view(np.float64)
+    return confidence, confidence - (key & np.uint64(1))

@@ -125,7 +125,9 @@ def _statistic(
         return _from_grid(proba, weight, **options)
 
     def anew(codes: NDArray[np.intp], count: NDArray[np.intp] | None) -> float:
-        return float(whole(codes, proba, sample_weight=_mass(weight, count, len(codes))))
+        # Equal weights are spelled out only where there are some: many metrics do better without.
+        mass = None if weight is None and count is None else _mass(weight, count, len(codes))
+        return float(whole(codes, proba, sample_weight=mass))
 
     return anew
 
@@ -141,7 +143,7 @@ def _from_bin_sums(
         mass = _mass(weight, count, len(codes))
         # No minlength: bins above the last filled one are empty and count 0.
         sums = [np.bincount(index, part * mass) for part in (1.0, confidence, codes)]
-        return gap_norm(np.stack(sums), norm)
+        return float(gap_norm(np.stack(sums), norm))
 
     return error
 

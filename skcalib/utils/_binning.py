@@ -58,13 +58,11 @@ def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.in
     n_bins = len(edges) - 1
     if n_bins > _MANY_BINS or not np.array_equal(edges, uniform_edges(n_bins)):
         return np.searchsorted(inner, values)
-    # A product finds the bin up to rounding: at most one aside, which two comparisons settle.
-    bounds = np.concatenate([[-np.inf], inner, [np.inf]]).astype(values.dtype)
+    # A product finds the bin, or the next one where rounding takes it up to an edge. It never
+    # stays below an edge that the value is above: v > k / n means v n >= k, and k is a float.
+    bounds = np.concatenate([[-np.inf], inner]).astype(values.dtype)
     index = np.clip((values * values.dtype.type(n_bins)).astype(np.intp), 0, n_bins - 1)
-    above = values > bounds[index + 1]
-    below = values <= bounds[index]
-    index += above
-    index -= below
+    index -= values <= bounds[index]
     return index
 
 

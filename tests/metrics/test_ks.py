@@ -42,3 +42,17 @@ def test_top_label():
     proba, y = rng.dirichlet(np.ones(4), size=50), rng.integers(4, size=50)
     correct = (proba.argmax(axis=1) == y).astype(int)
     assert ks_calibration_error(y, proba) == ks_calibration_error(correct, proba.max(axis=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zeros_of_both_signs_and_subnormals_are_in_order(dtype):
+    rng = np.random.default_rng(0)
+    tiny = np.finfo(dtype).smallest_subnormal
+    ends = np.array([0.0, -0.0, -1e-6, tiny, 2 * tiny, 1.0, np.nextafter(dtype(1), 0)], dtype)
+    p = rng.choice(ends, size=60)
+    y = rng.integers(2, size=60)
+    gap = np.maximum(p.astype(np.float64), 0) - y
+    expected = max(abs(gap[p <= t].sum()) for t in ends) / 60
+    assert ks_calibration_error(y, p) == pytest.approx(expected, abs=1e-5)
+    weighted = ks_calibration_error(y, p, sample_weight=np.ones(60))
+    assert ks_calibration_error(y, p) == pytest.approx(weighted, abs=1e-12)

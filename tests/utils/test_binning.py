@@ -34,6 +34,17 @@ def test_values_on_and_beside_the_edges(n_bins, dtype):
     assert bin_index(values, edges).tolist() == expected
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_find_the_bins_that_a_search_finds(dtype):
+    for n_bins in [*range(1, 500), 2**15 + 1, 999_983]:
+        edges = uniform_edges(n_bins)
+        on = edges[:: max(1, n_bins // 500)].astype(dtype)
+        values = np.concatenate([on, np.nextafter(on, dtype(2)), np.nextafter(on, dtype(-1))])
+        # Exact: every value is a float64, and so are the edges.
+        expected = np.searchsorted(edges[1:-1], values.astype(np.float64))
+        np.testing.assert_array_equal(bin_index(values, edges), expected)
+
+
 @pytest.mark.parametrize("n_bins", [200_001, 2**20])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_tolerated_values_beyond_the_ends_of_many_bins(n_bins, dtype):
