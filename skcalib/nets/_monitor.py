@@ -1,4 +1,4 @@
-"""Calibration error after every epoch."""
+"""Calibration error, or what calibration cannot mend, after every epoch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import numpy as np
 from skorch.callbacks import EpochScoring
 from skorch.utils import to_numpy
 
-from ..metrics import expected_calibration_error
+from ..metrics import expected_calibration_error, refined_log_loss
+
+_BINS = {"n_bins": 15, "strategy": "uniform", "norm": "l1"}
 
 
 class CalibrationMonitor(EpochScoring):
-    """Record the expected calibration error after every epoch.
+    """Record calibration error or refinement error after every epoch, smaller = better.
 
     Like every :class:`skorch.callbacks.EpochScoring` it writes its value and whether it is the
     best so far into the history, so that early stopping and checkpoints can go by it; it uses the
@@ -20,8 +22,12 @@ class CalibrationMonitor(EpochScoring):
 
     Parameters
     ----------
+    metric : {"ece", "refinement"}, default="ece"
+        "ece" is the expected calibration error. "refinement" is the log-loss after the best
+        temperature, found on the same samples: what is left for a calibrator to do is not counted.
+        Stop where it is least, then calibrate [1]_.
     n_bins : int, default=15
-        Number of bins of the confidence.
+        Number of bins of the confidence, for "ece", as the next two.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width or of equal mass.
     norm : {"l1", "l2", "max"}, default="l1"
@@ -29,7 +35,8 @@ class CalibrationMonitor(EpochScoring):
     on_train : bool, default=False
         Whether to judge the training samples instead of the validation samples.
     name : str, default=None
-        Name in the history; None means "valid_ece", or "train_ece" with `on_train`.
+        Name in the history; None means "valid_ece" or "valid_refinement", with `on_train`
+        "train_ece" or "train_refinement".
     use_caching : bool, default=True
         Whether to use the outputs of the epoch's own steps rather than predict anew.
 
@@ -40,7 +47,12 @@ class CalibrationMonitor(EpochScoring):
 
     See Also
     --------
-    skcalib.metrics.expected_calibration_error : the metric.
+    skcalib.metrics.expected_calibration_error, skcalib.metrics.refined_log_loss : the metrics.
+
+    References
+    ----------
+    .. [1] E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, "Rethinking Early Stopping: Refine,
+       Then Calibrate", 2025, arXiv:2501.19195.
 
     Examples
     --------
@@ -49,12 +61,15 @@ class CalibrationMonitor(EpochScoring):
     >>> from skorch.dataset import ValidSplit
     >>> from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationMonitor
     >>> X, y = load_iris(return_X_y=True)
-    >>> callbacks = [CalibrationMonitor(), EarlyStopping(monitor="valid_ece", patience=3)]
+    >>> callbacks = [
+    ...     CalibrationMonitor(metric="refinement"),
+    ...     EarlyStopping(monitor="valid_refinement", patience=3, load_best=True),
+    ... ]
     >>> net = CalibratedNetClassifier(
     ...     MLP, callbacks=callbacks, train_split=ValidSplit(5, stratified=True), random_state=0
     ... )
     >>> net = net.fit(X, y)
-    >>> len(net.history_[:, "valid_ece"]) == len(net.history_)
+    >>> len(net.history_[:, "valid_refinement"]) == len(net.history_)
     True
     """
 
@@ -65,6 +80,7 @@ class CalibrationMonitor(EpochScoring):
     def __init__(
         self,
         *,
+        metric: str = "ece",
         n_bins: int = 15,
         strategy: str = "uniform",
         norm: str = "l1",
@@ -72,6 +88,7 @@ class CalibrationMonitor(EpochScoring):
         name: str | None = None,
         use_caching: bool = True,
     ) -> None:
+        self.metric = metric
         self.n_bins = n_bins
         self.strategy = strategy
         self.norm = norm
@@ -84,8 +101,16 @@ class CalibrationMonitor(EpochScoring):
         for name in ("on_train", "use_caching"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+        if self.metric not in ("ece", "refinement"):
+            raise ValueError(f"metric must be 'ece' or 'refinement', got {self.metric!r}.")
+        for name, default in _BINS.items() if self.metric == "refinement" else ():
+            if getattr(self, name) != default:
+                raise ValueError(
+                    f"{name} must be left at {default!r} with metric='refinement', which has no "
+                    f"bins, got {getattr(self, name)!r}."
+                )
         super().initialize()
-        self.name_ = self.name or ("train_ece" if self.on_train else "valid_ece")
+        self.name_ = self.name or f"{'train' if self.on_train else 'valid'}_{self.metric}"
         return self
 
     def on_epoch_begin(self, net: Any, dataset_train: Any, dataset_valid: Any, **kw: Any) -> None:
@@ -98,7 +123,7 @@ class CalibrationMonitor(EpochScoring):
         super().on_epoch_begin(net, dataset_train, dataset_valid, **kw)
 
     def scoring(self, net: Any, X: Any, y: Any) -> float:
-        """Return the calibration error of the net on X and y.
+        """Return the metric of the net on X and y.
 
         Parameters
         ----------
@@ -112,13 +137,11 @@ class CalibrationMonitor(EpochScoring):
         Returns
         -------
         error : float
-            In [0, 1], smaller = better.
+            Calibration error in [0, 1] or refinement error in nats, smaller = better.
         """
-        return expected_calibration_error(
-            net._encoded(y),
-            net.predict_proba(X),
-            n_bins=self.n_bins,
-            strategy=self.strategy,
-            norm=self.norm,
-            labels=np.arange(len(net.classes_)),  # a class may be missing among these samples
-        )
+        label, proba = net._encoded(y), net.predict_proba(X)
+        columns = np.arange(len(net.classes_))  # a class may be missing among these samples
+        if self.metric == "refinement":
+            return refined_log_loss(label, proba, labels=columns)
+        bins = {name: getattr(self, name) for name in _BINS}
+        return expected_calibration_error(label, proba, labels=columns, **bins)

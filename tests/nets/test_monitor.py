@@ -3,6 +3,8 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from skorch.callbacks import Checkpoint, EarlyStopping
@@ -62,6 +64,59 @@ def test_early_stopping_and_checkpoints_go_by_it(tmp_path):
     net = make_net(CalibrationMonitor(), stop, keep, max_epochs=40).fit(X, Y)
     assert len(net.history) < 40
     assert (tmp_path / "params.pt").exists()
+
+
+def naive_refinement(y, proba):
+    log_proba, samples = np.log(proba.astype(float)), np.arange(len(y))
+
+    def loss(log_temperature):
+        scaled = log_softmax(log_proba / np.exp(log_temperature), axis=1)
+        return -scaled[samples, y].mean()
+
+    return minimize_scalar(loss, bounds=(-6, 6), method="bounded", options={"xatol": 1e-8}).fun
+
+
+@pytest.mark.parametrize("use_caching", [True, False])
+def test_refinement_is_the_log_loss_after_the_best_temperature(use_caching):
+    monitor = CalibrationMonitor(metric="refinement", use_caching=use_caching)
+    net = make_net(monitor, CalibrationMonitor(metric="refinement", on_train=True)).fit(X, NAMES)
+    columns = np.searchsorted(net.classes_, NAMES[120:])
+    expected = naive_refinement(columns, net.predict_proba(X[120:]))
+    np.testing.assert_allclose(net.history[-1, "valid_refinement"], expected, rtol=1e-5)
+    assert net.history[-1, "valid_refinement"] < net.history[-1, "valid_loss"]
+    assert net.history[-1, "train_refinement"] > 0
+
+
+def test_early_stopping_by_refinement_goes_back_to_the_best_epoch():
+    stop = EarlyStopping(monitor="valid_refinement", patience=10, threshold=0, load_best=True)
+    monitor = CalibrationMonitor(metric="refinement")
+    net = make_net(monitor, stop, lr=0.5, max_epochs=200).fit(X, NAMES)
+    recorded = net.history[:, "valid_refinement"]
+    assert len(recorded) < 200
+    assert np.argmin(recorded) < len(recorded) - 1
+    columns = np.searchsorted(net.classes_, NAMES[120:])
+    found = naive_refinement(columns, net.predict_proba(X[120:]))
+    np.testing.assert_allclose(found, min(recorded), rtol=1e-5)
+
+
+def test_a_class_may_be_missing_among_the_validation_samples():
+    order = np.argsort(Y, kind="stable")
+    net = make_net(CalibrationMonitor(metric="refinement")).fit(X[order], Y[order])
+    assert set(Y[order][120:]) < {0, 1, 2}
+    assert np.isfinite(net.history[:, "valid_refinement"]).all()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"metric": "brier"}, "metric must be 'ece' or 'refinement', got 'brier'"),
+        ({"metric": "refinement", "n_bins": 10}, "n_bins must be left at 15 with metric='refi"),
+        ({"metric": "refinement", "norm": "l2"}, "norm must be left at 'l1'"),
+    ],
+)
+def test_bins_belong_to_the_calibration_error(params, message):
+    with pytest.raises(ValueError, match=message):
+        make_net(CalibrationMonitor(**params)).fit(X, Y)
 
 
 def test_clone_and_pickle():
