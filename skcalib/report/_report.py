@@ -60,9 +60,9 @@ class CalibrationReport:
     >>> model = GaussianNB().fit(X[::2], y[::2])
     >>> report = CalibrationReport.from_estimator(model, X[1::2], y[1::2])
     >>> report
-    CalibrationReport: Overconfident: says 98.7 %, is right 93.3 % (89.8-95.7).
+    CalibrationReport: Overconfident: says 98.8 %, is right 93.0 % (89.4-95.4).
     >>> round(report.results_["overview"]["accuracy"]["value"], 3)
-    0.933
+    0.93
     """
 
     def __init__(self, results: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ FEW_OF_A_CLASS = 30
 MANY_SATURATED, MANY_TIED = 0.05, 0.5
 
 
-def warnings(data: ReportData) -> list[str]:
+def notes(data: ReportData) -> list[str]:
     """Return a sentence for everything in the data that limits what the report can say."""
     found = [_few(data), _rare_classes(data), _saturated(data), _ties(data), _weights(data)]
     return [sentence for sentence in found if sentence]

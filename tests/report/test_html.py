@@ -1,0 +1,116 @@
+"""The page: whole, self-contained, and true to the letters of labels."""
+
+import re
+
+import numpy as np
+import pytest
+
+from skcalib.datasets import make_predictions
+from skcalib.report import CalibrationReport
+
+from ._page import read_page
+
+HOSTILE = ["<script>alert(1)</script>", r"$\frac{$", "& \"quoted\" 'name' {{ 7 * 7 }}"]
+
+
+@pytest.fixture(scope="module")
+def report():
+    y, proba, _ = make_predictions(300, n_classes=3, temperature=2.0, random_state=0)
+    rng = np.random.default_rng(0)
+    return CalibrationReport.from_predictions(
+        np.array(HOSTILE)[y],
+        proba,
+        labels=HOSTILE,
+        images=rng.integers(0, 255, (300, 40, 40, 3), dtype=np.uint8),
+        groups={"<b>": np.array(HOSTILE)[rng.integers(0, 3, 300)]},
+    )
+
+
+@pytest.fixture(scope="module")
+def html(report, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    report.save(path)
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def binary():
+    y, proba, _ = make_predictions(300, n_classes=2, random_state=0)
+    texts = [f"text {i} <img src=x> $x$" for i in range(300)]
+    names = np.array(HOSTILE[:2])
+    return CalibrationReport.from_predictions(names[y], proba, labels=names, images=texts)
+
+
+def test_page_loads_nothing_and_runs_nothing(html):
+    page = read_page(html)
+    tags = [tag for tag, _ in page.elements]
+    assert not {"script", "link", "iframe", "object", "embed", "base", "form"} & set(tags)
+    for _, attributes in page.elements:
+        for name, value in attributes.items():
+            assert not name.startswith("on")
+            if name.endswith(("src", "href")):
+                assert value.startswith(("data:image/", "#"))
+    # Neither does a style, of the page or of an element.
+    for url in re.findall(r"url\((.*?)\)", html):
+        assert url.startswith("#")
+    assert "@import" not in html
+    policies = [
+        attributes.get("content", "") for tag, attributes in page.elements if tag == "meta"
+    ]
+    assert any(policy.startswith("default-src 'none'") for policy in policies)
+
+
+def test_labels_are_shown_letter_by_letter(html):
+    page = read_page(html)
+    for name in HOSTILE:
+        assert name in page.text
+
+
+def test_drawings_show_labels_letter_by_letter(binary):
+    page = read_page(binary._repr_html_())
+    # matplotlib wraps a long name; the first letters stand in the drawing nevertheless.
+    drawn = [text for text in page.texts if "of class" in text]
+    assert any(r"$\frac{$" in text for text in drawn)
+    assert any("<img src=x> $x$" in text for text in page.texts)
+
+
+def test_names_of_elements_are_unique(report, html, binary):
+    together = html + binary._repr_html_()
+    names = [a["id"] for _, a in read_page(together).elements if "id" in a]
+    assert len(names) == len(set(names)) > 0
+    for name in re.findall(r'url\(#([^)]*)\)|href="#([^"]*)"', html):
+        assert "".join(name) in names
+
+
+def test_styles_touch_the_report_alone(report):
+    styles = read_page(report._repr_html_()).styles
+    assert styles
+    for style in styles:
+        plain = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
+        for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", plain):
+            for selector in selectors.split(","):
+                assert selector.strip().startswith(".skcalib-report")
+
+
+def test_drawings_take_the_colors_of_the_page(html):
+    drawings = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
+    assert len(drawings) == 2
+    for drawing in drawings:
+        assert "currentColor" in drawing
+        assert "#000000" not in drawing
+        assert "<style" not in drawing
+
+
+def test_large_report_is_small(tmp_path):
+    y, proba, _ = make_predictions(10_000, n_classes=10, random_state=0)
+    images = np.random.default_rng(0).integers(0, 255, (10_000, 32, 32, 3), dtype=np.uint8)
+    CalibrationReport.from_predictions(y, proba, images=images).save(tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 400_000
+
+
+def test_page_does_not_depend_on_the_style_of_the_user(report):
+    import matplotlib as mpl
+
+    expected = report._repr_html_()
+    with mpl.rc_context({"text.usetex": True, "font.size": 30, "axes.facecolor": "red"}):
+        assert report._repr_html_() == expected
