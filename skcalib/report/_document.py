@@ -48,11 +48,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A question and its answer."""
+    """A question and its answer; where the answer is wide, pictures stand above it."""
 
     title: str
     blocks: list[Text | Table | Code | Samples]
     pictures: list[Picture] = field(default_factory=list)
+    wide: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 NONE = "-"
+# With a space at which no line breaks.
+PER_CENT = "\u00a0%"
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -21,10 +23,18 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """Return a fraction in per cent."""
+    """Return a fraction in per cent; one below 1 is never shown as 100 %."""
     if value is None or math.isnan(value):
         return NONE
-    return f"{100 * value:.{digits}f} %"
+    text = f"{100 * value:.{digits}f}"
+    if value < 1 and float(text) == 100:
+        text = f">{100 - 10**-digits:.{digits}f}"
+    return text + PER_CENT
+
+
+def probability(value: float) -> str:
+    """Return a probability with three decimals; one below them is said to be so."""
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def interval(value: Mapping[str, Any], digits: int = 3) -> str:
@@ -39,7 +49,7 @@ def percent_interval(value: Mapping[str, Any]) -> str:
     if math.isnan(value["value"]):
         return NONE
     low, high = 100 * value["low"], 100 * value["high"]
-    return f"{100 * value['value']:.1f} % ({low:.1f}-{high:.1f})"
+    return f"{percent(value['value'])} ({low:.1f}-{high:.1f})"
 
 
 def threshold(value: float | None) -> str:
@@ -50,8 +60,8 @@ def threshold(value: float | None) -> str:
 
 
 def count(value: float) -> str:
-    """Return a count with thin groups of three digits."""
-    return f"{value:,.0f}".replace(",", " ")
+    """Return a count in groups of three digits."""
+    return f"{value:,.0f}".replace(",", "\u00a0")
 
 
 def label(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..plots import ReliabilityDisplay, RiskCoverageDisplay
+from ..plots import DifficultyDisplay, ReliabilityDisplay, RiskCoverageDisplay
 from ..utils import import_optional
 from ._format import label
 
@@ -42,7 +42,7 @@ STYLE = {
         INK,
     ),
 }
-SIZES = {"reliability": (4.2, 4.8), "risk_coverage": (4.2, 3.2)}
+SIZES = {"reliability": (4.2, 4.8), "risk_coverage": (4.2, 3.2), "difficulty": (4.2, 3.2)}
 
 
 def draw(name: str, results: dict[str, Any], prefix: str) -> str:
@@ -51,9 +51,10 @@ def draw(name: str, results: dict[str, Any], prefix: str) -> str:
     with _canvas(SIZES[kind]) as ax:
         if kind == "reliability":
             _draw_reliability(results, name.removeprefix("reliability_"), ax)
+        elif kind == "difficulty":
+            _draw_difficulty(results, ax)
         else:
-            curve = results["selective"]["curve"]
-            RiskCoverageDisplay(np.array(curve["coverage"]), np.array(curve["risk"])).plot(ax=ax)
+            _draw_risk_coverage(results, ax)
         return tidy(_as_svg(ax.figure), prefix)
 
 
@@ -79,6 +80,26 @@ def _draw_reliability(results: dict[str, Any], view: str, ax: Any) -> None:
         band=(points["lower"], points["upper"]),
         kind="isotonic",
         pos_label=None if positive is None else label(positive),
+    ).plot(ax=ax)
+
+
+def _draw_risk_coverage(results: dict[str, Any], ax: Any) -> None:
+    selective, overview = results["selective"], results["overview"]
+    curve = selective["curve"]
+    RiskCoverageDisplay(
+        np.array(curve["coverage"]),
+        np.array(curve["risk"]),
+        n_samples=overview["total_weight"] or overview["n_samples"],
+    ).plot(ax=ax)
+
+
+def _draw_difficulty(results: dict[str, Any], ax: Any) -> None:
+    groups = results["hardest"]["error_rate"]
+    rates = {end: np.array([group[end] for group in groups]) for end in ("value", "low", "high")}
+    DifficultyDisplay(
+        rates["value"],
+        overall=results["selective"]["error_rate"],
+        band=(rates["low"], rates["high"]),
     ).plot(ax=ax)
 
 

@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from ..difficulty import score_difficulty
+from ..difficulty import error_rate_by_difficulty, score_difficulty
 from ..utils._private import _safe_indexing
+from ..utils._proba import wilson_interval
 from ._data import ReportData
+from ._statistics import LEVEL
 from ._thumbnails import shown_sample
 
 N_SHOWN = 12
+N_GROUPS = 10
 
 
 def hardest(data: ReportData) -> dict[str, Any]:
@@ -22,7 +25,23 @@ def hardest(data: ReportData) -> dict[str, Any]:
     # Stable, so that ties stand in the order of the samples; NaN, no answer, comes last.
     order = np.argsort(-difficulty, kind="stable")[:N_SHOWN]
     table = [{**sample_entry(data, i), "difficulty": float(difficulty[i])} for i in order]
-    return {"source": source, "table": table}
+    return {"source": source, "table": table, "error_rate": _error_rate(data, difficulty)}
+
+
+def _error_rate(
+    data: ReportData, difficulty: NDArray[np.float64]
+) -> list[dict[str, float]] | None:
+    """Return the error rate from the easiest tenth to the hardest; None without a scorer."""
+    # By its own log-loss, the hardest samples of a model are its errors.
+    if data.scorer is None or not np.isfinite(difficulty).all() or len(difficulty) < 10 * N_GROUPS:
+        return None
+    rates = error_rate_by_difficulty(
+        data.codes, data.predicted, difficulty, n_groups=N_GROUPS, sample_weight=data.weight
+    )
+    # Groups have equal weight.
+    count = np.full(N_GROUPS, data.mass.sum() / N_GROUPS)
+    low, high = wilson_interval(rates, count, LEVEL)
+    return [{"value": r, "low": a, "high": b} for r, a, b in zip(rates, low, high)]
 
 
 def _difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:

@@ -21,6 +21,8 @@ ERRORS = {
     "debiased_calibration_error": "Debiased calibration error (L2), {n_bins} bins",
 }
 
+KINDS = ("overconfident", "underconfident")
+
 
 def document(results: dict[str, Any]) -> Document:
     """Return the report of these results."""
@@ -58,7 +60,7 @@ def _tiles(results: dict[str, Any]) -> list[tuple[str, str]]:
     tiles = [
         (percent(overview["accuracy"]["value"]), "accuracy"),
         (percent(overview["mean_confidence"]), "mean confidence"),
-        (f"{100 * overview['gap']:+.1f} points", "confidence less accuracy"),
+        (f"{100 * overview['gap']:+.1f}", "percentage points between the two"),
     ]
     if table:
         first = table[-1]
@@ -71,24 +73,18 @@ def _tiles(results: dict[str, Any]) -> list[tuple[str, str]]:
 
 def trust_section(results: dict[str, Any]) -> Section:
     """Return calibration errors, decomposition and diagrams."""
-    views, method = results["calibration"]["views"], results["method"]
-    rows, pictures = [], []
-    for view, judged in views.items():
+    tables, pictures = [], []
+    for view, judged in results["calibration"]["views"].items():
         what = _judged(view, results)
-        suffix = f" ({what})" if len(views) > 1 else ""
-        for name, text in ERRORS.items():
-            error = judged["errors"][name]
-            text = text.format(**method) + suffix
-            rows.append([text, number(error["value"]), interval(error)])
-        pvalue = number(judged["test"]["pvalue"])
-        rows.append([f"p-value of the test of calibration{suffix}", pvalue, ""])
+        tables.append(_errors(f"of the {what}", judged, results["method"]))
+        below, above = ("too high", "too low") if view == "positive_class" else KINDS
         caption = (
-            f"Reliability of the {what}. Below the diagonal it is overconfident, above it "
-            "underconfident. The curve of a calibrated model stays in the band."
+            f"Reliability of the {what}: below the diagonal {below}, above it {above}. The curve "
+            "of a calibrated model stays in the band."
         )
         pictures.append(Picture(f"reliability_{view}", caption))
     blocks: list[Any] = [
-        Table(["measure", "value", "95 % interval"], rows),
+        *tables,
         Text(
             "The p-value is the probability that a calibrated model gets an error as large by "
             "chance. The interval takes the bias of small samples into account.",
@@ -103,6 +99,16 @@ def trust_section(results: dict[str, Any]) -> Section:
         ),
     ]
     return Section("Can the confidence be trusted?", blocks, pictures)
+
+
+def _errors(heading: str, judged: dict[str, Any], method: dict[str, Any]) -> Table:
+    """Return the calibration errors of one question, and the test."""
+    rows = []
+    for name, text in ERRORS.items():
+        error = judged["errors"][name]
+        rows.append([text.format(**method), number(error["value"]), interval(error)])
+    rows.append(["p-value of the test of calibration", number(judged["test"]["pvalue"]), ""])
+    return Table([heading, "value", "95 % interval"], rows)
 
 
 def _judged(view: str, results: dict[str, Any]) -> str:
@@ -148,5 +154,8 @@ def silence_section(results: dict[str, Any]) -> Section:
             "skcalib.selection.SelectiveClassifier chooses one that keeps its promise."
         )
         blocks = [Table(header, rows), Text(note, note=True), *blocks]
-    caption = "Error rate of the most confident samples against their fraction."
+    caption = (
+        "Error rate of the most confident samples against their fraction, with a 95 % band. "
+        "Dotted: a confidence that has all errors last."
+    )
     return Section("When should it stay silent?", blocks, [Picture("risk_coverage", caption)])

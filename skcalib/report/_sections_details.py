@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._document import Code, Samples, Section, Table, Text
-from ._format import NONE, count, interval, label, number, percent, percent_interval
+from ._document import Code, Picture, Samples, Section, Table, Text
+from ._format import NONE, count, interval, label, number, percent, percent_interval, probability
 
 # Lines of a table; results hold the others.
 N_ROWS = 20
@@ -50,30 +50,38 @@ def samples_section(results: dict[str, Any]) -> Section:
         for entry in hardest["table"]
     ]
     blocks: list[Any] = [Samples(f"Hardest, by {hardest['source']}", entries)]
-    if issues["table"] is None:
-        blocks.append(Text(f"Labels were not checked: {issues['reason']}.", note=True))
-        return Section("Which samples?", blocks)
-    low, high = issues["noise_rate_interval"]
-    blocks.append(
-        Text(
-            f"{count(issues['n_issues'])} labels are probably wrong, judged by "
-            f"{issues['source']}; the fraction of wrong labels is estimated at "
-            f"{percent(issues['noise_rate'])} ({100 * low:.1f}-{100 * high:.1f})."
+    pictures = []
+    if hardest["error_rate"]:
+        caption = (
+            f"Error rate from the easiest tenth of the samples to the hardest, by "
+            f"{hardest['source']}. A curve that rises means that the difficulty tells where the "
+            "model errs."
         )
+        pictures.append(Picture("difficulty", caption))
+    return Section("Which samples?", [*blocks, *_issues(issues)], pictures, wide=True)
+
+
+def _issues(issues: dict[str, Any]) -> list[Any]:
+    if issues["table"] is None:
+        return [Text(f"Labels were not checked: {issues['reason']}.", note=True)]
+    low, high = issues["noise_rate_interval"]
+    rate = Text(
+        f"Estimated fraction of wrong labels: {percent(issues['noise_rate'])} "
+        f"({100 * low:.1f}-{100 * high:.1f}), judged by {issues['source']}."
     )
-    if issues["table"]:
-        suspects = [
-            {
-                **entry,
-                "lines": [
-                    f"label {label(entry['label'])}, suggested {label(entry['suggested_label'])}",
-                    f"right with probability {number(entry['p_label_correct'])}",
-                ],
-            }
-            for entry in issues["table"]
-        ]
-        blocks.append(Samples("Suspected labels", suspects))
-    return Section("Which samples?", blocks)
+    if not issues["table"]:
+        return [Text("No label is suspected to be wrong."), rate]
+    suspects = [
+        {
+            **entry,
+            "lines": [
+                f"label {label(entry['label'])}, suggested {label(entry['suggested_label'])}",
+                f"probability that the label is right: {probability(entry['p_label_correct'])}",
+            ],
+        }
+        for entry in issues["table"]
+    ]
+    return [Samples(f"Suspected labels: {count(issues['n_issues'])}", suspects), rate]
 
 
 def _answer(entry: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ EDGE = 96
 # PNG is sharp, and larger than JPEG for photographs: above so many bytes it is JPEG.
 MANY_BYTES = 4000
 MANY_LETTERS = 160
-MANY_COLUMNS = 8
+MANY_COLUMNS = 5
 
 
 def shown_sample(samples: Any, number: int) -> dict[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-# A test that finds what is no one-sided gap speaks up at this level alone: together with the
-# interval of the accuracy, about one calibrated model in twenty is accused.
-TEST_LEVEL = 0.05
+# The test speaks up where the interval does not. At .05 for both, 6 to 9 % of calibrated models
+# were accused in simulations of 200 and 1000 samples; at .01 for the test, 5 % or less.
+TEST_LEVEL = 0.01
 
 
 def verdict(overview: dict[str, Any], calibration: dict[str, Any]) -> dict[str, str]:

@@ -18,7 +18,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return "\n".join(self.texts)
+        return "\n".join(self.texts).replace("\xa0", " ")
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))

@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from skcalib.datasets import flip_labels, make_predictions
-from skcalib.difficulty import RMDScorer
+from skcalib.difficulty import RMDScorer, error_rate_by_difficulty
 from skcalib.posthoc import TemperatureScaling
 from skcalib.report import CalibrationReport
 
@@ -40,6 +40,8 @@ def test_hardest_samples_are_those_of_the_scorer(digits):
     assert table[0]["difficulty"] == pytest.approx(difficulty.max())
     assert table[0]["predicted"] == model.predict(X[order[:1]])[0]
     assert results["hardest"]["source"] == "RelativeMahalanobisScorer"
+    rates = error_rate_by_difficulty(given, model.predict(X), difficulty)
+    assert [group["value"] for group in results["hardest"]["error_rate"]] == rates.tolist()
 
 
 def test_images_of_the_samples_are_shown(digits):
