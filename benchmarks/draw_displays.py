@@ -20,12 +20,16 @@ import numpy as np
 
 from skcalib.plots import (
     ClassReliabilityDisplay,
+    DecompositionDisplay,
     DifficultyDisplay,
     DifficultyPlaneDisplay,
+    EmbeddingMapDisplay,
     HardestSamplesDisplay,
+    LossComparisonDisplay,
     ProbeAccuracyDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
+    TrainingMapDisplay,
 )
 
 MODELS = (
@@ -121,8 +125,62 @@ def hardest(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     return HardestSamplesDisplay.from_predictions(images, score, labels=labels, **options)
 
 
-CURVES = (reliability, isotonic, smooth, rare, risk_coverage, difficulty, percentiles, probes)
-DISPLAYS = (*CURVES, classes, plane, hardest)
+def decomposition(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    # The same samples for all models, each with noise of its own.
+    y, proba = predictions(n_samples, n_classes, 1.0)
+    noise = np.random.default_rng(seed).normal(size=proba.shape) * 0.3 * sharpness
+    logits = sharpness * np.log(proba) + noise
+    proba = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return DecompositionDisplay.from_predictions(
+        y, proba / proba.sum(axis=1, keepdims=True), **options
+    )
+
+
+def training_map(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    epochs = np.linspace(-2, 3, 10)[:, np.newaxis]
+    logits = epochs - 2 * rng.gumbel(size=n_samples) + rng.normal(size=(10, n_samples))
+    proba = 1 / (1 + np.exp(-sharpness * logits))
+    zeros = np.zeros(n_samples, dtype=int)
+    predicted = (proba < 1 / n_classes).astype(int)
+    return TrainingMapDisplay.from_predictions(proba, predictions=predicted, y=zeros, **options)
+
+
+def embedding_map(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    centers = 3 * rng.normal(size=(n_classes, 8))
+    y = rng.integers(n_classes, size=n_samples)
+    X = centers[y] + rng.normal(size=(n_samples, 8))
+    score = ((X - centers[y]) ** 2).sum(axis=1) ** sharpness
+    suspected = score > np.quantile(score, 1 - min(0.02, 200 / n_samples))
+    return EmbeddingMapDisplay.from_predictions(X, score, suspected=suspected, **options)
+
+
+def comparison(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    methods = [*MODELS, *(f"loss {i}" for i in range(2 * n_classes - 4))]
+    n_seeds = min(5, n_samples // 30 + 2)
+    scores = {method: 0.05 + 0.02 * rng.normal() + 0.01 * rng.normal(size=n_seeds)
+              for method in methods}  # fmt: skip
+    return LossComparisonDisplay.from_scores(scores, score_name="ECE", **options)
+
+
+def differences(**options):
+    return comparison(baseline=MODELS[0], **options)
+
+
+CURVES = (
+    reliability,
+    isotonic,
+    smooth,
+    rare,
+    risk_coverage,
+    difficulty,
+    percentiles,
+    probes,
+    decomposition,
+)
+DISPLAYS = (*CURVES, classes, plane, hardest, training_map, embedding_map, comparison, differences)
 
 
 def several(draw, ax=None, **options):

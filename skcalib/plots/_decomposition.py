@@ -1,0 +1,246 @@
+"""Miscalibration and discrimination of several models, with lines of equal score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..metrics import score_decomposition
+from ..utils import import_optional
+from ._base import NARROW, BaseDisplay
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Of axes that a display has drawn on, the uncertainty: it depends on the labels alone.
+_UNCERTAINTY: WeakKeyDictionary[Axes, float] = WeakKeyDictionary()
+ISO_LINE = "line of equal score"
+
+
+class DecompositionDisplay(BaseDisplay):
+    """Plane of miscalibration and discrimination, a point for every model.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one, and give its axes to the
+    next. The score is miscalibration less discrimination plus an uncertainty that all models
+    share, so that scores are equal along slanted lines, and better toward the upper left [1]_.
+
+    Parameters
+    ----------
+    decomposition : ScoreDecomposition
+        Miscalibration, discrimination, uncertainty and score, as from
+        :func:`~skcalib.metrics.score_decomposition`.
+    scoring_rule : {"brier", "log_loss"}, default="brier"
+        The score.
+    name : str, default=None
+        Name of the model in the legend.
+
+    Attributes
+    ----------
+    line_ : matplotlib Artist
+        The point.
+    ax_ : matplotlib Axes
+        Axes with the points.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    skcalib.metrics.score_decomposition : The numbers.
+
+    References
+    ----------
+    .. [1] T. Dimitriadis, T. Gneiting, A. I. Jordan, P. Vogel, "Evaluating Probabilistic
+       Classifiers: The Triptych", International Journal of Forecasting 2024, Sec. 3.
+
+    Examples
+    --------
+    >>> from skcalib.plots import DecompositionDisplay
+    >>> display = DecompositionDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9])
+    >>> round(display.decomposition.score, 3)
+    0.085
+    """
+
+    def __init__(
+        self, decomposition: Any, *, scoring_rule: str = "brier", name: str | None = None
+    ) -> None:
+        self.decomposition = decomposition
+        self.scoring_rule = scoring_rule
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Plot the point of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted classifier with `predict_proba`.
+        X : array-like of shape (n_samples, n_features)
+            Input.
+        y : array-like of shape (n_samples,)
+            True labels.
+        name : str, default=None
+            Name in the legend, by default that of the class of the estimator.
+        **kwargs : dict
+            Passed to :meth:`from_predictions`.
+
+        Returns
+        -------
+        display : DecompositionDisplay
+            The display, plotted.
+        """
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(
+            y, estimator.predict_proba(X), labels=estimator.classes_, name=name, **kwargs
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        scoring_rule: str = "brier",
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Plot the point of given probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels, integers or strings.
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Probabilities of the classes, whose decompositions are added up, or of the positive
+            class.
+        scoring_rule : {"brier", "log_loss"}, default="brier"
+            The score.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+        labels : array-like of shape (n_classes,), default=None
+            Labels of the columns of `y_proba`.
+        pos_label : int, bool or str, default=None
+            The positive class where `y_proba` has shape (n_samples,).
+        name : str, default=None
+            Name in the legend.
+        **kwargs : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : DecompositionDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If the score is infinite, or that of a model of other samples is on the axes.
+        """
+        parts = score_decomposition(
+            y_true,
+            y_proba,
+            scoring_rule=scoring_rule,
+            sample_weight=sample_weight,
+            labels=labels,
+            pos_label=pos_label,
+        )
+        if not np.isfinite(parts.score):
+            raise ValueError(
+                "y_proba must give the true label a positive probability for the log-loss to be "
+                "drawn, got an infinite score."
+            )
+        return cls(parts, scoring_rule=scoring_rule, name=name).plot(**kwargs)
+
+    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the point, and the lines of equal score.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; a new figure by default.
+        name : str, default=None
+            Name in the legend, by default that of the display.
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the point.
+
+        Returns
+        -------
+        display : DecompositionDisplay
+            The display itself.
+        """
+        label = self._open_axes(ax, name)
+        known = _UNCERTAINTY.setdefault(self.ax_, self.decomposition.uncertainty)
+        if not np.isclose(known, self.decomposition.uncertainty, rtol=1e-6):
+            raise ValueError(
+                "ax must hold models of the same samples and score, got an uncertainty of "
+                f"{known:.6g} beside {self.decomposition.uncertainty:.6g}."
+            )
+        parts = self.decomposition
+        self.line_ = self._draw_curve(
+            [parts.miscalibration], [parts.discrimination], label, kwargs,
+            linestyle="", markersize=7 if self._characters() < NARROW else 10, zorder=3,
+        )  # fmt: skip
+        self._set_limits()
+        self._draw_iso_lines()
+        narrow = self._characters() < NARROW
+        self.ax_.set_xlabel("Miscalibration" if narrow else "Miscalibration (smaller = better)")
+        self.ax_.set_ylabel("Discrimination" if narrow else "Discrimination (larger = better)")
+        self._draw_legend()
+        return self
+
+    def _measure(self) -> tuple[str, str]:
+        score = "Brier score" if self.scoring_rule == "brier" else "log-loss"
+        return score, f"{self.decomposition.score:.4f}"
+
+    def _details(self) -> list[str]:
+        return [f"uncertainty {self.decomposition.uncertainty:.4f}"]
+
+    def _set_limits(self) -> None:
+        """Leave room about the points; miscalibration begins at 0."""
+        points = np.array(
+            [np.asarray(line.get_xydata())[0] for line in self.ax_.lines if self._is_curve(line)]
+        )
+        low, high = points.min(axis=0), points.max(axis=0)
+        right = 1.25 * high[0] or 0.01
+        # Models of one discrimination would else be told apart by rounding.
+        pad = max(0.3 * (high[1] - low[1]), 0.3 * right)
+        self.ax_.set(xlim=(0, right), ylim=(low[1] - pad, high[1] + pad))
+
+    def _draw_iso_lines(self) -> None:
+        """Draw and label the lines of equal score, in place of those of an earlier display."""
+        drawn: list[Any] = [*self.ax_.lines, *self.ax_.texts]
+        for artist in drawn:
+            if artist.get_gid() == ISO_LINE:
+                artist.remove()
+        ticker = import_optional("matplotlib.ticker", extra="plots")
+        right, (bottom, top) = self.ax_.get_xlim()[1], self.ax_.get_ylim()
+        # score = x - y + uncertainty: best in the upper left corner, worst in the lower right.
+        uncertainty = self.decomposition.uncertainty
+        best, worst = uncertainty - top, right - bottom + uncertainty
+        color = self.ax_.xaxis.label.get_color()
+        locator = ticker.MaxNLocator(5 if self._characters() < NARROW else 8)
+        for score in locator.tick_values(best, worst):
+            y = np.array([0, right]) + uncertainty - score
+            if y[0] < top and y[1] > bottom:
+                self.ax_.plot([0, right], y, color=color, alpha=0.3, linewidth=0.8, gid=ISO_LINE)
+                self._label_iso_line(score, y[1], right, top, color)
+
+    def _label_iso_line(
+        self, score: float, y_right: float, right: float, top: float, color: Any
+    ) -> None:
+        """Write the score where the line reaches the right or the upper border, inside."""
+        # Along the line x and y rise by the same.
+        place = (right, y_right) if y_right <= top else (right - (y_right - top), top)
+        self.ax_.annotate(
+            f"{score:.4g}", place, xytext=(-2, -2), textcoords="offset points", ha="right",
+            va="top", size="x-small", color=color, alpha=0.7, gid=ISO_LINE,
+            bbox={"facecolor": self.ax_.get_facecolor(), "lw": 0, "pad": 0.5},
+        )  # fmt: skip

@@ -1,0 +1,244 @@
+"""A map of the samples in two dimensions, colored by difficulty."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline
+
+from ..difficulty import score_difficulty
+from ..utils._validation import check_numbers, check_same_length
+from ._base import MANY_POINTS, BaseDisplay, plain_text
+from ._points import draw_points, point_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class EmbeddingMapDisplay(BaseDisplay):
+    """Map of the samples: their features in two dimensions, difficulty as color.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Rings mark suspected
+    labels. A map in two dimensions shows a part of what the features hold: samples that are far
+    apart are far apart in the features, near ones need not be near.
+
+    Parameters
+    ----------
+    position : ndarray of shape (n_samples, 2)
+        Places of the samples.
+    difficulty : ndarray of shape (n_samples,)
+        Difficulty, larger = harder.
+    suspected : ndarray of bool of shape (n_samples,), default=None
+        Samples with a ring.
+    axis_names : tuple of two str, default=None
+        Labels of the axes.
+    name : str, default=None
+        Title of the axes.
+
+    Attributes
+    ----------
+    scatter_ : matplotlib Artist
+        The points.
+    rings_ : matplotlib Artist or None
+        The rings.
+    ax_ : matplotlib Axes
+        Axes with the points.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    HardestSamplesDisplay : The hardest samples themselves.
+    skcalib.labels.LabelIssueFinder : Finds suspected labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skcalib.difficulty import RMDScorer
+    >>> from skcalib.plots import EmbeddingMapDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> scorer = RMDScorer().fit(X, y)
+    >>> display = EmbeddingMapDisplay.from_estimator(scorer, X, y)
+    >>> display.axis_names
+    ('PC 1 (92% of the variance)', 'PC 2 (5% of the variance)')
+    """
+
+    def __init__(
+        self,
+        position: NDArray[np.float64],
+        difficulty: NDArray[np.float64],
+        *,
+        suspected: NDArray[np.bool_] | None = None,
+        axis_names: tuple[str, str] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.position = position
+        self.difficulty = difficulty
+        self.suspected = suspected
+        self.axis_names = axis_names
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Score samples and map them.
+
+        Parameters
+        ----------
+        estimator : difficulty scorer or Pipeline that ends in one
+            Fitted. Of a Pipeline, the features are those that the scorer takes.
+        X : array-like of shape (n_samples, n_features), or what a Pipeline takes
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Labels; None shows the label-free difficulty.
+        name : str, default=None
+            Title of the axes.
+        **kwargs : dict
+            Passed to :meth:`from_predictions`.
+
+        Returns
+        -------
+        display : EmbeddingMapDisplay
+            The display, plotted.
+        """
+        difficulty = score_difficulty(estimator, X, y)
+        several = isinstance(estimator, Pipeline) and len(estimator) > 1
+        features = estimator[:-1].transform(X) if several else X
+        return cls.from_predictions(features, difficulty, name=name, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        features: ArrayLike,
+        difficulty: ArrayLike,
+        *,
+        suspected: ArrayLike | None = None,
+        projection: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Map samples that have been scored.
+
+        Parameters
+        ----------
+        features : array-like of shape (n_samples, n_features)
+            Features, at least two. Two are drawn as they are.
+        difficulty : array-like of shape (n_samples,)
+            Difficulty, larger = harder.
+        suspected : array-like of bool of shape (n_samples,), default=None
+            Samples that get a ring, such as the ``is_issue`` of a
+            :class:`~skcalib.labels.LabelIssueFinder`.
+        projection : transformer with `fit_transform`, default=None
+            Maps the features to two dimensions; None is the principal component analysis.
+        name : str, default=None
+            Title of the axes.
+        **kwargs : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : EmbeddingMapDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If the arguments differ in length, `features` has fewer than two columns, or
+            `projection` returns another number of columns than two.
+        """
+        points = check_numbers(features, "features", ndim=(2,))
+        values = check_numbers(difficulty, "difficulty", ndim=(1,))
+        given = {}
+        if suspected is not None:
+            given["suspected"] = np.asarray(suspected)
+            if given["suspected"].dtype != bool or given["suspected"].ndim != 1:
+                raise ValueError(
+                    "suspected must be boolean and have shape (n_samples,), got "
+                    f"{given['suspected'].dtype} and shape {given['suspected'].shape}."
+                )
+        check_same_length(features=points, difficulty=values, **given)
+        position, axis_names = _project(points, projection)
+        return cls(position, values, **given, axis_names=axis_names, name=name).plot(**kwargs)
+
+    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; a new figure by default.
+        name : str, default=None
+            Title of the axes, by default the name of the display.
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.scatter`. Without them, more than 50 000 samples
+            are drawn as the means of small cells.
+
+        Returns
+        -------
+        display : EmbeddingMapDisplay
+            The display itself.
+        """
+        title = self._open_axes(ax, name)
+        # The few hardest and easiest samples would leave one color to all others.
+        low, middle, high = np.quantile(self.difficulty, [0.02, 0.5, 0.98])
+        self.scatter_ = draw_points(
+            self.ax_, self.position, self.difficulty, label="Difficulty",
+            limits=(float(low), float(middle), float(high)), **kwargs,
+        )  # fmt: skip
+        names = self.axis_names or ("", "")
+        self.ax_.set_xlabel(plain_text(names[0], width=self._characters()))
+        self.ax_.set_ylabel(plain_text(names[1], width=self._characters(vertical=True)))
+        lines = [plain_text(title, width=self._characters())] if title else []
+        self.rings_ = None
+        if self.suspected is not None and self.suspected.any():
+            self.rings_ = self._draw_rings(self.position[self.suspected])
+            lines.append(f"Rings: {len(self.rings_.get_offsets())} suspected labels")
+        self.ax_.set_title("\n".join(lines), size="medium")
+        return self
+
+    def _draw_rings(self, position: NDArray[np.float64]) -> Any:
+        x, y = position.T
+        size = 4 * point_style(len(self.position))["s"] + 10
+        # In the color of the axes' own lines, which is seen on any ground.
+        color = self.ax_.spines["left"].get_edgecolor()
+        return self.ax_.scatter(
+            x, y, s=size, facecolors="none", edgecolors=color, linewidths=1,
+            rasterized=len(x) > MANY_POINTS,
+        )  # fmt: skip
+
+
+def _project(
+    features: NDArray[Any], projection: Any
+) -> tuple[NDArray[np.float64], tuple[str, str]]:
+    """Return places (n_samples, 2) and the names of their axes."""
+    if features.shape[1] < 2:
+        raise ValueError(f"features must have at least 2 columns, got {features.shape[1]}.")
+    if projection is None and features.shape[1] == 2:
+        return features, ("Feature 1", "Feature 2")
+    if projection is None:
+        if len(features) < 2:
+            raise ValueError(f"features must have at least 2 rows, got {len(features)}.")
+        pca = PCA(2, random_state=0)
+        position = pca.fit_transform(features)
+        first, second = (
+            f"PC {i + 1} ({part:.0%} of the variance)"
+            for i, part in enumerate(pca.explained_variance_ratio_)
+        )
+        return position, (first, second)
+    position = np.asarray(projection.fit_transform(features))
+    if position.shape != (len(features), 2):
+        raise ValueError(
+            f"projection must return shape ({len(features)}, 2), got {position.shape}."
+        )
+    kind = type(projection).__name__
+    return position, (f"{kind} 1", f"{kind} 2")

@@ -1,0 +1,213 @@
+"""Scores of several methods over seeds: a dot a seed, mean and interval, one row a method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import ttest_1samp
+
+from ..utils._validation import check_numbers
+from ._base import COLORS, MARKERS, BaseDisplay, plain_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class LossComparisonDisplay(BaseDisplay):
+    """Dot plot of the scores of several losses or methods over seeds or folds.
+
+    Use :meth:`from_scores` to create one. Every method has a row, with a dot for every seed, the
+    mean and its interval by Student's t. With a baseline the dots are differences to it, seed by
+    seed: what a seed does to all methods alike cancels.
+
+    Parameters
+    ----------
+    scores : dict of str -> ndarray of shape (n_seeds,)
+        Scores of every method, or their differences to the baseline.
+    score_name : str, default="Score"
+        What they are.
+    baseline : str, default=None
+        Method to which the scores are differences.
+    confidence_level : float or None, default=0.95
+        Level of the intervals; None draws none.
+    name : str, default=None
+        Title of the axes.
+
+    Attributes
+    ----------
+    intervals_ : dict of str -> tuple of two floats
+        Interval of the mean of every method with two seeds or more.
+    ax_ : matplotlib Axes
+        Axes with the dots.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    Notes
+    -----
+    The interval tells how far seeds move the mean, on this data set and this split. It covers
+    neither another test set nor, for folds of one data set, what they have in common.
+
+    Examples
+    --------
+    >>> from skcalib.plots import LossComparisonDisplay
+    >>> display = LossComparisonDisplay.from_scores(
+    ...     {"cross-entropy": [0.06, 0.05, 0.07], "focal": [0.03, 0.02, 0.03]},
+    ...     score_name="ECE",
+    ...     baseline="cross-entropy",
+    ... )
+    >>> display.scores["focal"].round(2)
+    array([-0.03, -0.03, -0.04])
+    """
+
+    def __init__(
+        self,
+        scores: dict[str, NDArray[np.float64]],
+        *,
+        score_name: str = "Score",
+        baseline: str | None = None,
+        confidence_level: float | None = 0.95,
+        name: str | None = None,
+    ) -> None:
+        self.scores = scores
+        self.score_name = score_name
+        self.baseline = baseline
+        self.confidence_level = confidence_level
+        self.name = name
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Mapping[str, ArrayLike],
+        *,
+        score_name: str = "Score",
+        baseline: str | None = None,
+        confidence_level: float | None = 0.95,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Plot the scores of several methods.
+
+        Parameters
+        ----------
+        scores : dict of str -> array-like of shape (n_seeds,)
+            Scores of every method, in the order of the rows; with a baseline, in the order of the
+            same seeds.
+        score_name : str, default="Score"
+            What they are, such as "ECE".
+        baseline : str, default=None
+            One of the methods: its scores are taken from those of the others.
+        confidence_level : float or None, default=0.95
+            Level in (0, 1) of the intervals of the means; None draws none.
+        name : str, default=None
+            Title of the axes.
+        **kwargs : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : LossComparisonDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If `scores` is empty, `baseline` is none of the methods, or the methods differ in the
+            number of seeds where there is a baseline.
+        """
+        if not isinstance(scores, Mapping) or not scores:
+            raise ValueError(f"scores must be a dict of at least one method, got {scores!r}.")
+        if confidence_level is not None and not 0 < confidence_level < 1:
+            raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
+        values = {
+            str(key): check_numbers(x, f"scores[{key!r}]", ndim=(1,)).astype(np.float64)
+            for key, x in scores.items()
+        }
+        if baseline is not None:
+            if baseline not in values:
+                raise ValueError(f"baseline must be one of {list(values)}, got {baseline!r}.")
+            reference = values.pop(baseline)
+            for key, x in values.items():
+                if len(x) != len(reference):
+                    raise ValueError(
+                        f"scores[{key!r}] must hold as many seeds as the baseline, "
+                        f"{len(reference)}, got {len(x)}."
+                    )
+            values = {key: x - reference for key, x in values.items()}
+        return cls(
+            values,
+            score_name=score_name,
+            baseline=baseline,
+            confidence_level=confidence_level,
+            name=name,
+        ).plot(**kwargs)
+
+    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the rows, the first method on top.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; a new figure by default.
+        name : str, default=None
+            Title of the axes, by default the name of the display.
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the dots.
+
+        Returns
+        -------
+        display : LossComparisonDisplay
+            The display itself.
+        """
+        title = self._open_axes(ax, name, figsize=(6.4, 1.2 + 0.45 * max(len(self.scores), 2)))
+        self.intervals_: dict[str, tuple[float, float]] = {}
+        for row, (method, values) in enumerate(self.scores.items()):
+            self._draw_row(row, method, values, kwargs)
+        width = self._characters()
+        # Names take up to a third of the axes, and more lines the fewer rows there are.
+        height = self._characters(vertical=True) // (2 * max(len(self.scores), 1))
+        n_lines = min(max(height, 1), 3)
+        names = [
+            plain_text(method, width=min(width // 3, 24), n_lines=n_lines)
+            for method in self.scores
+        ]
+        self.ax_.set_yticks(range(len(names)), names, size="small" if width < 40 else "medium")
+        self.ax_.set_ylim(len(names) - 0.5, -0.5)
+        xlabel = self.score_name
+        if self.baseline is not None:
+            self.ax_.axvline(0, color=self.ax_.xaxis.label.get_color(), linestyle=":")
+            xlabel = f"{self.score_name} less that of {self.baseline}"
+        self.ax_.set_xlabel(plain_text(xlabel, width=width * 4 // 5))
+        if title:
+            # The names of the methods will take some of the width.
+            self.ax_.set_title(plain_text(title, width=width * 3 // 4))
+        return self
+
+    def _draw_row(
+        self, row: int, method: str, values: NDArray[np.float64], kwargs: dict[str, Any]
+    ) -> None:
+        color, marker = COLORS[row % len(COLORS)], MARKERS[row % len(MARKERS)]
+        # Dots spread below and above the line of the mean, so that equal ones can be told apart.
+        place = row + 0.25 * np.linspace(-1, 1, len(values)) * (len(values) > 1)
+        style = {"color": color, "marker": marker, "markersize": 4, "alpha": 0.5, "linestyle": ""}
+        self.ax_.plot(values, place, **{**style, **kwargs})
+        mean = values.mean()
+        if self.confidence_level is not None and len(values) > 1:
+            low, high = _interval(values, self.confidence_level)
+            self.intervals_[method] = low, high
+            self.ax_.plot([low, high], [row, row], color=color, linewidth=2)
+        ground = self.ax_.get_facecolor()
+        self.ax_.plot(
+            mean, row, color=color, marker=marker, markersize=9, markeredgecolor=ground, zorder=3
+        )
+
+
+def _interval(values: NDArray[np.float64], confidence_level: float) -> tuple[float, float]:
+    """Return Student's interval of the mean."""
+    if np.ptp(values) == 0:
+        # Without spread the interval is the mean; the test warns of it.
+        return float(values[0]), float(values[0])
+    low, high = ttest_1samp(values, 0).confidence_interval(confidence_level)
+    return float(low), float(high)

@@ -1,0 +1,201 @@
+"""The data map of a training: confidence in the label against its variability."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..difficulty import confidence_variability, correctness
+from ._base import NARROW, BaseDisplay, plain_text
+from ._points import draw_points
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Place in the axes and text of the regions of the map, from the paper. The cloud is a bow to the
+# right: within it there is room.
+REGIONS = (
+    (0.03, 0.75, "easy to learn", "left", "center"),
+    (0.97, 0.5, "ambiguous", "right", "center"),
+    (0.03, 0.25, "hard to learn", "left", "center"),
+)
+
+
+class TrainingMapDisplay(BaseDisplay):
+    """Data map: mean probability of the label against its spread through a training.
+
+    Use :meth:`from_dynamics` or :meth:`from_predictions` to create one. Samples whose label
+    stays improbable are hard to learn, and often mislabeled; samples whose label comes and goes
+    are ambiguous [1]_.
+
+    Parameters
+    ----------
+    variability : ndarray of shape (n_samples,)
+        Standard deviation of the probability of the label over the epochs.
+    confidence : ndarray of shape (n_samples,)
+        Mean of that probability.
+    correctness : ndarray of shape (n_samples,), default=None
+        Fraction of the epochs at which the prediction is the label, shown as color.
+    name : str, default=None
+        Title of the axes.
+
+    Attributes
+    ----------
+    scatter_ : matplotlib Artist
+        The points.
+    ax_ : matplotlib Axes
+        Axes with the points.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    skcalib.nets.TrainingDynamics : Records a training.
+    skcalib.difficulty.confidence_variability : The horizontal axis.
+
+    References
+    ----------
+    .. [1] S. Swayamdipta, R. Schwartz, N. Lourie, Y. Wang, H. Hajishirzi, N. Smith, Y. Choi,
+       "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics", EMNLP 2020,
+       Sec. 2.
+
+    Examples
+    --------
+    >>> from skcalib.plots import TrainingMapDisplay
+    >>> y_proba = [[0.5, 0.6, 0.2], [0.9, 0.3, 0.1], [1.0, 0.6, 0.3]]
+    >>> display = TrainingMapDisplay.from_predictions(y_proba)
+    >>> display.confidence.round(1)
+    array([0.8, 0.5, 0.2])
+    """
+
+    def __init__(
+        self,
+        variability: NDArray[np.float64],
+        confidence: NDArray[np.float64],
+        *,
+        correctness: NDArray[np.float64] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.variability = variability
+        self.confidence = confidence
+        self.correctness = correctness
+        self.name = name
+
+    @classmethod
+    def from_dynamics(cls, dynamics: Any, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Plot the record of a training.
+
+        Parameters
+        ----------
+        dynamics : TrainingDynamics
+            Callback of a fitted net. The line of the untrained network is left out.
+        name : str, default=None
+            Title of the axes.
+        **kwargs : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : TrainingMapDisplay
+            The display, plotted.
+        """
+        start = 1 if dynamics.source == "forward" else 0
+        return cls.from_predictions(
+            dynamics.confidence_[start:],
+            predictions=dynamics.prediction_[start:],
+            y=dynamics.label_,
+            name=name,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_proba: ArrayLike,
+        *,
+        predictions: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Plot a given record.
+
+        Parameters
+        ----------
+        y_proba : array-like of shape (n_epochs, n_samples)
+            Probability of the label of every sample after every epoch, in [0, 1].
+        predictions : array-like of shape (n_epochs, n_samples), default=None
+            Predicted labels, which with `y` give the color; None draws one color.
+        y : array-like of shape (n_samples,), default=None
+            Labels.
+        name : str, default=None
+            Title of the axes.
+        **kwargs : dict
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : TrainingMapDisplay
+            The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not match, a probability leaves [0, 1], or one of `predictions` and
+            `y` is given alone.
+        """
+        variability = confidence_variability(y_proba)
+        confidence = np.asarray(y_proba).mean(axis=0, dtype=np.float64)
+        if (predictions is None) != (y is None):
+            raise ValueError("predictions must be given together with y, got one of them alone.")
+        fraction = None
+        if predictions is not None and y is not None:
+            fraction = correctness(predictions, y)
+            if fraction.shape != confidence.shape:
+                raise ValueError(
+                    f"predictions must have as many columns as y_proba, {len(confidence)}, "
+                    f"got {len(fraction)}."
+                )
+        return cls(variability, confidence, correctness=fraction, name=name).plot(**kwargs)
+
+    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; a new figure by default.
+        name : str, default=None
+            Title of the axes, by default the name of the display.
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.scatter`. Without them, more than 50 000 samples
+            are drawn as the means of small cells.
+
+        Returns
+        -------
+        display : TrainingMapDisplay
+            The display itself.
+        """
+        title = self._open_axes(ax, name)
+        self.scatter_ = draw_points(
+            self.ax_,
+            np.column_stack([self.variability, self.confidence]),
+            self.correctness,
+            label="Fraction of epochs correct",
+            hard_is_low=True,
+            limits=(0.0, 0.5, 1.0),
+            **kwargs,
+        )
+        for x, y, text, ha, va in REGIONS:
+            self.ax_.annotate(
+                text, (x, y), xycoords="axes fraction", ha=ha, va=va,
+                size="x-small" if self._characters() < NARROW else "small",
+                bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.7, "lw": 0, "pad": 1},
+            )  # fmt: skip
+        self.ax_.set(xlim=(-0.01, None), ylim=(-0.03, 1.03))
+        self.ax_.set(xlabel="Variability", ylabel="Mean confidence in the label")
+        if title:
+            self.ax_.set_title(plain_text(title, width=self._characters()))
+        return self

@@ -1,0 +1,63 @@
+"""LossComparisonDisplay draws a dot a seed, the mean and Student's interval."""
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+from skcalib.plots import LossComparisonDisplay
+
+SCORES = {"ce": [0.06, 0.05, 0.08], "focal": [0.03, 0.02, 0.04], "$\\frac{": [0.01, 0.02, 0.01]}
+
+
+def example(**options):
+    return LossComparisonDisplay.from_scores(SCORES, score_name="ECE", **options)
+
+
+def test_dots_means_and_intervals():
+    display = example(confidence_level=0.9)
+    lines = display.ax_.lines
+    assert len(lines) == 9
+    for row, (method, values) in enumerate(SCORES.items()):
+        dots, interval, mean = lines[3 * row : 3 * row + 3]
+        np.testing.assert_allclose(dots.get_xdata(), values)
+        assert np.abs(dots.get_ydata() - row).max() < 0.5
+        assert mean.get_xdata()[0] == pytest.approx(np.mean(values))
+        half = t.ppf(0.95, 2) * np.std(values, ddof=1) / np.sqrt(3)
+        np.testing.assert_allclose(interval.get_xdata(), np.mean(values) + np.array([-half, half]))
+        np.testing.assert_allclose(display.intervals_[method], interval.get_xdata())
+    names = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert names == ["ce", "focal", "\\$\\frac{"]
+    # The first method is on top.
+    assert display.ax_.yaxis_inverted()
+
+
+def test_differences_to_a_baseline_are_paired():
+    display = example(baseline="ce")
+    assert list(display.scores) == ["focal", "$\\frac{"]
+    np.testing.assert_allclose(display.scores["focal"], [-0.03, -0.03, -0.04])
+    assert display.ax_.get_xlabel() == "ECE less that of ce"
+    assert any(line.get_linestyle() == ":" for line in display.ax_.lines)
+
+
+@pytest.mark.parametrize("values", [[0.1], [0.1, 0.1]])
+def test_few_or_equal_seeds(values):
+    display = LossComparisonDisplay.from_scores({"one": values})
+    display.figure_.canvas.draw()
+    assert display.intervals_ == ({} if len(values) == 1 else {"one": (0.1, 0.1)})
+    assert not LossComparisonDisplay.from_scores({"one": [1, 2]}, confidence_level=None).intervals_
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scores": {}}, "scores must be a dict of at least one method"),
+        ({"scores": [1, 2]}, "scores must be a dict of at least one method"),
+        ({"scores": {"a": [np.nan]}}, r"scores\['a'\] must be finite"),
+        ({"baseline": "b"}, r"baseline must be one of \['a'\], got 'b'"),
+        ({"scores": {"a": [1, 2], "b": [1]}, "baseline": "b"}, "must hold as many seeds as the"),
+        ({"confidence_level": 1}, r"confidence_level must be in \(0, 1\), got 1"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LossComparisonDisplay.from_scores(**{"scores": {"a": [1, 2]}, **arguments})
