@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array, as_floats
+from ..utils._arrays import as_floats
 from ..utils._private import StrOptions, validate_params
 from ..utils._proba import check_values
 from ..utils._validation import check_weights
@@ -101,7 +101,7 @@ def multilabel_calibration_error(
 
 
 def _check_indicator(y_true: ArrayLike) -> NDArray[np.intp]:
-    array = as_array(y_true, name="y_true")
+    array = as_floats(y_true, name="y_true")
     if array.ndim != 2 or array.size == 0:
         raise ValueError(
             "y_true must hold label indicators of shape (n_samples, n_labels), "
@@ -112,6 +112,6 @@ def _check_indicator(y_true: ArrayLike) -> NDArray[np.intp]:
         row, label = np.argwhere(fault)[0]
         raise ValueError(
             "y_true must hold label indicators, 0 and 1, "
-            f"got {array[row, label]} in row {row}, column {label}."
+            f"got {array[row, label]:g} in row {row}, column {label}."
         )
     return array.astype(np.intp)

@@ -89,7 +89,7 @@ def test_frames_booleans_and_lists(data):
             "y_true must hold label indicators, 0 and 1, got 2 in row 0",
         ),
         ([[0, np.nan]], [[0.2, 0.3]], "y_true must hold label indicators, 0 and 1, got nan"),
-        ([["a", "b"]], [[0.2, 0.3]], "y_true must hold label indicators, 0 and 1, got a"),
+        ([["a", "b"]], [[0.2, 0.3]], "y_true must hold real numbers, got dtype"),
         ([[0, 1]], [[0.2, 0.3, 0.4]], "y_proba must have the shape of y_true"),
         ([[0, 1]], [[0.2, 1.3]], r"y_proba must lie in \[0, 1\], got 1.3"),
         ([[0, 1]], [[0.2, np.nan]], "y_proba must not contain NaN"),
@@ -98,7 +98,7 @@ def test_frames_booleans_and_lists(data):
 )
 @pytest.mark.parametrize("average", ["macro", "micro"])
 def test_bad_input(y, p, message, average):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         multilabel_calibration_error(y, p, average=average)
 
 
