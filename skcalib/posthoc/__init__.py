@@ -8,6 +8,7 @@ from ._ensemble_temperature import EnsembleTemperatureScaling
 from ._histogram import HistogramBinning
 from ._isotonic import IsotonicCalibration
 from ._matrix import MatrixScaling
+from ._prior_shift import PriorShift
 from ._structured_matrix import StructuredMatrixScaling
 from ._temperature import TemperatureScaling
 from ._vector import VectorScaling
@@ -21,6 +22,7 @@ __all__ = [
     "MatrixScaling",
     "PostHocCalibratedClassifier",
     "PostHocCalibrator",
+    "PriorShift",
     "StructuredMatrixScaling",
     "TemperatureScaling",
     "VectorScaling",

@@ -127,22 +127,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         SkcalibWarning
             If X holds probabilities where ``input="logits"``.
         """
-        scores = self._read_scores(X, reset=True)
-        self._warn_of_proba(scores)
-        # One column is the score of the second of two classes.
-        self.classes_, codes = self._read_labels(y, max(2, scores.shape[1]))
-        with naming("X", "y"):
-            check_consistent_length(scores, codes)
-        weight = check_weights(sample_weight, len(codes))
-        if weight is not None:
-            # A sum of huge weights would overflow, of tiny ones underflow.
-            if not 1e-100 < weight.max() < 1e100:
-                weight = weight / weight.max()
-            # Only now: a label of weight 0 still counts among the classes.
-            used = weight > 0
-            scores, codes, weight = scores[used], codes[used], weight[used]
-        self._fit(scores, codes, weight)
-        return self
+        return self._check_and_fit(X, y, sample_weight)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return calibrated probabilities.
@@ -221,6 +206,27 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     def _predict_proba(self, scores: NDArray) -> NDArray:
         """Return calibrated probabilities of checked scores, one column a class."""
 
+    def _check_and_fit(
+        self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> Self:
+        scores = self._read_scores(X, reset=True)
+        self._warn_of_proba(scores)
+        # One column is the score of the second of two classes.
+        self.classes_, codes = self._read_labels(y, max(2, scores.shape[1]))
+        with naming("X", "y"):
+            check_consistent_length(scores, codes)
+        weight = check_weights(sample_weight, len(scores))
+        if weight is not None:
+            # A sum of huge weights would overflow, of tiny ones underflow.
+            if not 1e-100 < weight.max() < 1e100:
+                weight = weight / weight.max()
+            # Only now: a label of weight 0 still counts among the classes.
+            used = weight > 0
+            scores, weight = scores[used], weight[used]
+            codes = None if codes is None else codes[used]
+        self._fit(scores, codes, weight)
+        return self
+
     def _read_scores(self, X: ArrayLike, reset: bool) -> NDArray:
         X = as_features(X)
         with naming("X"):
@@ -241,11 +247,11 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
                 'X holds probabilities, rows in [0, 1] that sum to 1, where input="logits"; '
                 f'{type(self).__name__}(input="proba") reads them as such.',
                 SkcalibWarning,
-                # This method, fit, the wrapper of fit, the caller.
-                stacklevel=4,
+                # This method, _check_and_fit, fit, the wrapper of fit, the caller.
+                stacklevel=5,
             )
 
-    def _read_labels(self, y: ArrayLike, n_classes: int) -> tuple[NDArray, NDArray]:
+    def _read_labels(self, y: Any, n_classes: int) -> tuple[NDArray, Any]:
         """Return the label of every column and the column of every sample's label."""
         labels = check_class_labels(y)
         if self.classes is not None:

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from ..metrics import expected_calibration_error
-from ..utils._blocks import row_max, row_sum
 from ..utils._private import Interval, StrOptions
 from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature
 from ._base import PostHocCalibrator
+from ._temperature_grid import least_calibration_error
 
 # That of the paper that searches by ECE.
 _GRID = np.arange(1, 101) / 10
@@ -31,7 +30,8 @@ class TemperatureScaling(PostHocCalibrator):
         What the temperature minimizes on the samples given to `fit`. "nll" is the log-loss, which
         is convex in 1 / T and solved to the precision of the data. "ece" takes the temperature of
         least expected calibration error (top label, `n_bins` equal-width bins) from `grid` [2]_;
-        of several equally good ones the one nearest to 1.
+        of several equally good ones the one nearest to 1. It is the best of the whole grid, though
+        only a few of its temperatures have to be tried.
     input : {"logits", "proba"}, default="logits"
         What X holds. Probabilities turn into logits by their logarithm; those below 1e-12 count
         as 1e-12.
@@ -127,32 +127,13 @@ class TemperatureScaling(PostHocCalibrator):
             self.temperature_ = fit_temperature(logits, y, sample_weight, bounds)
         else:
             grid = _GRID if self.grid is None else _check_grid(self.grid)
-            self.temperature_ = _least_calibration_error(
+            self.temperature_ = least_calibration_error(
                 logits, y, sample_weight, grid, self.n_bins
             )
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
         return softmax(logits / logits.dtype.type(self.temperature_), axis=1)
-
-
-def _least_calibration_error(
-    logits: NDArray, y: NDArray, sample_weight: NDArray | None, grid: NDArray, n_bins: int
-) -> float:
-    # The top label is the same at every temperature: what changes is how confident the model is.
-    correct = logits.argmax(axis=1) == y
-    below_top = logits - row_max(logits)[:, None]
-    least, best = np.inf, 1.0
-    # Nearest to 1 first, and a later one only if it is better.
-    for temperature in sorted(grid, key=lambda t: abs(np.log(t))):
-        # The largest probability is exp(0) / sum_k exp((z_k - z_top) / T).
-        confidence = 1 / row_sum(np.exp(below_top / below_top.dtype.type(temperature)))
-        error = expected_calibration_error(
-            correct, confidence, n_bins=n_bins, sample_weight=sample_weight
-        )
-        if error < least:
-            least, best = error, float(temperature)
-    return best
 
 
 def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:

@@ -9,7 +9,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
-from skcalib.posthoc import TemperatureScaling
+from skcalib.posthoc import TemperatureScaling, _temperature_grid
+from skcalib.posthoc._temperature_grid import top_confidence
 from skcalib.utils import SkcalibWarning, _temperature
 from skcalib.utils._temperature import slope_and_curvature
 
@@ -109,8 +110,9 @@ def test_shift_of_a_row_changes_nothing():
 def test_every_row_right_gives_the_lower_bound():
     logits, _ = sample()
     y = logits.argmax(axis=1)
-    with pytest.warns(SkcalibWarning, match="at its lower bound, 0.001: the samples are too few"):
+    with pytest.warns(SkcalibWarning, match="bound, 0.001: the samples are too few") as told:
         assert TemperatureScaling().fit(logits, y).temperature_ == 1e-3
+    assert told[0].filename == __file__
     with pytest.warns(SkcalibWarning, match=r"at its lower bound, 0\.5:"):
         assert TemperatureScaling(bounds=(0.5, 2)).fit(logits, y).temperature_ == 0.5
     assert TemperatureScaling(bounds=(2, 2)).fit(logits, y).temperature_ == 2
@@ -230,6 +232,45 @@ def test_ece_takes_the_best_of_the_grid():
     assert (
         TemperatureScaling(criterion="ece").fit(logits, y).temperature_ in np.arange(1, 101) / 10
     )
+
+
+def error_on_grid(logits, y, grid, n_bins, weight):
+    """The weighted ECE at every temperature, from its definition."""
+    errors = []
+    for temperature in grid:
+        proba = softmax(logits / temperature, axis=1)
+        gap = weight * (proba.max(axis=1) - (proba.argmax(axis=1) == y))
+        bins = np.ceil(n_bins * proba.max(axis=1)).astype(int)
+        errors.append(np.abs(np.bincount(bins, gap)).sum() / weight.sum())
+    return np.array(errors)
+
+
+@pytest.mark.parametrize("n_bins", [1, 15, 60])
+@pytest.mark.parametrize("temperature", [0.02, 0.7, 3.0, 200.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_temperature_of_the_grid_is_better(n_bins, temperature, seed):
+    logits, y = sample(150, k=3, temperature=temperature, seed=seed)
+    rng = np.random.default_rng(seed)
+    # A model whose errors no temperature mends, so that many are about as good.
+    logits[:, 0] += rng.normal(size=150)
+    weight, grid = rng.uniform(0.5, 2, 150), rng.permutation(np.geomspace(0.05, 20, 90))
+    scaling = TemperatureScaling(criterion="ece", grid=grid, n_bins=n_bins)
+    best = scaling.fit(logits, y, sample_weight=weight).temperature_
+    errors = error_on_grid(logits, y, grid, n_bins, weight)
+    assert errors[grid == best][0] <= errors.min() + 1e-12
+
+
+def test_few_temperatures_of_the_grid_are_tried(monkeypatch):
+    logits, y = sample(20_000, temperature=2.5)
+    tried = []
+
+    def counted(logits, temperature):
+        tried.append(temperature)
+        return top_confidence(logits, temperature)
+
+    monkeypatch.setattr(_temperature_grid, "top_confidence", counted)
+    TemperatureScaling(criterion="ece").fit(logits, y)
+    assert len(tried) == len(set(tried)) <= 12
 
 
 def test_ends_of_the_default_grid():

@@ -1,0 +1,169 @@
+"""Prior shift: Bayes' rule in closed form, priors recovered from simulated samples."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from skcalib.posthoc import PostHocCalibratedClassifier, PriorShift
+
+CENTERS = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 2.0]])
+
+
+def draw(n, priors, seed=0):
+    """Samples of three Gaussian classes of unit variance, and their labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(3, n, p=priors)
+    return CENTERS[y] + rng.normal(size=(n, 2)), y
+
+
+def posterior(X, priors):
+    """The true probabilities under these priors, by Bayes' rule on the densities."""
+    squares = ((X[:, None, :] - CENTERS) ** 2).sum(axis=2)
+    joint = np.exp(-squares / 2) * priors
+    return joint / joint.sum(axis=1, keepdims=True)
+
+
+TRAINING, NEW = np.array([0.2, 0.3, 0.5]), np.array([0.7, 0.25, 0.05])
+
+
+@pytest.mark.parametrize("form", ["logits", "proba"])
+def test_known_priors_give_the_true_posterior(form):
+    X, _ = draw(200, NEW)
+    scores = posterior(X, TRAINING)
+    if form == "logits":
+        scores = np.log(scores) + 7
+    shift = PriorShift(NEW, training_priors=TRAINING, input=form).fit(scores)
+    np.testing.assert_allclose(shift.predict_proba(scores), posterior(X, NEW), rtol=1e-9)
+    np.testing.assert_array_equal(shift.priors_, NEW)
+
+
+def test_labels_of_the_new_population_tell_the_priors():
+    X, y = draw(500, NEW)
+    scores, weight = posterior(X, TRAINING), np.random.default_rng(1).uniform(size=500)
+    shift = PriorShift(training_priors=TRAINING, input="proba").fit(scores, y, weight)
+    frequency = [weight[y == label].sum() / weight.sum() for label in range(3)]
+    np.testing.assert_allclose(shift.priors_, frequency)
+    np.testing.assert_allclose(shift.predict_proba(scores), posterior(X, frequency), rtol=1e-9)
+
+
+def test_priors_are_recovered_from_unlabeled_samples():
+    estimates = []
+    for seed in range(10):
+        X, _ = draw(4000, NEW, seed)
+        shift = PriorShift(training_priors=TRAINING, input="proba").fit(posterior(X, TRAINING))
+        estimates.append(shift.priors_)
+    error = np.std(estimates, axis=0, ddof=1) / np.sqrt(10)
+    assert np.all(np.abs(np.mean(estimates, axis=0) - NEW) < 4 * error)
+    assert error.max() < 0.005
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_estimate_is_the_most_likely(weighted):
+    X, _ = draw(300, NEW)
+    proba = posterior(X, TRAINING)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else None
+    shift = PriorShift(training_priors=TRAINING, input="proba", tol=1e-12)
+    shift.fit(proba, sample_weight=weight)
+
+    def loss(theta):
+        likelihood = proba @ (softmax(np.append(theta, 0)) / TRAINING)
+        return -np.average(np.log(likelihood), weights=weight)
+
+    best = minimize(loss, np.zeros(2), method="BFGS", options={"gtol": 1e-9})
+    np.testing.assert_allclose(shift.priors_, softmax(np.append(best.x, 0)), atol=1e-6)
+
+
+def test_samples_as_in_training_leave_the_priors_and_the_probabilities():
+    X, _ = draw(20_000, TRAINING)
+    proba = posterior(X, TRAINING)
+    shift = PriorShift(training_priors=TRAINING, input="proba").fit(proba)
+    np.testing.assert_allclose(shift.priors_, TRAINING, atol=0.02)
+    same = PriorShift(TRAINING, training_priors=TRAINING, input="proba").fit(proba)
+    np.testing.assert_allclose(same.predict_proba(proba), proba, rtol=1e-9)
+
+
+def test_there_and_back_is_where_it_was():
+    X, _ = draw(100, TRAINING)
+    proba = posterior(X, TRAINING)
+    there = PriorShift(NEW, training_priors=TRAINING, input="proba").fit(proba)
+    back = PriorShift(TRAINING, training_priors=NEW, input="proba")
+    shifted = there.predict_proba(proba)
+    np.testing.assert_allclose(back.fit(shifted).predict_proba(shifted), proba, rtol=1e-9)
+
+
+def test_sampling_rate_of_the_negatives_in_closed_form():
+    p, rate = np.linspace(0.01, 0.99, 50), 0.04
+    shift = PriorShift(sampling_rate=rate, training_priors=[0.4, 0.6], input="proba").fit(p)
+    # Dal Pozzolo et al., Eq. 4.
+    expected = rate * p / (rate * p - p + 1)
+    np.testing.assert_allclose(shift.predict_proba(p)[:, 1], expected, rtol=1e-9)
+    # 40 negatives kept of 1000 stand beside 60 positives.
+    np.testing.assert_allclose(shift.priors_, [1000 / 1060, 60 / 1060])
+
+
+def test_a_model_of_undersampled_negatives_is_calibrated_again():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200_000, 1))
+    y = rng.random(200_000) < expit(2 * x[:, 0] - 4)
+    kept = y | (rng.random(200_000) < 0.1)
+    model = LogisticRegression(C=1e6).fit(x[kept], y[kept])
+    shift = PriorShift(sampling_rate=0.1).fit(model.decision_function(x[:100]))
+    proba = shift.predict_proba(model.decision_function(x))[:, 1]
+    assert abs(proba - expit(2 * x[:, 0] - 4)).max() < 0.02
+    rates = PriorShift(sampling_rate=[0.1, 1.0]).fit(model.decision_function(x[:100]))
+    np.testing.assert_array_equal(rates.predict_proba(model.decision_function(x))[:, 1], proba)
+
+
+def test_inside_a_calibrated_classifier():
+    X, y = draw(1000, TRAINING)
+    model = PostHocCalibratedClassifier(
+        LogisticRegression(), PriorShift(NEW, training_priors=TRAINING)
+    ).fit(X, y)
+    proba = model.predict_proba(X)
+    plain = model.estimator_.predict_proba(X) * NEW / TRAINING
+    np.testing.assert_allclose(proba, plain / plain.sum(axis=1, keepdims=True), rtol=1e-9)
+
+
+def test_names_of_classes_without_labels():
+    shift = PriorShift([0.1, 0.9], classes=["no", "yes"]).fit([0.0, 1.0])
+    assert shift.predict([0.0])[0] == "yes"
+    with pytest.raises(ValueError, match="classes must hold 2 distinct classes"):
+        PriorShift([0.1, 0.9], classes=["no", "no"]).fit([0.0, 1.0])
+
+
+def test_a_prior_of_zero_rules_a_class_out():
+    shift = PriorShift([0.0, 0.5, 0.5], input="proba").fit(np.eye(3))
+    proba = shift.predict_proba([[0.8, 0.1, 0.1], [1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(proba[0], [0, 0.5, 0.5], atol=1e-10)
+    assert np.isfinite(proba).all()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"priors": [0.5, 0.5]}, r"priors must hold 3 frequencies of 0 or more that sum to 1"),
+        ({"priors": [0.5, 0.5, 0.5]}, "priors must hold 3 frequencies"),
+        ({"priors": [1.5, -0.5, 0]}, "priors must hold 3 frequencies"),
+        ({"priors": [np.nan, 0.5, 0.5]}, "priors must hold 3 frequencies"),
+        ({"training_priors": [1, 0, 0]}, "training_priors must hold 3 frequencies above 0"),
+        ({"training_priors": "balanced"}, "'training_priors' parameter"),
+        ({"sampling_rate": 0.1}, r"sampling_rate must hold 3 fractions in \(0, 1\]"),
+        ({"sampling_rate": [0.1, 1, 2]}, "sampling_rate must hold 3 fractions"),
+        ({"sampling_rate": 0.0}, "'sampling_rate' parameter"),
+        ({"sampling_rate": [1, 1, 1], "priors": NEW}, "priors must be None where sampling_rate"),
+    ],
+)
+def test_bad_parameters_are_named(params, message):
+    with pytest.raises(ValueError, match=message):
+        PriorShift(**params).fit(np.eye(3) * 2)
+
+
+def test_stopping_early_is_told():
+    X, _ = draw(300, NEW)
+    shift = PriorShift(training_priors=TRAINING, input="proba", max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations") as told:
+        assert shift.fit(posterior(X, TRAINING)).n_iter_ == 2
+    assert told[0].filename == __file__
