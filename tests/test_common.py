@@ -149,7 +149,6 @@ CASES = {
             "whose shuffled batches fall differently when rows are repeated",
         },
     ),
-    "RelativeMahalanobisScorer": Case(lambda: [RMDScorer(), RMDScorer(normalize=True)]),
     "SelectiveClassifier": Case(
         lambda: [SelectiveClassifier(LogisticRegression(), risk=0.9, delta=0.9, cv=2)]
     ),

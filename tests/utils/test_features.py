@@ -1,10 +1,15 @@
 """X and y of estimators: what is refused, and that errors say which of the two is meant."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
+from sklearn import config_context
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data as sklearn_validate
 
+from skcalib.utils import _features
 from skcalib.utils._arrays import naming
 from skcalib.utils._features import samples_and_labels, validate_data
 
@@ -29,6 +34,38 @@ Y = np.array([0, 1, 0, 1])
 def test_what_is_wrong_with_x_says_so(broken, message):
     with pytest.raises((TypeError, ValueError), match=message):
         validate_data(BaseEstimator(), broken, Y)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -np.nan])
+@pytest.mark.parametrize("place", [(0, 0), (2999, 2), (1400, 1)])
+def test_half_precision_is_checked_in_blocks_with_the_words_of_scikit_learn(
+    monkeypatch, value, place
+):
+    monkeypatch.setattr(_features, "SCATTER_BLOCK_SIZE", 1000)
+    limits = [np.finfo(np.float16).max, -np.finfo(np.float16).max, 0.0]
+    wide = np.tile(np.array(limits, dtype=np.float16), (3000, 2))
+    for samples in (wide[:, :3], wide[:, ::2], np.asfortranarray(wide[:, :3])):
+        assert validate_data(BaseEstimator(), samples, dtype=[np.float16]) is samples
+        spoiled = samples.copy()
+        spoiled[place] = value
+        with pytest.raises(ValueError) as expected:
+            sklearn_validate(BaseEstimator(), spoiled)
+        with pytest.raises(ValueError) as raised:
+            validate_data(BaseEstimator(), spoiled)
+        assert str(raised.value) == str(expected.value)
+        with config_context(assume_finite=True):
+            validate_data(BaseEstimator(), spoiled)
+
+
+def test_half_precision_needs_no_mask_of_all_values():
+    samples = np.ones((20000, 500), dtype=np.float16)
+    tracemalloc.start()
+    try:
+        validate_data(BaseEstimator(), samples, dtype=[np.float16])
+        # Two blocks of two bytes a value; the samples are 20 MB.
+        assert tracemalloc.get_traced_memory()[1] < 4.1 * _features.SCATTER_BLOCK_SIZE
+    finally:
+        tracemalloc.stop()
 
 
 def test_tensors_are_read():

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.preprocessing import Normalizer
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcalib.difficulty import RMDScorer
 
@@ -160,6 +161,17 @@ def test_normalize_is_a_normalizer_before_the_scorer(relative, dtype):
     np.testing.assert_allclose(
         scorer.difficulty(samples * dtype(8)), scorer.difficulty(samples), rtol=1e-4, atol=1e-3
     )
+
+
+@parametrize_with_checks(
+    [RMDScorer(normalize=True)],
+    expected_failed_checks=lambda _: {
+        "check_estimators_dtypes": "X of the check, in integers, has a sample of zeros",
+        "check_fit2d_1feature": "of one feature, unit length leaves the sign: no variance",
+    },
+)
+def test_checks_of_scikit_learn_with_normalized_samples(estimator, check):
+    check(estimator)
 
 
 def test_normalized_scorers_stream_and_merge_among_themselves():
