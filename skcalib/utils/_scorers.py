@@ -31,7 +31,7 @@ class _FinalStep(BaseEstimator):
 def fit_difficulty(
     scorer: Any, X: Any, y: ArrayLike | None = None, **fit_params: Any
 ) -> tuple[Any, NDArray]:
-    """Fit a scorer, or a Pipeline ending in one, and score the fitted samples.
+    """Fit a scorer, or a Pipeline ending in one, and score the fitted samples by order.
 
     The samples pass through the transformers of a Pipeline once, by `fit_transform`, so that
     ``memory=`` spares them a second time. `fit_params` go to the scorer itself. Where a step
@@ -47,7 +47,9 @@ def fit_difficulty(
     """
     if not isinstance(scorer, Pipeline):
         _check_scores(scorer, "fit_difficulty")
-        return scorer, scorer.fit_difficulty(X, y, **fit_params)
+        # Unbiased values are not the best order: see RelativeMahalanobisScorer._fit_ranking.
+        score_fitted = getattr(scorer, "_fit_ranking", scorer.fit_difficulty)
+        return scorer, score_fitted(X, y, **fit_params)
     if any(_resamples(step) for _, step in scorer.steps[:-1]):
         if fit_params:
             raise ValueError(

@@ -1,8 +1,14 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
 
-from skcalib.difficulty import RelativeMahalanobisScorer
+from skcalib.difficulty import (
+    DifficultyAwareClassifier,
+    RelativeMahalanobisScorer,
+    difficulty_weights,
+)
+from skcalib.utils import SkcalibWarning
 
 
 def _refitted(scorer, X, y, weight, n_classes):
@@ -140,3 +146,40 @@ def test_a_sample_is_harder_without_itself():
     X, y, _ = _data(60, 3, 2)
     scorer = RelativeMahalanobisScorer(relative=False).fit(X, y)
     assert (scorer.leave_one_out_difficulty(X, y) > scorer.difficulty(X, y)).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_difficulty_of_the_fit_leaves_out(weighted):
+    X, y, rng = _data(40, 5, 3)
+    weight = rng.uniform(0.2, 3.0, 40) if weighted else np.ones(40)
+    params = {"sample_weight": weight} if weighted else {}
+    own = _refitted(RelativeMahalanobisScorer(), X, y, weight, 3)[np.arange(40), y]
+    _close(RelativeMahalanobisScorer().fit_difficulty(X, y, **params), own)
+
+
+def test_the_only_sample_of_a_class_is_the_hardest_and_its_weight_finite():
+    X, y, _ = _data(30, 4, 3)
+    y[-1] = 3
+    with pytest.warns(SkcalibWarning, match="have a single sample"):
+        difficulty = RelativeMahalanobisScorer().fit_difficulty(X, y)
+    assert difficulty[-1] == np.inf
+    assert np.isfinite(difficulty[:-1]).all()
+    weights = difficulty_weights(difficulty)
+    assert weights.argmax() == 29
+    assert 0 < weights[-1] < 1
+
+
+def test_weights_are_by_the_order_among_the_fitted_samples():
+    X, y, _ = _data(30, 4, 3)
+    y[-1] = 3
+    model = DifficultyAwareClassifier(GaussianNB(), fit_param="sample_weight")
+    with pytest.warns(SkcalibWarning, match="have a single sample"):
+        model.fit(X, y)
+    difficulty = model.scorer_.difficulty(X, y)
+    np.testing.assert_allclose(model.difficulty_[:-1], difficulty[:-1])
+    assert model.difficulty_[-1] == np.inf
+    assert model.weights_.argmax() == 29
+    # Weight 2 is two samples.
+    with pytest.warns(SkcalibWarning, match="have a single sample"):
+        model.fit(X, y, sample_weight=np.where(y == 0, 1.0, 2.0) * np.where(y == 3, 0.5, 1.0))
+    assert model.difficulty_[-1] == np.inf
