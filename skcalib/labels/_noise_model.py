@@ -25,6 +25,8 @@ _START = NoiseParameters(8.0, 0.05)
 _NEAR_START = NoiseParameters(1.0, 0.0, 0.15, 1.5)
 # Times that systematic flips are looked for.
 _SYSTEMATIC_ROUNDS = 4
+# Of the mean log-likelihood, and of its derivatives.
+_TOLERANCE = 1e-7
 _BISECTIONS = 5  # of a step that is about a standard error
 
 
@@ -92,6 +94,8 @@ def _with_systematic_flips(
         # Of all samples, also where a part of them served so far: a class needs some.
         believed = believed_classes(distances, codes, verified, fit.parameters)
         flips = find_systematic_flips(believed, codes, unverified, distances.shape[1])
+        if flips is None and fit.flips is None:
+            return fit
         before = fit
         # What the pairs explain passed for doubt of the scorer so far, and hid others.
         fit = _most_likely(likelihood.with_flips(flips), mixed=True)
@@ -219,7 +223,7 @@ def _minimum(
     start: NDArray[np.float64],
     bounds: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], float]:
-    options = {"ftol": 1e-9, "gtol": 1e-6}
+    options = {"ftol": _TOLERANCE, "gtol": _TOLERANCE}
     found = minimize(
         loss,
         np.clip(start, *bounds.T),
