@@ -1,5 +1,9 @@
 """Label issues with known truth: python -m benchmarks.labels --data DIR [--out FILE] [--seeds N].
 
+With --out, runs that the file holds are not repeated. --verified: what checked labels are worth.
+--plot FILE draws how p_label_correct is calibrated. --speed: the time of 100 000 samples against
+the sum of its parts (no data needed).
+
 CLINC150 on MiniLM features (5 to 100 samples a class), the handwritten digits, and CIFAR-10 test
 images on the features of a ResNet-20. Labels are flipped at random, to the class nearest to the
 sample, or in systematic pairs (A is called B). For every method: the estimated noise rate;
@@ -28,7 +32,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from skcalib.datasets import flip_labels
-from skcalib.labels import LabelIssueFinder
+from skcalib.difficulty import RelativeMahalanobisScorer
+from skcalib.labels import LabelIssueFinder, find_label_issues
 
 NOISE = (
     ("clean", 0.0),
@@ -40,6 +45,13 @@ NOISE = (
     ("nearest", 0.2),
     ("pairs", 0.08),
 )
+METHODS = (
+    "LabelIssueFinder, mixed",
+    "LabelIssueFinder, random",
+    "cleanlab",
+    "noise model on probabilities",
+)
+KEYS = ("set", "noise", "noise_rate", "method", "seed")
 COLUMNS = ("rate", "precision", "recall", "flagged", "calibration", "right", "seconds")
 
 
@@ -125,21 +137,25 @@ def by_cleanlab(proba, given, true):
     return judged(true, given, issue, proba.argmax(axis=1), None, issue.mean())
 
 
-def rows_of(X, y, means, seed, kind, rate, *, rivals):
+def rows_of(X, y, means, seed, kind, rate, wanted):
+    """Yield (method, results) of the wanted methods."""
     given = with_noise(y, kind, rate, seed, means, X)
     for noise in ("mixed", "random"):
-        yield f"LabelIssueFinder, {noise}", by_finder(LabelIssueFinder(noise=noise), X, given, y)
-    if not rivals:
-        return
-    if np.bincount(given, minlength=len(means)).min() < 2:
+        method = f"LabelIssueFinder, {noise}"
+        if method in wanted:
+            yield method, by_finder(LabelIssueFinder(noise=noise), X, given, y)
+    methods = {"cleanlab", "noise model on probabilities"} & wanted
+    if not methods or np.bincount(given, minlength=len(means)).min() < 2:
         return
     start = time.perf_counter()
     proba = out_of_fold(X, given)
     seconds = time.perf_counter() - start
-    row = by_cleanlab(proba, given, y)
-    yield "cleanlab", row | {"seconds": seconds}
-    finder = LabelIssueFinder(Precomputed(proba), n_refits=0)
-    yield "noise model on probabilities", by_finder(finder, np.arange(len(X))[:, None], given, y)
+    if "cleanlab" in methods:
+        yield "cleanlab", by_cleanlab(proba, given, y) | {"seconds": seconds}
+    if "noise model on probabilities" in methods:
+        finder = LabelIssueFinder(Precomputed(proba), n_refits=0)
+        rows = np.arange(len(X))[:, None]
+        yield "noise model on probabilities", by_finder(finder, rows, given, y)
 
 
 def sets(folder, seeds):
@@ -205,24 +221,147 @@ def show(rows) -> None:
         print(f"{noise:8s}{rate:5.0%} {method:30s}" + "".join(f"{t:>15s}" for t in text), f"n={n}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, help="JSON of all runs, written as they come")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--only", default="", help="sets whose name contains this")
-    arguments = parser.parse_args()
-    rows, compare = [], has_cleanlab()
+def load(path):
+    """Return the runs of a file: one line each, in the order of its columns."""
+    if path is None or not path.exists():
+        return []
+    table = json.loads(path.read_text())
+    return [
+        {k: v for k, v in zip(table["columns"], run) if v is not None} for run in table["runs"]
+    ]
+
+
+def save(path, rows) -> None:
+    columns = [*KEYS, *COLUMNS, "true_rate", "covered", "low", "high"]
+    rows = sorted(rows, key=lambda r: [r[k] for k in KEYS])
+    runs = [[_short(row.get(name)) for name in columns] for row in rows]
+    lines = ",\n".join(json.dumps(run, separators=(",", ":")) for run in runs)
+    path.write_text(f'{{"columns": {json.dumps(columns)},\n"runs": [\n{lines}\n]}}\n')
+
+
+def _short(value):
+    if isinstance(value, float):
+        return float(f"{value:.4g}") if np.isfinite(value) else None
+    return value
+
+
+def compare(arguments) -> None:
+    rows = load(arguments.out)
+    done = {tuple(row[k] for k in KEYS) for row in rows}
+    methods = set(METHODS if has_cleanlab() else METHODS[:2])
     for name, seed, X, y, means, noises, rivals in sets(arguments.data, arguments.seeds):
         if arguments.only not in name:
             continue
         for kind, rate in noises:
-            for method, row in rows_of(X, y, means, seed, kind, rate, rivals=rivals and compare):
-                key = {"set": name, "seed": seed, "noise": kind, "noise_rate": rate}
-                rows.append(key | {"method": method} | row)
-        if arguments.out:
-            arguments.out.write_text(json.dumps(rows, indent=0) + "\n")
-    show(rows)
+            wanted = {
+                method
+                for method in (methods if rivals else METHODS[:2])
+                if (name, kind, rate, method, seed) not in done
+            }
+            for method, row in rows_of(X, y, means, seed, kind, rate, wanted):
+                rows.append(dict(zip(KEYS, (name, kind, rate, method, seed))) | row)
+            if arguments.out and wanted:
+                save(arguments.out, rows)
+    show(sorted(rows, key=lambda r: [r[k] for k in KEYS]))
+
+
+def verified(arguments) -> None:
+    """Print precision and recall among unchecked labels, by the fraction of checked ones."""
+    print(f"{'set':26s}{'noise':14s}{'checked':>8s}{'precision':>12s}{'recall':>10s}{'rate':>10s}")
+    cells = {}
+    for name, seed, X, y, means, *_ in sets(arguments.data, arguments.seeds):
+        if arguments.only not in name:
+            continue
+        for kind, rate in (("nearest", 0.05), ("nearest", 0.2), ("pairs", 0.08)):
+            given = with_noise(y, kind, rate, seed, means, X)
+            for fraction in (0.0, 0.1, 0.3):
+                known = np.random.default_rng(seed).random(len(y)) < fraction
+                labels = np.where(known, y, given)
+                finder = LabelIssueFinder().fit(X, labels, verified=known)
+                wrong, issue = (given != y)[~known], finder.issues_["is_issue"][~known]
+                both = (wrong & issue).sum()
+                values = both / max(issue.sum(), 1), both / wrong.sum(), finder.noise_rate_
+                cells.setdefault((name, kind, rate, fraction), []).append(values)
+    for (name, kind, rate, fraction), values in cells.items():
+        text = "".join(f"{value:10.3f}" for value in np.mean(values, axis=0))
+        print(f"{name:26s}{kind:9s}{rate:5.0%}{fraction:8.0%}  {text}  n={len(values)}")
+
+
+def plot(arguments) -> None:
+    """Draw the fraction of right labels against p_label_correct, one panel a set."""
+    from matplotlib.figure import Figure
+
+    from skcalib.plots import ReliabilityDisplay
+
+    noises = (("random", 0.2), ("nearest", 0.2), ("pairs", 0.08))
+    drawn = [s for s in sets(arguments.data, 1) if arguments.only in s[0] and "CIFAR" not in s[0]]
+    figure = Figure(figsize=(4 * len(drawn), 4.6), layout="constrained")
+    for ax, (name, seed, X, y, means, *_) in zip(
+        np.atleast_1d(figure.subplots(1, len(drawn))), drawn
+    ):
+        for kind, rate in noises:
+            given = with_noise(y, kind, rate, seed, means, X)
+            p = LabelIssueFinder().fit(X, given).issues_["p_label_correct"]
+            ReliabilityDisplay.from_predictions(
+                (given == y).astype(int),
+                np.clip(p, 0, 1),
+                n_bins=5,
+                name=f"{kind} {rate:.0%}",
+                ax=ax,
+            )
+        ax.set(title=name, xlabel="p_label_correct", ylabel="Fraction of right labels")
+    figure.savefig(arguments.plot, dpi=100)
+
+
+def speed(n_samples, n_features, n_classes) -> None:
+    """Print the time of `find_label_issues`, and that of 3 fits, 4 scorings and 30 passes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, n_samples)
+    means = 0.35 * rng.standard_normal((n_classes, n_features), dtype=np.float32)
+    X = rng.standard_normal((n_samples, n_features), dtype=np.float32)
+    X += means[y]
+    given, _ = flip_labels(y, fraction=0.1, random_state=0)
+    scorer = RelativeMahalanobisScorer(shrinkage="auto")
+    fit = timed(lambda: scorer.fit(X, given))
+    distances = scorer.transform(X)
+    score = timed(lambda: scorer.transform(X))
+    one_pass = min(timed(lambda: np.exp(distances, out=distances)) for _ in range(3))
+    del distances
+    total = timed(lambda: find_label_issues(None, X, given))
+    bound = 3 * fit + 4 * score + 30 * one_pass
+    print(f"{n_samples} x {n_features}, {n_classes} classes: {total:.1f} s")
+    print(f"fit {fit:.2f} s, all distances {score:.2f} s, one pass (exp) {one_pass:.3f} s")
+    print(f"bound, 3 fits + 4 scorings + 30 passes: {bound:.1f} s; ratio {total / bound:.2f}")
+
+
+def timed(function) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path, help="JSON of all runs, written as they come")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", default="", help="sets whose name contains this")
+    parser.add_argument("--verified", action="store_true", help="with checked labels")
+    parser.add_argument("--plot", type=Path, help="picture of the calibration")
+    parser.add_argument("--speed", type=int, nargs=3, metavar=("N", "D", "K"))
+    arguments = parser.parse_args()
+    if arguments.speed:
+        speed(*arguments.speed)
+    elif arguments.data is None:
+        parser.error("--data or --speed is needed")
+    elif arguments.plot:
+        plot(arguments)
+    elif arguments.verified:
+        verified(arguments)
+    else:
+        compare(arguments)
 
 
 if __name__ == "__main__":

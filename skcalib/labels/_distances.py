@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ class LeaveOneOut:
 
     def __init__(self, estimator: Any, X: Any, y: NDArray, weight: NDArray | None) -> None:
         self.X, self.fitted = X, clone(estimator)
+        self.labels: NDArray | None = None
         self.weight = np.ones(len(y)) if weight is None else weight
         self.scorer = self.fitted
         if isinstance(self.fitted, Pipeline):
@@ -52,15 +54,13 @@ class LeaveOneOut:
 
     def difficulty(self, labels: NDArray) -> NDArray[np.float64]:
         """Return the difficulty of the samples with these labels."""
-        scorer = self._fit(clone(self.scorer), labels)
-        return scorer.leave_one_out_difficulty(self.X, labels, self.weight)
+        return self._scorer_of(labels).leave_one_out_difficulty(self.X, labels, self.weight)
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by a fit to these labels; infinite to classes without any."""
-        # In place, as part of `fitted`, for the finder to show.
-        self._fit(self.scorer, labels)
-        # The background is a constant of the sample until distances are scaled.
-        plain = self._fit(clone(self.scorer).set_params(relative=False), labels)
+        # The background is a constant of the sample until distances are scaled. What is left out
+        # is left out of the sums of the fit, so that another parameter needs no other fit.
+        plain = copy(self._scorer_of(labels)).set_params(relative=False)
         left_out = plain.leave_one_out_transform(self.X, labels, self.weight)
         columns = class_positions(plain.classes_, classes)
         own = class_positions(labels, plain.classes_)
@@ -70,11 +70,15 @@ class LeaveOneOut:
         distances[:, columns] = left_out
         return distances
 
-    def _fit(self, scorer: Any, labels: NDArray) -> Any:
-        with warnings.catch_warnings():
-            # Here, a sample that is alone in its class is left out, and found suspicious.
-            warnings.filterwarnings("ignore", ".* have a single sample", SkcalibWarning)
-            return scorer.fit(self.X, labels, self.weight)
+    def _scorer_of(self, labels: NDArray) -> Any:
+        """Return the scorer fitted to these labels, as part of `fitted` for the finder to show."""
+        if self.labels is not labels:
+            with warnings.catch_warnings():
+                # Here, a sample that is alone in its class is left out, and found suspicious.
+                warnings.filterwarnings("ignore", ".* have a single sample", SkcalibWarning)
+                self.scorer.fit(self.X, labels, self.weight)
+            self.labels = labels
+        return self.scorer
 
     def _predict(
         self,

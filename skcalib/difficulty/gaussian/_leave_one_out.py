@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._labels import class_positions, encode
+from ...utils._labels import check_class_labels, class_positions, encode
 from ...utils._threads import for_chunks
 from ...utils._validation import check_weights
 from ._diagonalize import RankTolerance, default_tol, inverse_factor
@@ -51,9 +51,7 @@ class LeftOutMixin(StreamingMixin):
         fitted = self.fit(X, y, **fit_params)  # type: ignore[attr-defined]
         return fitted.leave_one_out_difficulty(X, y, **fit_params)
 
-    def _fit_ranking(
-        self, X: Any, y: ArrayLike | None = None, **fit_params: Any
-    ) -> NDArray[np.float64]:
+    def _fit_ranking(self, X: Any, y: ArrayLike, **fit_params: Any) -> NDArray[np.float64]:
         """Fit, and return what ranks the samples for weights and choices.
 
         That is their difficulty as if they were new. AUROC of wrong labels on CLINC150, in this
@@ -63,7 +61,7 @@ class LeftOutMixin(StreamingMixin):
         as well.
         """
         fitted = self.fit(X, y, **fit_params)  # type: ignore[attr-defined]
-        codes = encode(y, self.classes_)
+        codes = encode(check_class_labels(y), self.classes_)
         weight = fit_params.get("sample_weight")
         left_out = np.minimum(1.0 if weight is None else np.asarray(weight), 1.0)
         alone = (self._statistics.weight[codes] - left_out <= 0) & (left_out > 0)
