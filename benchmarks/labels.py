@@ -326,7 +326,6 @@ def speed(n_samples, n_features, n_classes) -> None:
     distances = scorer.transform(X)
     score = timed(lambda: scorer.transform(X))
     one_pass = min(timed(lambda: np.exp(distances, out=distances)) for _ in range(3))
-    del distances
     total = timed(lambda: find_label_issues(None, X, given))
     bound = 3 * fit + 4 * score + 30 * one_pass
     print(f"{n_samples} x {n_features}, {n_classes} classes: {total:.1f} s")
