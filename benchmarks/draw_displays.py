@@ -17,6 +17,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from skcalib.plots import (
     ClassReliabilityDisplay,
@@ -125,6 +126,45 @@ def hardest(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     return HardestSamplesDisplay.from_predictions(images, score, labels=labels, **options)
 
 
+def texts(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    n_samples = min(n_samples, 2000)
+    words = np.array(
+        [
+            "the",
+            "a",
+            "price",
+            "of",
+            "$5",
+            "and",
+            "bad",
+            "good",
+            "film",
+            "was",
+            "never",
+            "ever",
+            "$\\frac{",
+            "so",
+        ]
+    )
+    samples = [" ".join(rng.choice(words, rng.integers(2, 30))) for _ in range(n_samples)]
+    labels, suggested = np.array(["negative", "positive"])[rng.integers(2, size=(2, n_samples))]
+    return HardestSamplesDisplay.from_predictions(
+        samples, rng.normal(size=n_samples), labels=labels, suggested_labels=suggested, **options
+    )
+
+
+def rows(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    n_samples = min(n_samples, 2000)
+    columns = {f"feature {i} {LONG[:i]}": rng.normal(size=n_samples) for i in range(5 * n_classes)}
+    frame = pd.DataFrame({"city": ["Rome"] * n_samples, **columns})
+    labels = np.array([LONG, "dog", "cat"])[rng.integers(3, size=n_samples)]
+    return HardestSamplesDisplay.from_predictions(
+        frame, rng.normal(size=n_samples), labels=labels, **options
+    )
+
+
 def decomposition(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     # The same samples for all models, each with noise of its own.
     y, proba = predictions(n_samples, n_classes, 1.0)
@@ -180,7 +220,18 @@ CURVES = (
     probes,
     decomposition,
 )
-DISPLAYS = (*CURVES, classes, plane, hardest, training_map, embedding_map, comparison, differences)
+DISPLAYS = (
+    *CURVES,
+    classes,
+    plane,
+    hardest,
+    texts,
+    rows,
+    training_map,
+    embedding_map,
+    comparison,
+    differences,
+)
 
 
 def several(draw, ax=None, **options):

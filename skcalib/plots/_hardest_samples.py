@@ -10,19 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import score_difficulty
 from ..utils._arrays import as_array, as_floats
-from ..utils._tables import row_index
 from ..utils._validation import check_same_length
 from ._base import COLORS, BaseDisplay, plain_text
+from ._sample_table import Column, draw_table, sample_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 class HardestSamplesDisplay(BaseDisplay):
-    """Grid of samples: the hardest in the upper row, the easiest in the lower.
+    """The hardest samples above, the easiest below: images in a grid, texts and rows in tables.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Above every sample stand
-    its label, its number and its difficulty. No sample is shown twice.
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. With every sample stand
+    its label, its number and its difficulty; where a suggested label is another one, both. No
+    sample is shown twice.
 
     Parameters
     ----------
@@ -44,8 +45,8 @@ class HardestSamplesDisplay(BaseDisplay):
         Numbers of the samples shown above, hardest first.
     easiest_ : ndarray of shape (n_shown,) or (n_shown - 1,)
         Numbers of the samples shown below, easiest first.
-    axes_ : ndarray of matplotlib Axes of shape (2, n_shown)
-        Axes of the samples.
+    axes_ : ndarray of matplotlib Axes of shape (2, n_shown) or (2, 1)
+        Axes of the images, or of the two tables.
     ax_ : matplotlib Axes
         Axes that contains the grid.
     figure_ : matplotlib Figure
@@ -54,6 +55,7 @@ class HardestSamplesDisplay(BaseDisplay):
     See Also
     --------
     DifficultyDisplay : Error rate against difficulty.
+    skcalib.labels.LabelIssueFinder : Suggests labels.
 
     Examples
     --------
@@ -201,8 +203,8 @@ class HardestSamplesDisplay(BaseDisplay):
         name : str, default=None
             Title of the grid, by default the name of the display.
         n_columns : int, default=None
-            Number of samples in each row, fewer where there are not twice as many. None shows up
-            to eight, as many as there is room for.
+            Number of samples in each row of images, or lines of each table, fewer where there are
+            not twice as many. None shows up to eight, as many as there is room for.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.imshow`.
 
@@ -210,10 +212,18 @@ class HardestSamplesDisplay(BaseDisplay):
         -------
         display : HardestSamplesDisplay
             The display itself.
+
+        Raises
+        ------
+        TypeError
+            If there are options of images for samples that are none.
         """
         whole = isinstance(n_columns, Integral) and not isinstance(n_columns, bool)
         if n_columns is not None and not (whole and n_columns >= 1):
             raise ValueError(f"n_columns must be an int of at least 1 or None, got {n_columns!r}.")
+        images = np.ndim(_sample(self.samples, 0)) > 1
+        if kwargs and not images:
+            raise TypeError(f"samples must be images for options of imshow, got {list(kwargs)}.")
         # Easiest first; the sort is stable, so ties stand in the order of the samples.
         known = np.flatnonzero(np.isfinite(self.difficulty))
         order = known[np.argsort(self.difficulty[known], kind="stable")]
@@ -221,23 +231,54 @@ class HardestSamplesDisplay(BaseDisplay):
         n_shown = min(n_columns or 8, (len(order) + 1) // 2)
         title = self._open_axes(ax, name, figsize=self._figure_size(n_shown))
         if n_columns is None:
-            n_shown = min(n_shown, max(1, self._letters() // 10))
+            # Ten letters an image; in a table, half of the height less the line of the names.
+            room = self._letters() // 10 if images else int(self._inches() / 2 / 0.18) - 1
+            n_shown = min(n_shown, max(1, room))
         if self.ax_.get_subplotspec() is None:
             raise ValueError("ax must be part of a grid of subplots, got one placed by hand.")
         self.hardest_, self.easiest_ = order[::-1][:n_shown], order[: len(order) // 2][:n_shown]
+        if images:
+            self._draw_images(n_shown, title, kwargs)
+        else:
+            self._draw_tables(title)
+        for cell, label in zip(self.axes_[:, 0], ("hardest", "easiest")):
+            cell.set_ylabel(label, fontsize="small")
+        return self
+
+    def _draw_images(self, n_shown: int, title: str, kwargs: dict[str, Any]) -> None:
         captions = self._captions(self._letters() // n_shown)
         n_lines = max(caption.count("\n") for caption in captions.values()) + 1
         self.axes_ = self._open_grid(n_shown, n_lines, title)
-        for cells, label, numbers in zip(
-            self.axes_, ("hardest", "easiest"), (self.hardest_, self.easiest_)
-        ):
-            cells[0].set_ylabel(label, fontsize="small")
+        for cells, numbers in zip(self.axes_, (self.hardest_, self.easiest_)):
             for cell in cells[len(numbers) :]:
                 cell.set_axis_off()
             for cell, number in zip(cells, numbers):
-                self._draw_sample(cell, number, kwargs)
+                cell.set(xticks=[], yticks=[], anchor="N")
+                cell.imshow(_sample(self.samples, number), **{"cmap": "gray_r", **kwargs})
                 self._draw_caption(cell, number, captions[number])
-        return self
+
+    def _draw_tables(self, title: str) -> None:
+        self.axes_ = self._open_grid(1, 0, title)
+        both = np.concatenate([self.hardest_, self.easiest_])
+        difficulties = dict(zip(both, distinct_numbers(self.difficulty[both])))
+        for ax, numbers in zip(self.axes_[:, 0], (self.hardest_, self.easiest_)):
+            if not len(numbers):
+                ax.set_axis_off()
+                continue
+            labels = [" -> ".join(self._labels_of(number)) for number in numbers]
+            columns = [
+                Column("#", [str(number) for number in numbers]),
+                Column("difficulty", [difficulties[number] for number in numbers]),
+                *([Column("label", labels)] if any(labels) else []),
+                *sample_columns([_sample(self.samples, number) for number in numbers]),
+            ]
+            colors = [COLORS[1] if len(self._labels_of(i)) > 1 else None for i in numbers]
+            draw_table(ax, columns, colors, self._letters())
+
+    def _inches(self) -> float:
+        """Return the height of the grid."""
+        pixels = self.ax_.get_position(original=True).height * self.figure_.bbox.height
+        return float(pixels / self.figure_.dpi)
 
     def _letters(self) -> int:
         """Return how many letters of the small font go along the grid."""
@@ -246,7 +287,9 @@ class HardestSamplesDisplay(BaseDisplay):
 
     def _figure_size(self, n_shown: int) -> tuple[float, float]:
         shape = np.shape(_sample(self.samples, 0))
-        width, height = (1.2, 1.1 * shape[0] / shape[1]) if len(shape) > 1 else (2.0, 1.2)
+        if len(shape) < 2:
+            return 8.0, 2 * 0.22 * (n_shown + 1) + 0.6
+        width, height = 1.2, 1.1 * shape[0] / shape[1]
         # Four lines of text above every sample, and a title.
         return max(width * n_shown, 2.0) + 0.4, 2 * (min(max(height, 0.6), 3.0) + 0.6) + 0.4
 
@@ -257,11 +300,9 @@ class HardestSamplesDisplay(BaseDisplay):
         the images, so they are not part of it, and rows of the grid are left free for them.
         """
         self.ax_.set_axis_off()
-        inches = self.ax_.get_position(original=True).height * self.figure_.bbox.height
-        inches /= self.figure_.dpi
         # Never 0, by which the constrained layout divides.
-        heading, caption = 0.4 if title else 0.01, 0.15 * n_lines
-        image = max((inches - heading) / 2 - caption, 0.2)
+        heading, caption = 0.4 if title else 0.01, max(0.15 * n_lines, 0.05)
+        image = max((self._inches() - heading) / 2 - caption, 0.2)
         grid = self.ax_.get_subplotspec().subgridspec(  # type: ignore[union-attr]
             5,
             n_columns,
@@ -302,31 +343,10 @@ class HardestSamplesDisplay(BaseDisplay):
         if len(self._labels_of(number)) > 1:
             title.set_color(COLORS[1])
 
-    def _draw_sample(self, ax: Axes, number: int, kwargs: dict[str, Any]) -> None:
-        sample = _sample(self.samples, number)
-        ax.set(xticks=[], yticks=[], anchor="N")
-        if np.ndim(sample) > 1:
-            ax.imshow(sample, **{"cmap": "gray_r", **kwargs})
-            return
-        width = self._letters() // self.axes_.shape[1]
-        text = plain_text(_lines(sample), width=width, n_lines=6)
-        ax.text(0.5, 0.5, text, ha="center", va="center", fontsize="small").set_in_layout(False)
-
 
 def _sample(samples: Any, number: int) -> Any:
     # By position: a data frame in brackets looks for a column of that name.
     return getattr(samples, "iloc", samples)[number]
-
-
-def _lines(sample: Any) -> str:
-    """Return a text as it is, a row of a table as its values, with the names of its columns."""
-    if isinstance(sample, str):
-        return sample
-    names = row_index(sample)  # a list has a method of the name index
-    values = [f"{x:.3g}" if isinstance(x, float | np.floating) else str(x) for x in sample]
-    if names is None:
-        return ", ".join(values)
-    return ", ".join(f"{name} = {value}" for name, value in zip(names, values))
 
 
 def distinct_numbers(values: NDArray[np.floating]) -> list[str]:

@@ -4,10 +4,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer
+from skcalib.labels import LabelIssueFinder
 from skcalib.plots import HardestSamplesDisplay
 from skcalib.plots._hardest_samples import distinct_numbers
 
@@ -159,22 +162,57 @@ def test_other_suggested_labels_are_shown_in_color():
     assert hard.title.get_color() != easy.title.get_color()
 
 
-def test_texts_and_rows_of_tables():
-    texts = ["a $5 note", "b" * 500, "c"]
-    display = HardestSamplesDisplay.from_predictions(texts, [1.0, 2.0, 3.0])
+def lines_of(ax):
+    """Return the lines of a table, each a list of its entries."""
+    lines = {}
+    for text in ax.texts:
+        lines.setdefault(text.get_position()[1], []).append(text.get_text())
+    return [lines[place] for place in sorted(lines)]
+
+
+def test_texts_are_lines_of_a_table():
+    texts = ["a $5 note", "b" * 500, "c\nd"]
+    display = HardestSamplesDisplay.from_predictions(
+        texts, [1.0, 2.0, 3.0], labels=["x", "y", "y"], suggested_labels=["x", "x", "y"]
+    )
     display.figure_.canvas.draw()
-    assert [ax.texts[0].get_text()[:1] for ax in display.axes_[0]] == ["c", "b"]
-    assert display.axes_[1, 0].texts[0].get_text() == r"a \$5 note"
+    assert display.axes_.shape == (2, 1)
+    hard, easy = display.axes_[:, 0]
+    assert lines_of(hard)[:2] == [["#", "difficulty", "label", "text"], ["2", "3", "y", "c d"]]
+    number, difficulty, label, text = lines_of(hard)[2]
+    assert (number, difficulty, label) == ("1", "2", "y -> x")
+    assert text.startswith("bbbb")
+    assert text.endswith("..")
+    assert lines_of(easy)[1] == ["0", "1", "x", r"a \$5 note"]
+    colors = {text.get_position()[1]: text.get_color() for text in hard.texts}
+    assert colors[2.5] != colors[1.5]
+
+
+def test_rows_of_tables_have_a_column_for_every_feature():
     frame = pd.DataFrame({"age": [30, 40], "height": [1.5, 1.75]}, index=["x", "y"])
     display = HardestSamplesDisplay.from_predictions(frame, pd.Series([0.0, 1.0]))
-    assert display.axes_[0, 0].texts[0].get_text().replace("\n", " ") == (
-        "age = 40, height = 1.75"
-    )
+    hard = display.axes_[0, 0]
+    assert lines_of(hard) == [["#", "difficulty", "age", "height"], ["1", "1", "40", "1.75"]]
     display = HardestSamplesDisplay.from_predictions(frame.to_numpy(), [0.0, 1.0])
-    assert display.axes_[0, 0].texts[0].get_text().split() == ["40,", "1.75"]
-    series = pd.Series(texts, index=[7, 8, 9])
+    assert lines_of(display.axes_[0, 0])[0] == ["#", "difficulty", "0", "1"]
+    series = pd.Series(["a", "b", "c"], index=[7, 8, 9])
     display = HardestSamplesDisplay.from_predictions(series, [3.0, 2.0, 1.0], n_columns=1)
-    assert display.axes_[1, 0].texts[0].get_text() == "c"
+    assert lines_of(display.axes_[1, 0])[1] == ["2", "1", "c"]
+
+
+def test_columns_without_room_are_counted():
+    wide = np.random.default_rng(0).normal(size=(6, 100))
+    display = HardestSamplesDisplay.from_predictions(wide, np.arange(6.0))
+    names = lines_of(display.axes_[0, 0])[0]
+    assert names[-1] == f"+ {100 - (len(names) - 3)} more"
+    display.figure_.canvas.draw()
+    right = max(text.get_window_extent().x1 for text in display.axes_[0, 0].texts)
+    assert right < display.axes_[0, 0].get_window_extent().x1
+
+
+def test_options_of_images_are_refused_for_texts():
+    with pytest.raises(TypeError, match=r"samples must be images for options of imshow, got"):
+        HardestSamplesDisplay.from_predictions(["a", "b"], [1.0, 2.0], cmap="gray")
 
 
 def test_the_title_stands_above_the_captions():
@@ -187,5 +225,19 @@ def test_the_title_stands_above_the_captions():
 
 def test_samples_may_be_lists_of_numbers():
     display = HardestSamplesDisplay.from_predictions([[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0])
-    texts = [text.get_text() for ax in display.figure_.axes for text in ax.texts]
-    assert any("3, 4" in text for text in texts)
+    assert lines_of(display.axes_[0, 0])[1] == ["1", "1", "3", "4"]
+
+
+def test_label_issues_are_shown_by_their_arrays():
+    X, y = load_iris(return_X_y=True)
+    given, _ = flip_labels(y, fraction=0.1, random_state=0)
+    issues = LabelIssueFinder().fit(X, given).issues_
+    display = HardestSamplesDisplay.from_predictions(
+        X,
+        1 - issues["p_label_correct"],
+        labels=issues["label"],
+        suggested_labels=issues["suggested_label"],
+    )
+    worst = int(issues["p_label_correct"].argmin())
+    label, suggested = issues["label"][worst], issues["suggested_label"][worst]
+    assert lines_of(display.axes_[0, 0])[1][2] == f"{label} -> {suggested}"
