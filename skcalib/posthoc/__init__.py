@@ -3,6 +3,7 @@
 from ._base import PostHocCalibrator
 from ._beta import BetaCalibration
 from ._calibrated_classifier import PostHocCalibratedClassifier
+from ._choice import choose_calibrator
 from ._dirichlet import DirichletCalibration
 from ._ensemble_temperature import EnsembleTemperatureScaling
 from ._histogram import HistogramBinning
@@ -26,4 +27,5 @@ __all__ = [
     "StructuredMatrixScaling",
     "TemperatureScaling",
     "VectorScaling",
+    "choose_calibrator",
 ]

@@ -209,6 +209,12 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     def _check_and_fit(
         self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> Self:
+        shape: tuple[int, ...] = tuple(getattr(y, "shape", ()))
+        if len(shape) == 2 and shape[1] > 1:
+            raise ValueError(
+                f"y must have shape (n_samples,), got shape {shape}; where a sample may have "
+                "several labels, fit one calibrator a label: fit(X[:, j], y[:, j])."
+            )
         scores = self._read_scores(X, reset=True)
         self._warn_of_proba(scores)
         # One column is the score of the second of two classes.

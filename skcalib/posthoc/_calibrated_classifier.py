@@ -21,6 +21,7 @@ from ..utils._labels import check_several_classes, encode
 from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context
 from ..utils._validation import check_weights
 from ._base import PostHocCalibrator
+from ._choice import choose_calibrator
 from ._temperature import TemperatureScaling
 
 
@@ -37,10 +38,11 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
     ----------
     estimator : classifier with `predict_proba` or `decision_function`
         The classifier; a clone is fitted.
-    calibrator : PostHocCalibrator, default=None
+    calibrator : PostHocCalibrator or "auto", default=None
         The calibrator; a clone is fitted, with `input` set to what the scores of the classifier
-        are, and `classes` to those of a frozen classifier where `y` lacks one of them. None means
-        :class:`TemperatureScaling`.
+        are, and `classes` to those of a frozen classifier where `y` lacks one of them. "auto"
+        means what :func:`choose_calibrator` returns for the samples of positive weight and the
+        classes, None :class:`TemperatureScaling`.
     cv : int, cross-validation generator or iterable, default=5
         The folds, as in scikit-learn: an int is a number of stratified folds.
     method : {"auto", "decision_function", "predict_proba"}, default="auto"
@@ -87,7 +89,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
             HasMethods(["fit", "predict_proba"]),
             HasMethods(["fit", "decision_function"]),
         ],
-        "calibrator": [PostHocCalibrator, None],
+        "calibrator": [PostHocCalibrator, StrOptions({"auto"}), None],
         # "prefit" of older releases of scikit-learn: `fit` says what to do instead.
         "cv": ["cv_object", Hidden(StrOptions({"prefit"}))],
         "method": [StrOptions({"auto", "decision_function", "predict_proba"})],
@@ -97,7 +99,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
     def __init__(
         self,
         estimator: Any,
-        calibrator: PostHocCalibrator | None = None,
+        calibrator: PostHocCalibrator | str | None = None,
         *,
         cv: Any = 5,
         method: str = "auto",
@@ -165,7 +167,8 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
             scores = cross_val_predict(
                 self.estimator, X, labels, cv=cv, method=method, n_jobs=self.n_jobs, params=params
             )
-        calibrator = TemperatureScaling() if self.calibrator is None else clone(self.calibrator)
+        n_used = len(labels) if weight is None else int(np.count_nonzero(weight))
+        calibrator = self._new_calibrator(n_used / len(self.classes_), len(self.classes_))
         # Where all classes are in y, the calibrator finds the labels of the columns by itself.
         calibrator.set_params(
             input="proba" if method == "predict_proba" else "logits",
@@ -209,6 +212,13 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         """
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
+
+    def _new_calibrator(self, samples_per_class: float, n_classes: int) -> PostHocCalibrator:
+        if self.calibrator is None:
+            return TemperatureScaling()
+        if isinstance(self.calibrator, str):
+            return choose_calibrator(samples_per_class, n_classes)
+        return clone(self.calibrator)
 
     def _method(self) -> str:
         if self.method != "auto":

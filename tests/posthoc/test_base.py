@@ -18,7 +18,9 @@ CALIBRATORS = sorted(
     (
         value
         for value in map(posthoc.__dict__.get, posthoc.__all__)
-        if issubclass(value, PostHocCalibrator) and value is not PostHocCalibrator
+        if isinstance(value, type)
+        and issubclass(value, PostHocCalibrator)
+        and value is not PostHocCalibrator
     ),
     key=lambda c: c.__name__,
 )
@@ -281,6 +283,18 @@ def test_tensors_are_read(calibrator):
         calibrator().fit(coarse, y).predict_proba(coarse),
         calibrator().fit(coarse.detach().float().numpy(), y).predict_proba(coarse),
     )
+
+
+@every
+def test_several_labels_a_sample_are_calibrated_one_by_one(calibrator):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(200, 3))
+    y = (rng.random((200, 3)) < expit(logits)).astype(int)
+    with pytest.raises(ValueError, match=r"got shape \(200, 3\); .* fit one calibrator a label"):
+        calibrator().fit(logits, y)
+    for j in range(3):
+        proba = calibrator().fit(logits[:, j], y[:, j]).predict_proba(logits[:, j])
+        assert proba.shape == (200, 2)
 
 
 @every

@@ -16,8 +16,10 @@ from sklearn.preprocessing import StandardScaler
 
 from skcalib.posthoc import (
     DirichletCalibration,
+    EnsembleTemperatureScaling,
     IsotonicCalibration,
     PostHocCalibratedClassifier,
+    StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -64,6 +66,30 @@ def test_the_default_is_temperature_scaling_and_it_helps():
     assert model.calibrator_.temperature_ > 1.2
     plain = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
     assert log_loss(y[test], model.predict_proba(X[test])) < log_loss(y[test], plain)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "expected"),
+    [
+        (300, 3, StructuredMatrixScaling),
+        (54, 3, TemperatureScaling),
+        (300, 2, EnsembleTemperatureScaling),
+    ],
+)
+def test_auto_follows_the_number_of_samples_and_classes(n, k, expected):
+    X, y = data(n, k)
+    model = PostHocCalibratedClassifier(GaussianNB(), "auto", cv=3).fit(X, y)
+    assert type(model.calibrator_) is expected
+    by_hand = PostHocCalibratedClassifier(GaussianNB(), expected(), cv=3).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), by_hand.predict_proba(X))
+
+
+def test_auto_counts_samples_that_weigh():
+    X, y = data(300)
+    weight = (np.arange(300) % 6 == 0).astype(float)
+    model = PostHocCalibratedClassifier(GaussianNB(), "auto", cv=3)
+    model.fit(X, y, sample_weight=weight)
+    assert type(model.calibrator_) is TemperatureScaling
 
 
 def test_method_can_be_chosen():
