@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..difficulty import score_difficulty
 from ..utils._arrays import as_array, as_floats
 from ..utils._validation import check_same_length
-from ._base import COLORS, BaseDisplay, plain_text
+from ._base import COLORS, NARROW, BaseDisplay, plain_text
 from ._sample_table import Column, draw_table, sample_columns
 
 if TYPE_CHECKING:
@@ -266,12 +266,13 @@ class HardestSamplesDisplay(BaseDisplay):
                 ax.set_axis_off()
                 continue
             labels = [" -> ".join(self._labels_of(number)) for number in numbers]
-            columns = [
-                Column("#", [str(number) for number in numbers]),
-                Column("difficulty", [difficulties[number] for number in numbers]),
-                *([Column("label", labels)] if any(labels) else []),
-                *sample_columns([_sample(self.samples, number) for number in numbers]),
-            ]
+            columns = [Column("#", [str(number) for number in numbers])]
+            # The order tells of the difficulty already: the first to go where room is scarce.
+            if self._characters() >= NARROW:
+                columns.append(Column("difficulty", [difficulties[number] for number in numbers]))
+            if any(labels):
+                columns.append(Column("label", labels))
+            columns += sample_columns([_sample(self.samples, number) for number in numbers])
             colors = [COLORS[1] if len(self._labels_of(i)) > 1 else None for i in numbers]
             draw_table(ax, columns, colors, self._letters())
 
