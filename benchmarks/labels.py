@@ -309,7 +309,7 @@ def plot(arguments) -> None:
                 name=f"{kind} {rate:.0%}",
                 ax=ax,
             )
-        ax.set(title=name, xlabel="p_label_correct", ylabel="Fraction of right labels")
+        ax.set(title=f"{name}: p_label_correct", ylabel="Fraction of right labels")
     figure.savefig(arguments.plot, dpi=100)
 
 
