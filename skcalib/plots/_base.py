@@ -189,9 +189,9 @@ class BaseDisplay:
                 options |= {"labelspacing": 0.2, "handlelength": 1.5}
             elif above:
                 options["ncols"] = 2
-            # Axes of a fixed shape float in their place: to the side that is not the legend's,
-            # and upward, for below them are labels.
-            self.ax_.set_anchor("NW" if narrow else "W")
+            # Axes of a fixed shape float in their place: to the side that is not the legend's, and
+            # up to a legend above, which leaves room for labels below.
+            self.ax_.set_anchor("NW" if above else "SW")
             self.ax_.legend(**options)
         else:
             legend = self.ax_.legend(**options, **{"loc": self._emptiest_corner()})

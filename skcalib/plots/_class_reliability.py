@@ -189,7 +189,8 @@ class ClassReliabilityDisplay(BaseDisplay):
         display : ClassReliabilityDisplay
             The display itself.
         """
-        for key, number in (("n_panels", n_panels), ("n_columns", n_columns or 1)):
+        numbers = {"n_panels": n_panels, "n_columns": 1 if n_columns is None else n_columns}
+        for key, number in numbers.items():
             if isinstance(number, bool) or not isinstance(number, Integral) or number < 1:
                 raise ValueError(f"{key} must be an int of at least 1, got {number!r}.")
         drawn = list(self.displays.items())[:n_panels]
@@ -222,11 +223,11 @@ class ClassReliabilityDisplay(BaseDisplay):
         """Return the number of columns with which square panels are largest."""
         box, figure = self.ax_.get_position(original=True), self.figure_.bbox
         width, height = box.width * figure.width, box.height * figure.height
-        # Above every panel stands a title.
-        height_of = [
-            height / -(-n_panels // n) - 0.35 * self.figure_.dpi for n in range(1, n_panels + 1)
+        title = 0.35 * self.figure_.dpi  # above every panel
+        sides = [
+            min(width / n_wide, height / -(-n_panels // n_wide) - title)
+            for n_wide in range(1, n_panels + 1)
         ]
-        sides = [min(width / (i + 1), h) for i, h in enumerate(height_of)]
         return int(np.argmax(sides)) + 1
 
     def _heading(self, title: str, n_drawn: int) -> str:

@@ -319,7 +319,8 @@ class ReliabilityDisplay(BaseDisplay):
                 f"$+$ uncertainty {parts.uncertainty:.4f}",
                 f"= Brier score {parts.score:.4f}",
             ]
-            lines.append(f"{self.error_name()}: {self.calibration_error:.3f}")
+            if self.calibration_error is not None:
+                lines.append(f"{self.error_name()}: {self.calibration_error:.3f}")
         if self.interval is not None:
             level = 0.95 if self.confidence_level is None else self.confidence_level
             lines.append(f"{level:.0%} interval: {self.interval[0]:.3f} to {self.interval[1]:.3f}")
@@ -336,15 +337,15 @@ class ReliabilityDisplay(BaseDisplay):
         return text + (" " if one_line else "\n") + name
 
     def _draw_points(self, name: str, kwargs: dict[str, Any]) -> None:
-        # Left out rather than drawn as NaN: the line goes on across empty bins.
-        filled = ~np.isnan(self.prob_true)
+        # Empty bins are left out rather than drawn as NaN, so that the line goes on across them.
+        # Of the smooth curve, NaN is a gap.
+        filled = ~np.isnan(self.prob_true) if self.kind == "bins" else slice(None)
         x = self.prob_pred[filled]
         style = {"marker": "", "linewidth": 2} if self.kind != "bins" else {}
         self.line_ = self._draw_curve(x, self.prob_true[filled], name, kwargs, **style)
         if self.band is not None:
             meaning = "interval" if self.kind == "bins" else "calibrated models"
             level = "" if self.confidence_level is None else f"{self.confidence_level:.0%} "
-            # With gaps as in the curve, which NaN is.
             lower, upper = (end[filled] for end in self.band)
             self._draw_band(x, lower, upper, self.line_, label=f"{level}{meaning}")
 

@@ -63,6 +63,7 @@ def test_estimator_that_misses_a_class():
     ("options", "message"),
     [
         ({"n_panels": 0}, "n_panels must be an int of at least 1, got 0."),
+        ({"n_columns": 0}, "n_columns must be an int of at least 1, got 0."),
         ({"n_columns": True}, "n_columns must be an int of at least 1, got True."),
         ({"kind": "sharp"}, "kind must be 'bins', 'isotonic' or 'smooth'"),
     ],

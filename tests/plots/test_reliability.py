@@ -158,6 +158,16 @@ def test_plot_again(data):
     assert legend(display)[0].startswith("other top-label ECE")
 
 
+def test_a_decomposition_without_an_error_is_drawn(data):
+    y, proba = data
+    curve = isotonic_reliability_curve(y, proba, random_state=0)
+    display = ReliabilityDisplay(
+        *curve[:2], np.ones(2), np.arange(3) / 2, decomposition=score_decomposition(y, proba)
+    ).plot()
+    assert "Brier score" in legend(display)[1]
+    assert "ECE" not in legend(display)[1]
+
+
 def test_bare_display():
     curve = reliability_curve([0, 1, 1], [0.2, 0.6, 0.9], n_bins=5)
     display = ReliabilityDisplay(
@@ -254,9 +264,9 @@ def test_the_smooth_curve(data, binary):
         y, proba = (y == 1).astype(int), proba[:, 1]
     display = ReliabilityDisplay.from_predictions(y, proba, kind="smooth", name="model")
     curve = smooth_reliability_curve(y, proba, random_state=0)
-    drawn = ~np.isnan(curve.prob_true)
-    np.testing.assert_array_equal(display.line_.get_xdata(), curve.prob_pred[drawn])
-    np.testing.assert_array_equal(display.line_.get_ydata(), curve.prob_true[drawn])
+    np.testing.assert_array_equal(display.line_.get_xdata(), curve.prob_pred)
+    # NaN is a gap.
+    np.testing.assert_array_equal(display.line_.get_ydata(), curve.prob_true)
     np.testing.assert_array_equal(display.band, [curve.lower, curve.upper])
     error = smooth_calibration_error(y, proba)
     judged = "positive-class" if binary else "top-label"
