@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..plots import DifficultyDisplay, ReliabilityDisplay, RiskCoverageDisplay
+from ..plots import (
+    ClassReliabilityDisplay,
+    DifficultyDisplay,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+)
 from ..utils import import_optional
 from ._format import label
 
@@ -42,7 +47,12 @@ STYLE = {
         INK,
     ),
 }
-SIZES = {"reliability": (4.2, 4.8), "risk_coverage": (4.2, 3.2), "difficulty": (4.2, 3.2)}
+SIZES = {
+    "reliability": (4.2, 4.8),
+    "risk_coverage": (4.2, 3.2),
+    "classes": (4.8, 3.7),
+    "difficulty": (4.2, 3.2),
+}
 
 
 def draw(name: str, results: dict[str, Any], prefix: str) -> str:
@@ -51,10 +61,12 @@ def draw(name: str, results: dict[str, Any], prefix: str) -> str:
     with _canvas(SIZES[kind]) as ax:
         if kind == "reliability":
             _draw_reliability(results, name.removeprefix("reliability_"), ax)
-        elif kind == "difficulty":
-            _draw_difficulty(results, ax)
         else:
-            _draw_risk_coverage(results, ax)
+            {
+                "risk_coverage": _draw_risk_coverage,
+                "classes": _draw_classes,
+                "difficulty": _draw_difficulty,
+            }[kind](results, ax)
         return tidy(_as_svg(ax.figure), prefix)
 
 
@@ -69,18 +81,26 @@ def _canvas(size: tuple[float, float]) -> Iterator[Any]:
 
 def _draw_reliability(results: dict[str, Any], view: str, ax: Any) -> None:
     judged = results["calibration"]["views"][view]
-    curve, histogram = judged["curve"], judged["histogram"]
-    points = {name: np.array(values) for name, values in curve.items()}
     positive = results["overview"]["classes"][1] if view == "positive_class" else None
-    ReliabilityDisplay(
-        points["prob_true"],
-        points["prob_pred"],
-        np.array(histogram["count"]),
-        np.array(histogram["edges"]),
-        band=(points["lower"], points["upper"]),
-        kind="isotonic",
+    _reliability(
+        judged["curve"],
+        np.array(judged["histogram"]["count"]),
+        np.array(judged["histogram"]["edges"]),
         pos_label=None if positive is None else label(positive),
     ).plot(ax=ax)
+
+
+def _reliability(curve: dict[str, Any], count: Any, edges: Any, **options: Any) -> Any:
+    points = {name: np.array(values) for name, values in curve.items()}
+    return ReliabilityDisplay(
+        points["prob_true"],
+        points["prob_pred"],
+        count,
+        edges,
+        band=(points["lower"], points["upper"]),
+        kind="isotonic",
+        **options,
+    )
 
 
 def _draw_risk_coverage(results: dict[str, Any], ax: Any) -> None:
@@ -101,6 +121,23 @@ def _draw_difficulty(results: dict[str, Any], ax: Any) -> None:
         overall=results["selective"]["error_rate"],
         band=(rates["low"], rates["high"]),
     ).plot(ax=ax)
+
+
+def _draw_classes(results: dict[str, Any], ax: Any) -> None:
+    n_bins = results["method"]["n_bins"]
+    no_histogram = np.zeros(1), np.array([0.0, 1.0])
+    displays = {
+        label(entry["label"]): _reliability(
+            entry["curve"],
+            *no_histogram,
+            calibration_error=entry["classwise_error"],
+            n_bins=n_bins,
+            pos_label=1,
+        )
+        for entry in results["classes"]
+        if "curve" in entry
+    }
+    ClassReliabilityDisplay(displays).plot(ax=ax, n_columns=3)
 
 
 def _as_svg(figure: Any) -> str:

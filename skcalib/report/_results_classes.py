@@ -7,16 +7,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics import classwise_calibration_error
+from ..metrics import classwise_calibration_error, isotonic_reliability_curve
 from ._data import ReportData
-from ._statistics import fraction, mean
+from ._results_calibration import N_BINS
+from ._statistics import LEVEL, fraction, mean, thinned
+
+# Classes with a diagram.
+N_DRAWN = 6
 
 
 def classes(data: ReportData) -> list[dict[str, Any]]:
     """Return one entry a class, the one with the largest calibration error first."""
-    errors = np.asarray(classwise_calibration_error(**data.predictions, average=None))
+    errors = np.asarray(
+        classwise_calibration_error(**data.predictions, n_bins=N_BINS, average=None)
+    )
     entries = [_of_class(data, k, float(errors[k])) for k in range(len(data.classes))]
-    return sorted(entries, key=lambda entry: -entry["classwise_error"])
+    worst_first = np.argsort(-errors, kind="stable").tolist()
+    if len(entries) > 2:  # the diagram of the second of two classes is drawn already
+        for k in worst_first[:N_DRAWN]:
+            entries[k]["curve"] = _curve(data, k)
+    return [entries[k] for k in worst_first]
+
+
+def _curve(data: ReportData, k: int) -> dict[str, Any]:
+    """Return the reliability curve of one class against the rest."""
+    curve = isotonic_reliability_curve(
+        data.codes == k,
+        data.proba[:, k],
+        confidence_level=LEVEL,
+        sample_weight=data.weight,
+        random_state=data.seed,
+    )
+    points = thinned(curve.prob_pred, 150)
+    return {name: values[points] for name, values in curve._asdict().items()}
 
 
 def _of_class(data: ReportData, k: int, error: float) -> dict[str, Any]:

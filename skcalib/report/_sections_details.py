@@ -39,7 +39,16 @@ def classes_section(results: dict[str, Any]) -> Section:
     left = len(entries) - N_ROWS
     if left > 0:
         note = f"{left} more classes have smaller errors. {note}"
-    return Section("Which classes?", [Table(header, rows), Text(note, note=True)])
+    pictures = []
+    if "curve" in entries[0]:
+        caption = (
+            "Classes of the largest calibration error: fraction of the class against its "
+            "probability. The curve of a calibrated model stays in the band."
+        )
+        pictures.append(Picture("classes", caption))
+    return Section(
+        "Which classes?", [Table(header, rows), Text(note, note=True)], pictures, wide=True
+    )
 
 
 def samples_section(results: dict[str, Any]) -> Section:

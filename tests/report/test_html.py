@@ -94,7 +94,7 @@ def test_styles_touch_the_report_alone(report):
 
 def test_drawings_take_the_colors_of_the_page(html):
     drawings = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
-    assert len(drawings) == 2
+    assert len(drawings) == 3
     for drawing in drawings:
         assert "currentColor" in drawing
         assert "#000000" not in drawing
