@@ -219,7 +219,7 @@ class BSCELoss(CalibrationLoss):
     order : float in [1, inf], default=2
         Order of the norm of p - t.
     exponent : float in [0, inf), default=4
-        Exponent of the norm.
+        Exponent of the norm. On small data 1 or 2 serve better (the user guide shows how).
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (BSCE-GRA).
     weight : Tensor of shape (K,), default=None
@@ -282,7 +282,7 @@ class BSCEGRALoss(BSCELoss):
     order : float in [1, inf], default=2
         Order of the norm of p - t.
     exponent : float in [0, inf), default=4
-        Exponent of the norm.
+        Exponent of the norm. On small data 1 or 2 serve better (the user guide shows how).
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
