@@ -174,7 +174,7 @@ def test_weights_that_do_not_fit(small_timm, images, tmp_path):
 
 
 def test_the_example_that_ranks_a_folder(small_timm, images, tmp_path, monkeypatch, capsys):
-    script = Path(__file__).parents[2] / "examples" / "hardest_images.py"
+    script = Path(__file__).parents[2] / "examples" / "difficulty" / "hardest_images.py"
     for i, image in enumerate(images):
         folder = tmp_path / ("odd" if i % 2 else "even")
         folder.mkdir(exist_ok=True)
