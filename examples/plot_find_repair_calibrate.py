@@ -2,8 +2,9 @@
 Find, repair, train, calibrate, abstain
 =======================================
 
-A fifth of the labels of the digits is wrong. The wrong labels are found, a net is trained on repaired ones, its confidence is
-calibrated, and it declines what it cannot answer: each step with what it gains, over five seeds.
+A fifth of the labels of the digits is wrong. The wrong labels are found, a net is trained on
+repaired ones, its confidence is calibrated, and it declines what it cannot answer: each step with
+what it gains, over five seeds.
 
 ``make demo`` runs this file; the table and the pictures are written to ``demo_output/``.
 """
@@ -172,6 +173,7 @@ plt.show()
 print(f"{perf_counter() - start:.0f} s; table and pictures in {out}/")
 
 # %%
-# **Learned:** the difficulty of a sample is worth most as a question about its label. Repairing the labels wins three quarters of
-# what the wrong ones cost, whether they are dropped, replaced or mixed; the loss that only knows the difficulty wins nothing
-# here. With a repaired net, a promise of 95 % right answers covers nearly all samples instead of two thirds.
+# **Learned:** the difficulty of a sample is worth most as a question about its label. Repairing
+# the labels wins three quarters of what the wrong ones cost, whether they are dropped, replaced or
+# mixed; the loss that only knows the difficulty wins nothing here. With a repaired net, a promise
+# of 95 % right answers covers nearly all samples instead of two thirds.

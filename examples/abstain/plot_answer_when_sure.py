@@ -2,8 +2,9 @@
 Answer only when sure
 =====================
 
-A classifier that may decline some samples can keep the error rate of its answers below a limit. Here the limit is 2 %,
-and it is kept on new samples, not only on those the threshold was chosen on.
+A classifier that may decline some samples can keep the error rate of its answers below a limit.
+Here the limit is 2 %, and it is kept on new samples, not only on those the threshold was chosen
+on.
 """
 
 # %%
@@ -58,5 +59,6 @@ for _ in range(100):
 print(f"above 2 % in {np.mean(np.array(rates) > 0.02):.0%} of the splits")
 
 # %%
-# **Learned:** abstention buys accuracy, and the price can be read off before. Take the threshold from
-# ``SelectiveClassifier``, which tests it; one read off the curve breaks its promise about every second time.
+# **Learned:** abstention buys accuracy, and the price can be read off before. Take the threshold
+# from ``SelectiveClassifier``, which tests it; one read off the curve breaks its promise about
+# every second time.

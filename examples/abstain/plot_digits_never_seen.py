@@ -2,7 +2,8 @@
 Digits never seen
 =================
 
-A classifier of the digits 0 to 7 meets 8 and 9. It has to answer something; which score notices that it should not?
+A classifier of the digits 0 to 7 meets 8 and 9. It has to answer something; which score notices
+that it should not?
 """
 
 # %%
@@ -64,6 +65,7 @@ axes[0].set_ylabel("Samples")
 axes[0].legend()
 
 # %%
-# **Learned:** the probabilities of this small net notice most of the strangers. Distances in what the net has learned do
-# as well, those to the nearest neighbors a little better, and distances between pixels worse: the features matter more
-# than the score. :class:`~skcalib.difficulty.NoveltyDetector` turns any scorer into a decision.
+# **Learned:** the probabilities of this small net notice most of the strangers. Distances in what
+# the net has learned do as well, those to the nearest neighbors a little better, and distances
+# between pixels worse: the features matter more than the score.
+# :class:`~skcalib.difficulty.NoveltyDetector` turns any scorer into a decision.

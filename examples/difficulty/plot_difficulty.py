@@ -2,8 +2,9 @@
 Is it difficulty?
 =================
 
-A score that calls itself difficulty should predict errors that it has not seen. The relative Mahalanobis distance is put
-to the test: on a map, and against the errors of a classifier that knows nothing of it.
+A score that calls itself difficulty should predict errors that it has not seen. The relative
+Mahalanobis distance is put to the test: on a map, and against the errors of a classifier that
+knows nothing of it.
 """
 
 # %%
@@ -45,5 +46,6 @@ plt.show()
 print(f"AUROC of the errors: {roc_auc_score(predicted != y_test, difficulty):.3f}")
 
 # %%
-# **Learned:** the hardest tenth holds a large part of the errors, of a classifier of another kind, which was trained on other
-# samples. That is what makes the score useful: to look at, to weigh, to decline.
+# **Learned:** the hardest tenth holds a large part of the errors, of a classifier of another kind,
+# which was trained on other samples. That is what makes the score useful: to look at, to weigh, to
+# decline.

@@ -2,9 +2,9 @@
 The hardest patches of two photographs
 ======================================
 
-Patches of a temple and of a flower, labeled by the photograph they come from. Which are typical, which could be from
-either, and which carry the wrong label? For a folder of images and a pre-trained model, see
-:ref:`sphx_glr_auto_examples_difficulty_hardest_images.py`.
+Patches of a temple and of a flower, labeled by the photograph they come from. Which are typical,
+which could be from either, and which carry the wrong label? For a folder of images and a
+pre-trained model, see :ref:`sphx_glr_auto_examples_difficulty_hardest_images.py`.
 """
 
 # %%
@@ -54,5 +54,6 @@ most_suspicious = np.argsort(issues["p_label_correct"])[:10]
 print(f"{flipped[most_suspicious].sum()} of the ten most suspicious labels are wrong")
 
 # %%
-# **Learned:** most of the suspicious labels are those that were changed; the other suspicious patches are unlike the rest of
-# their photograph, dark trees beside a bright temple, a blossom on a dark ground.
+# **Learned:** most of the suspicious labels are those that were changed; the other suspicious
+# patches are unlike the rest of their photograph, dark trees beside a bright temple, a blossom on
+# a dark ground.

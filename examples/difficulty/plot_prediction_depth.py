@@ -2,8 +2,9 @@
 Prediction depth and the four forms of difficulty
 =================================================
 
-The layer from which on a net's neighbors agree with its answer says how hard a sample is. Seen once with the sample in
-the training set and once without, it tells ambiguous samples from samples that look like another class.
+The layer from which on a net's neighbors agree with its answer says how hard a sample is. Seen
+once with the sample in the training set and once without, it tells ambiguous samples from samples
+that look like another class.
 """
 
 # %%
@@ -48,6 +49,6 @@ for kind, count in zip(kinds, counts):
     print(f"{kind:26} {count:4} samples, {share:.0%} of them with a wrong label")
 
 # %%
-# **Learned:** most samples that look like another class, decided early by nets that have not seen them and late by nets
-# that have, carry a wrong label; among the easy ones there is none. This needs nets that memorize: with half the
-# training, the wrong labels stay among the easy samples.
+# **Learned:** most samples that look like another class, decided early by nets that have not seen
+# them and late by nets that have, carry a wrong label; among the easy ones there is none. This
+# needs nets that memorize: with half the training, the wrong labels stay among the easy samples.

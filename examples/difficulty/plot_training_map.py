@@ -2,8 +2,8 @@
 Training dynamics: a data map
 =============================
 
-What a net says of a sample epoch by epoch tells more than what it says in the end: easy samples are learned at once,
-wrong labels late or never.
+What a net says of a sample epoch by epoch tells more than what it says in the end: easy samples
+are learned at once, wrong labels late or never.
 """
 
 # %%
@@ -56,5 +56,5 @@ axes[0].set_ylabel("Samples")
 axes[0].legend()
 
 # %%
-# **Learned:** the margin, summed over the epochs, finds the wrong labels without a second model. The record costs
-# seven bytes a sample and epoch.
+# **Learned:** the margin, summed over the epochs, finds the wrong labels without a second model.
+# The record costs seven bytes a sample and epoch.

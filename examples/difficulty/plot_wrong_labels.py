@@ -2,7 +2,8 @@
 Find and repair wrong labels
 ============================
 
-A fifth of the labels of the digits is wrong. The finder says which, with a probability, and what they should be.
+A fifth of the labels of the digits is wrong. The finder says which, with a probability, and what
+they should be.
 """
 
 # %%
@@ -71,5 +72,5 @@ for action in ["drop", "relabel", "soft"]:
 print(f"true labels: {model.fit(X_train, y_train).score(X_test, y_test):.3f}")
 
 # %%
-# **Learned:** what is most suspicious is wrong, the number of wrong labels is known without looking at them, and training on
-# repaired labels recovers most of what they cost.
+# **Learned:** what is most suspicious is wrong, the number of wrong labels is known without
+# looking at them, and training on repaired labels recovers most of what they cost.

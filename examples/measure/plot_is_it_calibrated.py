@@ -2,8 +2,9 @@
 Is my classifier calibrated?
 ============================
 
-Four classifiers of scikit-learn, with their default settings, say how sure they are about 2000 samples that they have
-not seen. A reliability diagram shows whether they are right as often as they say.
+Four classifiers of scikit-learn, with their default settings, say how sure they are about 2000
+samples that they have not seen. A reliability diagram shows whether they are right as often as
+they say.
 """
 
 # %%
@@ -57,5 +58,6 @@ for name, model in models.items():
     print(f"{name:20} ECE {result.statistic:.3f} [{low:.3f}, {high:.3f}], p = {result.pvalue:.3f}")
 
 # %%
-# **Learned:** a model can be accurate and unsure (the forest), or sure and wrong (naive Bayes counts the redundant
-# features as independent witnesses; a tree believes its leaves). Look at the diagram, and at the interval of the error.
+# **Learned:** a model can be accurate and unsure (the forest), or sure and wrong (naive Bayes
+# counts the redundant features as independent witnesses; a tree believes its leaves). Look at the
+# diagram, and at the interval of the error.

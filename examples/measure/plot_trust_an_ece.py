@@ -2,8 +2,9 @@
 How far can an ECE be trusted?
 ==============================
 
-The expected calibration error of a finite sample is biased: chance alone makes gaps between confidence and accuracy.
-Here the truth is known, so that the bias can be seen, and what helps against it.
+The expected calibration error of a finite sample is biased: chance alone makes gaps between
+confidence and accuracy. Here the truth is known, so that the bias can be seen, and what helps
+against it.
 """
 
 # %%
@@ -72,5 +73,5 @@ for name, temperature in temperatures.items():
         print(f"{name:14} {method:10} contains the truth in {inside:.0%}")
 
 # %%
-# **Learned:** with a few hundred samples, an ECE of .05 is what a perfect model has. More bins make it worse. Give the
-# interval with the error, or a metric that takes the bias out.
+# **Learned:** with a few hundred samples, an ECE of .05 is what a perfect model has. More bins
+# make it worse. Give the interval with the error, or a metric that takes the bias out.

@@ -2,8 +2,8 @@
 Calibrate inside a pipeline and a grid search
 =============================================
 
-A calibrator is part of a model like a scaler or a penalty: it is fitted out-of-fold inside ``fit``, and chosen by
-cross-validation.
+A calibrator is part of a model like a scaler or a penalty: it is fitted out-of-fold inside
+``fit``, and chosen by cross-validation.
 """
 
 # %%
@@ -63,6 +63,6 @@ for ax, model, name in zip(axes, [before, search], ["naive Bayes", "with the cal
     ax.set_title(name)
 
 # %%
-# **Learned:** ``PostHocCalibratedClassifier`` around the classifier, inside the pipeline, keeps the calibrator away from
-# samples that the classifier was trained on. A model trained elsewhere goes in as ``FrozenEstimator(model)``, with
-# samples it has not seen.
+# **Learned:** ``PostHocCalibratedClassifier`` around the classifier, inside the pipeline, keeps
+# the calibrator away from samples that the classifier was trained on. A model trained elsewhere
+# goes in as ``FrozenEstimator(model)``, with samples it has not seen.

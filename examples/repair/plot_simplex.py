@@ -2,8 +2,8 @@
 Calibration on the simplex
 ==========================
 
-What can a calibrator move? Every prediction of three classes is a point in a triangle; arrows lead from the stated
-probabilities to the calibrated ones.
+What can a calibrator move? Every prediction of three classes is a point in a triangle; arrows lead
+from the stated probabilities to the calibrated ones.
 """
 
 # %%
@@ -45,6 +45,6 @@ for ax, (name, calibrator) in zip(axes, calibrators.items()):
     ax.axis("off")
 
 # %%
-# **Learned:** a temperature moves every prediction toward the middle and never across the line between two classes. Vector
-# scaling also pulls away from a class that is stated too often. A matrix can turn the whole field, and so change
-# which class is predicted.
+# **Learned:** a temperature moves every prediction toward the middle and never across the line
+# between two classes. Vector scaling also pulls away from a class that is stated too often. A
+# matrix can turn the whole field, and so change which class is predicted.

@@ -2,8 +2,8 @@
 Losses on noisy labels, with error bars
 =======================================
 
-Five losses train the same net on digits of which a tenth is labeled wrong. One run ranks them in some order; five runs show
-which differences are there.
+Five losses train the same net on digits of which a tenth is labeled wrong. One run ranks them in
+some order; five runs show which differences are there.
 """
 
 # %%
@@ -91,6 +91,7 @@ for name, values in temperatures.items():
     print(f"{name:19} mean temperature {np.mean(values):.2f}")
 
 # %%
-# **Learned:** the temperature of plain cross-entropy is below 1: with wrong labels and a short training, this net is
-# underconfident on clean digits. Then every loss that curbs confidence makes the ECE worse. After a temperature was
-# fitted, what is left are small differences, which only the paired view can tell from chance.
+# **Learned:** the temperature of plain cross-entropy is below 1: with wrong labels and a short
+# training, this net is underconfident on clean digits. Then every loss that curbs confidence makes
+# the ECE worse. After a temperature was fitted, what is left are small differences, which only the
+# paired view can tell from chance.

@@ -2,15 +2,15 @@
 What each loss aims at
 ======================
 
-Given data without end, cross-entropy leads to the true probabilities. Losses that weigh samples by their confidence lead
-elsewhere, and their loss curves show why.
+Given data without end, cross-entropy leads to the true probabilities. Losses that weigh samples by
+their confidence lead elsewhere, and their loss curves show why.
 """
 
 # %%
 # Loss and slope against the probability of the label
 # ---------------------------------------------------
-# Two classes, so that one probability says it all. The slope is the pull on the logit: a loss whose
-# slope is small near 1 stops pushing samples that are already right.
+# Two classes, so that one probability says it all. The slope is the pull on the logit: a loss
+# whose slope is small near 1 stops pushing samples that are already right.
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -75,5 +75,6 @@ ax.set(xlim=(0, 1), xlabel="Prediction at rest (dotted: the true probabilities)"
 ax.legend(bbox_to_anchor=(1.02, 1), loc="upper left")
 
 # %%
-# **Learned:** cross-entropy and Brier are proper: they end at the truth. The others end less confident, which cures a net
-# that memorizes and hurts one that does not. Check the temperature of plain cross-entropy first: below 1, leave them.
+# **Learned:** cross-entropy and Brier are proper: they end at the truth. The others end less
+# confident, which cures a net that memorizes and hurts one that does not. Check the temperature of
+# plain cross-entropy first: below 1, leave them.

@@ -2,7 +2,8 @@
 Which samples to train on
 =========================
 
-Is the most uncertain part of the data the best part to train on? With clean labels, and with a fifth of them wrong.
+Is the most uncertain part of the data the best part to train on? With clean labels, and with a
+fifth of them wrong.
 """
 
 # %%
@@ -59,6 +60,7 @@ axes[0].set_ylabel("Accuracy on unseen digits")
 axes[0].legend()
 
 # %%
-# **Learned:** here random samples win at every fraction, with clean labels and with wrong ones. The most uncertain
-# samples resemble each other, and wrong labels gather among them. Drawing in proportion to the entropy does no harm,
-# and no good. Whatever selects, compare it with ``criterion="random"`` at the same fraction.
+# **Learned:** here random samples win at every fraction, with clean labels and with wrong ones.
+# The most uncertain samples resemble each other, and wrong labels gather among them. Drawing in
+# proportion to the entropy does no harm, and no good. Whatever selects, compare it with
+# ``criterion="random"`` at the same fraction.
