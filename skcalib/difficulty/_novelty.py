@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, naming
+from ..utils._arrays import as_features
 from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
-from ..utils._features import samples_and_labels
+from ..utils._features import indexable_samples, samples_and_labels
 from ..utils._private import (
     HasMethods,
     Interval,
@@ -122,12 +122,11 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         ValueError
             If the scorer has no score for some sample.
         """
-        X, labels = as_features(X), None
+        X, n_samples = indexable_samples(X)
+        labels = None
         if y is not None:
             X, labels = samples_and_labels(X, y)
-        with naming("X"):
-            (X,) = indexable(X)
-            weight = check_weights(sample_weight, _num_samples(X))
+        weight = check_weights(sample_weight, n_samples)
         params = self._scorer_params(weight, fit_params)
         self.scorer_ = clone(self.scorer).fit(X, labels, **params)
         own = self.cv is None

@@ -8,20 +8,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
-from sklearn.utils import Tags, check_consistent_length, get_tags, indexable
+from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, naming
 from ..utils._blocks import count_to_choose, top_rows
 from ..utils._estimators import check_fit_takes, common_input_tags, fit_router, show_inner
-from ..utils._features import samples_and_labels
+from ..utils._features import indexable_samples, samples_and_labels
+from ..utils._labels import check_class_labels
 from ..utils._private import (
     HasMethods,
     Interval,
     StrOptions,
     _fit_context,
-    _num_samples,
     _routing_enabled,
     _safe_indexing,
 )
@@ -140,9 +140,10 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         TypeError
             If `scorer` is neither a difficulty scorer nor ends in one.
         """
-        X, labels = self._checked(X, y)
-        with naming("X"):
-            n = _num_samples(X)
+        X, n = indexable_samples(X)
+        labels = None
+        if y is not None:
+            X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, n)
         used = np.arange(n) if weight is None else np.flatnonzero(weight)
         # Called for what it refuses, before the scorer is fitted.
@@ -210,7 +211,8 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         given = [*([] if y is None else [y]), *arrays]
         with naming("X", "y", "arrays"):
             check_consistent_length(X, *given)
-        X, labels = self._checked(X, y)
+        X = as_features(X)
+        labels = None if y is None else check_class_labels(y)
         rows = np.flatnonzero(self._chosen(score(self.scorer_, X, labels)))
         chosen = [_safe_indexing(array, rows) for array in (X, *given)]
         return chosen if given else chosen[0]
@@ -246,13 +248,6 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         tags.input_tags = common_input_tags(self.scorer)
         tags.target_tags.required = get_tags(self.scorer).target_tags.required
         return tags
-
-    def _checked(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray | None]:
-        if y is not None:
-            return samples_and_labels(X, y)
-        with naming("X"):
-            (X,) = indexable(as_features(X))
-        return X, None
 
     def _count(self) -> dict[str, Any]:
         by_default = self.fraction is None and self.n_samples is None

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import Tags, check_consistent_length, check_random_state, indexable
+from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, naming
+from ..utils._arrays import naming
 from ..utils._blocks import (
     count_to_choose,
     drawn_scores,
@@ -22,16 +22,9 @@ from ..utils._blocks import (
     top_rows,
 )
 from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
-from ..utils._features import validate_data
+from ..utils._features import indexable_samples, validate_data
 from ..utils._labels import check_class_labels, check_several_classes
-from ..utils._private import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    _fit_context,
-    _num_samples,
-    _safe_indexing,
-)
+from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
 from ..utils._validation import check_weights
 
@@ -171,10 +164,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             given or there are fewer samples, if `y` has one class only, if a weight is negative,
             or if `fit_params` are given without an estimator to take them.
         """
-        X = as_features(X)
-        with naming("X"):
-            (X,) = indexable(X)
-            n = _num_samples(X)
+        X, n = indexable_samples(X)
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)
         # Called for what it refuses, before the estimator is trained.

@@ -45,8 +45,9 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : classifier
         Fitted, as a clone, on the chosen samples.
     selector : object with fit(X, y) and get_support()
-        For instance :class:`~skcalib.selection.MaxEntropySelector`. Fitted, as a clone, on all
-        training samples.
+        For instance :class:`~skcalib.selection.MaxEntropySelector` or
+        :class:`~skcalib.selection.DifficultySelector`. Fitted, as a clone, on all training
+        samples.
 
     Attributes
     ----------
@@ -64,6 +65,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     See Also
     --------
     MaxEntropySelector : Choose the samples a model is least confident about.
+    DifficultySelector : Choose the easiest samples, or the hardest.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from sklearn.utils import validation as sklearn_validation
 from ._arrays import as_features, naming
 from ._blocks import SCATTER_BLOCK_SIZE
 from ._labels import check_class_labels
+from ._private import _num_samples
 
 
 def validate_data(
@@ -44,6 +45,14 @@ def _check_half_finite(X: NDArray[np.float16], estimator_name: str) -> None:
         bits = X[rows].view(np.int16) & 0x7FFF
         if bits.max() >= 0x7C00:
             assert_all_finite(X[rows], estimator_name=estimator_name, input_name="X")
+
+
+def indexable_samples(X: Any) -> tuple[Any, int]:
+    """Return X of a meta-estimator, so that it can be indexed, and its number of samples."""
+    X = as_features(X)
+    with naming("X"):
+        (X,) = indexable(X)
+        return X, _num_samples(X)
 
 
 def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
