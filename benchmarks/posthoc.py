@@ -3,15 +3,17 @@
     python -m benchmarks.posthoc [--data DIR]
 
 The bound is a softmax in cached blocks of rows; scipy's, which makes several passes through the
-memory, is shown beside it. Peers are timed where they are installed.
+memory, is shown beside it. Vector scaling stands beside torch's LBFGS. Peers are timed where they
+are installed.
 """
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.metrics import log_loss
 
 from benchmarks._timing import least_seconds, print_ratios
@@ -30,6 +32,10 @@ from skcalib.posthoc import (
 from skcalib.utils._blocks import iter_blocks, row_max, row_sum
 from skcalib.utils._temperature import minimize_log_loss
 
+try:
+    import torch
+except ImportError:
+    torch = None
 try:
     from netcal.scaling import TemperatureScaling as NetcalTemperature
 except ImportError:
@@ -85,6 +91,62 @@ def speed(n, k):
     print()
 
 
+def vector_scaling(n, k):
+    """Vector scaling and the same problem by torch's LBFGS; losses tell how far each has come."""
+    logits, y = sample(n, k)
+
+    def mean_loss(coef, intercept):
+        mapped = logits.astype(np.float64) * coef + intercept
+        return -log_softmax(mapped, axis=1)[np.arange(n), y].mean()
+
+    fitted = VectorScaling().fit(logits, y)
+    functions = {"VectorScaling.fit": lambda: VectorScaling().fit(logits, y)}
+    losses = {"VectorScaling.fit": mean_loss(fitted.coef_, fitted.intercept_)}
+    if torch is not None:
+        for dtype in (np.float32, np.float64):
+            name = f"torch LBFGS, strong Wolfe, {np.dtype(dtype)}"
+            functions[name] = partial(torch_vector_scaling, logits.astype(dtype), y)
+            losses[name] = mean_loss(*functions[name]())
+    seconds = least_seconds(functions, repeats=3)
+    print_ratios(f"vector scaling, ({n}, {k}) float32", "VectorScaling.fit", seconds)
+    print("  excess of the mean log-loss over the least:", end="")
+    print(*(f"  {name} {loss - min(losses.values()):.0e}" for name, loss in losses.items()))
+
+
+def torch_vector_scaling(logits, y):
+    X, labels = torch.from_numpy(logits), torch.from_numpy(y)
+    coef = torch.ones(X.shape[1], dtype=X.dtype, requires_grad=True)
+    intercept = torch.zeros_like(coef, requires_grad=True)
+    optimizer = torch.optim.LBFGS(
+        [coef, intercept],
+        line_search_fn="strong_wolfe",
+        max_iter=200,
+        tolerance_grad=1e-7,
+        tolerance_change=1e-12,
+    )
+
+    def closure():
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(X * coef + intercept, labels)
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    return coef.detach().numpy(), intercept.detach().numpy()
+
+
+def many_classes(n, k):
+    logits, y = sample(n, k)
+    calibrators = {
+        cls.__name__: cls
+        for cls in (TemperatureScaling, VectorScaling, MatrixScaling, StructuredMatrixScaling)
+    }
+    functions = {name: lambda cls=cls: cls().fit(logits, y) for name, cls in calibrators.items()}
+    functions["product (n, K) (K, K), float64"] = lambda: logits.astype(np.float64) @ np.eye(k)
+    seconds = least_seconds(functions, repeats=1)
+    print_ratios(f"many classes, ({n}, {k})", "product (n, K) (K, K), float64", seconds)
+
+
 def quality(folder):
     with np.load(folder / "cifar10_resnet20_logits.npz") as data:
         logits, y = data["logits"].astype(np.float64), data["y"].astype(np.int64)
@@ -116,8 +178,7 @@ def by_number_of_samples(folder):
     """The table of the guide: log-loss over five splits, 5000 samples to judge on."""
     with np.load(folder / "cifar10_resnet20_logits.npz") as data:
         logits, y = data["logits"].astype(np.float64), data["y"].astype(np.int64)
-    calibrators = [TemperatureScaling, VectorScaling, MatrixScaling, DirichletCalibration]
-    calibrators.append(StructuredMatrixScaling)
+    calibrators = [TemperatureScaling, VectorScaling, MatrixScaling, StructuredMatrixScaling]
     try:
         from probmetrics.calibrators import get_calibrator
     except ImportError:
@@ -167,6 +228,8 @@ def main():
     speed(1_000_000, 10)
     speed(50_000, 1000)
     speed(10_000, 10)
+    vector_scaling(100_000, 10)
+    many_classes(4000, 1000)
     if data is not None:
         quality(data)
         by_number_of_samples(data)
