@@ -291,25 +291,33 @@ def label_posterior(
     """
     out = np.empty(distances.shape, dtype=distances.dtype)
     for rows in _batches(distances):
-        gaps = _gaps(distances[rows], codes[rows])
-        samples = np.arange(len(gaps.codes))
-        q = _belief(gaps, p)
-        given = np.full(gaps.gap.shape, p.random_rate / (gaps.gap.shape[1] - 1))
-        if p.near_rate > 0:
-            near = _near(gaps, p)
-            given += p.near_rate * near.own[:, None] * near.odds
-            # `odds` is 1 at the nearest class, which `others` leaves out: f_y becomes g_y.
-            given[samples, gaps.nearest] += p.near_rate * (near.own_g - near.own)
-        given[samples, gaps.codes] = 1.0 - p.rate
-        if flips is not None:
-            sample, column, change = flips.changes(gaps.codes)
-            given[sample, column] += (1.0 - p.rate) * change
-        q.others[samples, gaps.nearest] = q.nearest
-        joint = np.multiply(given, q.others, out=given)
-        joint[verified[rows]] = 0.0
-        joint[samples[verified[rows]], gaps.codes[verified[rows]]] = 1.0
+        label, known = codes[rows], verified[rows]
+        _, joint = _joint(_gaps(distances[rows], label), p, flips)
+        joint[known] = 0.0
+        joint[np.flatnonzero(known), label[known]] = 1.0
         out[rows] = joint / joint.sum(axis=1, keepdims=True)
     return out
+
+
+def _joint(
+    gaps: _Gaps, p: NoiseParameters, flips: SystematicFlips | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return q_k, and q_k P(y | k)."""
+    samples = np.arange(len(gaps.codes))
+    q = _belief(gaps, p)
+    given = np.full(gaps.gap.shape, p.random_rate / (gaps.gap.shape[1] - 1))
+    if p.near_rate > 0:
+        near = _near(gaps, p)
+        given += p.near_rate * near.own[:, None] * near.odds
+        # `odds` is 1 at the nearest class, which `others` leaves out: f_y becomes g_y.
+        given[samples, gaps.nearest] += p.near_rate * (near.own_g - near.own)
+    given[samples, gaps.codes] = 1.0 - p.rate
+    if flips is not None:
+        sample, column, change = flips.changes(gaps.codes)
+        given[sample, column] += (1.0 - p.rate) * change
+    belief = q.others
+    belief[samples, gaps.nearest] = q.nearest
+    return belief, np.multiply(given, belief, out=given)
 
 
 def believed_classes(
@@ -321,17 +329,13 @@ def believed_classes(
     """Return the classes that samples may belong to; of verified samples, none."""
     parts = []
     for rows in _batches(distances):
-        gaps = _gaps(distances[rows], codes[rows])
-        samples = np.arange(len(gaps.codes))
-        q = _belief(gaps, p)
-        likelihood = _terms(gaps, np.zeros(len(samples), dtype=bool), p).likelihood
-        q.others[samples, gaps.nearest] = q.nearest
-        is_kept = q.others >= LEAST_BELIEF
-        is_kept[samples, gaps.codes] = True
+        belief, joint = _joint(_gaps(distances[rows], codes[rows]), p, None)
+        likelihood = np.maximum(joint.sum(axis=1), np.finfo(np.float64).tiny)
+        is_kept = belief >= LEAST_BELIEF
+        is_kept[np.arange(len(belief)), codes[rows]] = True
         is_kept[verified[rows]] = False
         sample, column = np.nonzero(is_kept)
-        ratio = (1.0 - p.rate) * q.others[sample, column]
-        ratio /= np.maximum(likelihood[sample], np.finfo(np.float64).tiny)
+        ratio = (1.0 - p.rate) * belief[sample, column] / likelihood[sample]
         parts.append((sample + rows.start, column, ratio))
     return Believed(*(np.concatenate(part) for part in zip(*parts)))
 
