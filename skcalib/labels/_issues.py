@@ -267,7 +267,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         p, flips = noise.parameters, noise.flips
         unverified = float(weight[~known].sum())
         n_systematic = 0.0 if flips is None else float(flips.n_flipped.sum())
-        systematic = n_systematic / max(unverified, 1.0)
+        systematic = n_systematic / unverified if n_systematic else 0.0
         # Divided as the model divides its own rate.
         per_rate = self.noise_rate_ / (p.rate + systematic)
         self.random_rate_ = p.random_rate * per_rate
@@ -275,7 +275,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.near_rate_ = self.noise_rate_ - self.random_rate_ - self.systematic_rate_
         ends = np.array(rate_interval(noise)) - p.rate
         # What is counted has the square root of its number as its standard error.
-        ends = np.sign(ends) * np.hypot(ends, 1.96 * np.sqrt(n_systematic) / max(unverified, 1.0))
+        if n_systematic:
+            ends = np.sign(ends) * np.hypot(ends, 1.96 * systematic / np.sqrt(n_systematic))
         # The rate of the model is that among labels nobody has verified.
         ends *= unverified / weight.sum()
         low, high = np.clip(self.noise_rate_ + ends, 0.0, 1.0)

@@ -210,3 +210,17 @@ def test_weights_for_a_classifier_without_them_are_refused():
     finder = LabelIssueFinder(LogisticRegression(max_iter=10_000), cv=2, n_refits=0)
     weighted = finder.fit(X[:200], Y[:200], sample_weight=np.full(200, 1.0)).noise_rate_
     assert weighted == pytest.approx(finder.fit(X[:200], Y[:200]).noise_rate_, abs=1e-3)
+
+
+def test_probabilities_are_a_mean_of_those_before_and_after_the_refit(monkeypatch):
+    given, _ = flip_labels(Y[:100], fraction=0.2, random_state=0)
+    scorer = make_pipeline(PCA(10, random_state=0), RelativeMahalanobisScorer(shrinkage="auto"))
+    mean = LabelIssueFinder(scorer).fit(X[:100], given)
+    first = LabelIssueFinder(scorer, n_refits=0).fit(X[:100], given).label_proba_
+    monkeypatch.setattr("skcalib.labels._issues._WEIGHT_OF_FIRST", 0.0)
+    last = LabelIssueFinder(scorer).fit(X[:100], given).label_proba_
+    assert np.abs(first - last).max() > 0.01
+    # Ten samples a class.
+    np.testing.assert_allclose(mean.label_proba_, first / 3 + 2 * last / 3)
+    low, high = mean.noise_rate_interval_
+    assert low < mean.noise_rate_ < high
