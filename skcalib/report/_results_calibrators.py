@@ -35,7 +35,7 @@ CALIBRATORS: tuple[type[PostHocCalibrator], ...] = (
     IsotonicCalibration,
 )
 # Numbers of samples times classes, above which those with several numbers a class take too long.
-MANY_NUMBERS = 5_000_000
+MANY_NUMBERS = 1_000_000
 # Dirichlet calibration has as many numbers as pairs of classes.
 MANY_CLASSES = 30
 
@@ -57,6 +57,7 @@ def calibrators(data: ReportData) -> dict[str, Any]:
         "table": table,
         "reason": None,
         "best": best,
+        "left_out": [kind.__name__ for kind in CALIBRATORS if kind.__name__ not in losses],
         "sentence": _sentence(best, table),
         "code": _code(best, data.model is not None),
     }

@@ -131,6 +131,9 @@ def calibrators_section(results: dict[str, Any]) -> Section:
             note=True,
         ),
     ]
+    if found["left_out"]:
+        left_out = ", ".join(found["left_out"])
+        blocks.append(Text(f"Left out for so many samples and classes: {left_out}.", note=True))
     if found["code"]:
         blocks.append(Code(found["code"]))
     return Section("What would help?", blocks)

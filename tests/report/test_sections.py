@@ -154,3 +154,13 @@ def test_one_sample_is_reported():
     report = CalibrationReport.from_predictions([1], [[0.2, 0.3, 0.5]])
     report._repr_html_()
     report.to_markdown()
+
+
+def test_calibrators_left_out_for_many_classes_are_named():
+    y, proba, _ = make_predictions(500, n_classes=40, scale=4.0, random_state=0)
+    report = CalibrationReport.from_predictions(y, proba)
+    assert report.results_["calibrators"]["left_out"] == ["DirichletCalibration"]
+    assert "Left out for so many samples and classes: DirichletCalibration." in (
+        report.to_markdown()
+    )
+    assert "20 more classes have smaller errors" in report.to_markdown()
