@@ -124,7 +124,8 @@ def groupwise_calibration_error(
     ['b']
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-    codes, proba, weight, *_ = check_predictions(y_true, y_proba, **given)
+    predictions = check_predictions(y_true, y_proba, **given)
+    codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
     group_of = as_labels(groups, name="groups")
     check_same_length(y_true=codes, groups=group_of)
     names, index = np.unique(group_of, return_inverse=True)

@@ -6,6 +6,7 @@ import pytest
 from skcalib.metrics import (
     calibration_error_interval,
     classwise_calibration_error,
+    debiased_calibration_error,
     expected_calibration_error,
     groupwise_calibration_error,
 )
@@ -33,6 +34,23 @@ def test_a_line_is_the_metric_of_its_samples(data, metric):
         assert line["error"] == pytest.approx(error)
         assert 0 <= line["low"] <= line["error"]
         assert line["high"] <= 1
+
+
+def test_weights_count_samples_where_the_metric_counts_them(data):
+    y, proba, groups = data
+    weight = np.random.default_rng(0).integers(1, 9, size=400)
+    table = groupwise_calibration_error(
+        y,
+        proba,
+        groups=groups,
+        metric=debiased_calibration_error,
+        n_resamples=5,
+        sample_weight=weight,
+    )
+    for line in table:
+        rows = groups == line["group"]
+        error = debiased_calibration_error(y[rows], proba[rows], sample_weight=weight[rows])
+        assert line["error"] == pytest.approx(error)
 
 
 def test_one_group_is_the_whole(data):
