@@ -40,3 +40,18 @@ def test_coverage_of_intervals():
         for line in results("interval_coverage")
     ]
     assert table_with("mean ECE", "percentile") == expected
+
+
+def test_level_and_power_of_the_calibration_test():
+    tests = ["ECE", "debiased", "KS", "smooth", "Brier", "classwise"]
+    tests += [f"mapie {name}" for name in ("kolmogorov_smirnov", "kuiper", "spiegelhalter")]
+    rows = {}
+    for line in results("calibration_test"):
+        cells = rows.setdefault((line["model"], str(line["samples"])), dict.fromkeys(tests, "-"))
+        cells[line["test"]] = shown(line["rejected"], 2)
+    expected = [[*key, *cells.values()] for key, cells in rows.items()]
+    assert table_with("smooth", "Kuiper (M)") == expected
+
+
+def test_standard_errors_are_within_what_the_guide_says():
+    assert max(line["error"] for line in results("calibration_test")) < 0.036
