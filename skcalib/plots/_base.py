@@ -220,20 +220,22 @@ class BaseDisplay:
                 for handle, label in zip(handles, labels)
             ]
         measures = {curve.what for curve in found}
-        if len(found) < 2 or len(measures) > 1 or "" in measures:
+        common = len(found) > 1 and len(measures) == 1 and "" not in measures
+        # On narrow axes more than three names get a line each, unless they differ in the measure.
+        one_line = narrow and len(found) > 3 and len(measures) == 1
+        if not (common or one_line):
             return handles, labels, None
-        # On narrow axes more than three names get a line each.
-        one_line = narrow and len(found) > 3
         # There the font is smaller than that in which letters are counted.
         width = min(int(self._characters() * (1.3 if one_line else 2 / 3)), 44 if one_line else 32)
-        # From here on there is one measure: the title has its name, every entry a value.
+        # From here on there is one measure, or none: the title has its name, every entry a value.
         for i, handle in enumerate(handles):
             if handle in _CURVES:
-                name, what, value, _ = _CURVES[handle]
-                tail = f": {value}" if name else value
+                name, _, value, _ = _CURVES[handle]
+                tail = f": {value}" if name and value else value
                 n_lines = 1 if one_line else 2
                 labels[i] = plain_text(name, width=width, n_lines=n_lines, tail=tail)
-        return handles, labels, plain_text(what, width=width, tail=":")
+        title = plain_text(measures.pop(), width=width, tail=":") if common else None
+        return handles, labels, title
 
     def _has_room_above(self, n_lines: int) -> bool:
         """Tell whether a layout may take as many lines, of 0.12 inches, from the axes."""

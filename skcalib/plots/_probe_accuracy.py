@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ProbeAccuracyDisplay(BaseDisplay):
-    """Inference learning curve: accuracy of the probe of every layer.
+    """Inference learning curve: accuracy of the probe of every layer [1]_.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
 
@@ -45,8 +45,8 @@ class ProbeAccuracyDisplay(BaseDisplay):
 
     References
     ----------
-    Baldock, Maennel, Neyshabur, Deep Learning Through the Lens of Example Difficulty, NeurIPS
-    2021, Sec. 3.1.
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 3.1.
 
     Examples
     --------

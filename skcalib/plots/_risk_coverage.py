@@ -192,7 +192,8 @@ default="msp"
         }
         curve = risk_coverage_curve(y_true, y_proba, **options)
         area = area_under_risk_coverage(y_true, y_proba, **options)
-        weight = check_weights(sample_weight, len(np.asarray(y_true)))
+        n_samples = len(np.asarray(y_true))
+        weight = check_weights(sample_weight, n_samples)
         chosen = None
         if target_risk is not None:
             limit = coverage_at_risk(y_true, y_proba, risk=target_risk, **options)
@@ -203,7 +204,7 @@ default="msp"
             curve.coverage,
             curve.risk,
             area=area,
-            n_samples=float(len(np.asarray(y_true)) if weight is None else weight.sum()),
+            n_samples=float(n_samples if weight is None else weight.sum()),
             confidence_level=confidence_level,
             chosen=chosen,
             name=name,

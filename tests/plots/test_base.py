@@ -182,6 +182,24 @@ def test_a_legend_never_leaves_the_figure(size, layout):
     assert legend.y1 <= figure.y1
 
 
+@pytest.mark.parametrize("measured", [False, True])
+def test_five_long_names_on_a_small_figure_have_a_line_each(measured):
+    """Before, the legend covered all curves."""
+    ax = plt.subplots(figsize=(3, 3), layout="constrained")[1]
+    curve = np.array([0.1, 0.4, 0.9])
+    error = 0.1 if measured else None
+    for i in range(5):
+        display = plots.ReliabilityDisplay(
+            curve, curve, np.ones(3), np.arange(4) / 3, calibration_error=error,
+            name=f"{i}: a name that is long, and then some more of it",
+        ).plot(ax=ax)  # fmt: skip
+    display.figure_.canvas.draw()
+    legend = ax.get_legend()
+    assert len(legend.get_texts()) == 5
+    assert not any("\n" in text.get_text() for text in legend.get_texts())
+    assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
+
+
 def test_the_legend_of_few_entries_hides_no_curve():
     display = plots.ProbeAccuracyDisplay(np.array([0.1, 0.9]), name="rises").plot()
     display.figure_.canvas.draw()
