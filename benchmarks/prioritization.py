@@ -5,15 +5,15 @@ samples or, after a warm-up, on the fraction of them that ranks highest by predi
 that of the network itself ("self"), by that which a deeper target network had after as many epochs
 of its own training on all samples with the same loss ("target"), or at random ("random"). Seconds
 are CPU seconds of one thread, and those of a target are not added to the runs that it guides.
-Lines are appended to the file as they come; a second call skips what is there.
+benchmarks/prioritization.json holds the runs of the user guide, whose table is printed; runs that
+are there already are not repeated.
 
     python -m benchmarks.prioritization --data DIR [--out FILE] [--table]
 """
 
 import argparse
-import csv
 import io
-import tempfile
+import json
 import time
 from pathlib import Path
 
@@ -39,7 +39,7 @@ LOSSES = {
     "mixup": [{"criterion": nn.CrossEntropyLoss, "mixup_alpha": a} for a in (0.1, 0.3, 0.2, 0.15)],
     "focal": [{"criterion": FocalLoss, "criterion__gamma": g} for g in (1, 3, 3, 3)],
 }
-FIELDS = ("seed", "loss", "fraction", "guide", "accuracy", "ece", "samples_seen", "seconds")
+RESULTS = Path(__file__).with_suffix(".json")
 
 
 def load(path, split, n_rows, size):
@@ -131,52 +131,48 @@ class Experiment:
         return accuracy, ece, seen, seconds
 
     def record(self, seed, loss, fraction, guide, accuracy, ece, seen, seconds):
-        line = [
-            seed,
-            loss,
-            fraction,
-            guide,
-            f"{accuracy:.4f}",
-            f"{ece:.4f}",
-            seen,
-            f"{seconds:.1f}",
-        ]
-        print(*line, sep="\t", flush=True)
-        with self.options.out.open("a") as file:
-            csv.writer(file).writerow(line)
+        run = {
+            "seed": seed,
+            "loss": loss,
+            "fraction": fraction,
+            "guide": guide,
+            "accuracy": round(float(accuracy), 4),
+            "ece": round(ece, 4),
+            "samples_seen": seen,
+            "seconds": round(seconds, 1),
+        }
+        print(run, flush=True)
+        lines = ",\n".join(map(json.dumps, [*finished(self.options.out), run]))
+        self.options.out.write_text(f"[\n{lines}\n]\n")
 
 
 def finished(out):
-    if not out.exists():
-        return {}
-    with out.open() as file:
-        rows = list(csv.DictReader(file, FIELDS))
-    return {(int(r["seed"]), r["loss"], float(r["fraction"]), r["guide"]): r for r in rows}
+    return json.loads(out.read_text()) if out.exists() else []
 
 
-def print_table(out):
-    """Print means over the seeds."""
-    groups = {}
-    for (_, *key), row in finished(out).items():
-        values = [float(row[name]) for name in FIELDS[4:]]
-        groups.setdefault(tuple(key), []).append(values)
-    print("| loss | samples | guide | seeds | accuracy | ECE | samples seen | CPU s |")
-    print("|---|---|---|---|---|---|---|---|")
-    order = list(LOSSES)
-    for loss, fraction, guide in sorted(groups, key=lambda k: (order.index(k[0]), -k[1], k[2])):
-        values = groups[loss, fraction, guide]
-        accuracy, ece, seen, seconds = np.mean(values, axis=0)
-        print(
-            f"| {loss} | {fraction:.0%} | {guide} | {len(values)} | {accuracy:.1%} | {ece:.1%} "
-            f"| {seen:,.0f} | {seconds:.1f} |"
+def cell(runs, loss, fraction, guide):
+    """Return accuracy and ECE as the guide shows them, means over the seeds."""
+    wanted = (loss, fraction, guide)
+    found = [r for r in runs if (r["loss"], r["fraction"], r["guide"]) == wanted]
+    accuracy, ece = (np.mean([r[name] for r in found]) for name in ("accuracy", "ece"))
+    return f"{100 * accuracy:.1f} %, ECE {100 * ece:.1f} %"
+
+
+def table(runs, loss):
+    """Return the rows of the guide's table of one loss."""
+    return [
+        "  ".join(
+            [f"{fraction:.0%}".replace("%", " %")]
+            + [cell(runs, loss, fraction, guide) for guide in ("random", "self", "target")]
         )
+        for fraction in FRACTIONS[1:]
+    ]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    default = Path(tempfile.gettempdir()) / "skcalib_prioritization.csv"
-    parser.add_argument("--out", type=Path, default=default)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--table", action="store_true", help="print the table and stop")
     parser.add_argument("--samples", type=int, default=4000)
     parser.add_argument("--test-samples", type=int, default=10_000)
@@ -191,10 +187,14 @@ def main():
     if not options.table:
         torch.set_num_threads(1)
         experiment, done = Experiment(options), finished(options.out)
+        done = {(r["seed"], r["loss"], r["fraction"], r["guide"]) for r in done}
         for run in runs(options.seeds, options.losses):
             if run not in done:
                 experiment.record(*run, *experiment.run(*run))
-    print_table(options.out)
+    results = finished(options.out)
+    for loss in options.losses:
+        print(f"\n{loss}, all samples: {cell(results, loss, 1.0, '-')}")
+        print("samples  random  the net itself  target", *table(results, loss), sep="\n")
 
 
 if __name__ == "__main__":
