@@ -8,9 +8,9 @@ from .students import train
 SCREENING_SEED = 100
 
 
-def run(task, method, options, settings, seed):
+def run(task, method, options, settings, seed, stops=True):
     """Train one student; measure it after the last epoch and where validation stops it."""
-    trained = train(task, method.plan(task, **options), settings, seed=seed)
+    trained = train(task, method.plan(task, **options), settings, seed=seed, watch=stops)
     clean, human = task.val_labels["clean"], getattr(task, "human", None)
     rows = {"last": measure(trained.last, task.test_labels, clean, human)}
     for name, logits in trained.stops.items():
@@ -24,16 +24,18 @@ def run(task, method, options, settings, seed):
     return {"points": rows}
 
 
-def compare(records, make_task, methods, settings, setting, seeds, *, every=False):
+def compare(records, make_task, methods, settings, setting, seeds, *, every=False, stops=True):
     """Run a setting: every candidate on the screening seed, the chosen ones on `seeds`.
 
-    With `every`, all candidates run on all seeds: what a sensitivity needs.
+    With `every`, all candidates run on all seeds: what a sensitivity needs. Without `stops`, only
+    the last epoch counts.
     """
+    how = (settings, setting, stops)
     if not every:
         tasks = Tasks(make_task)
         for method in methods:
             for options in method.candidates:
-                _run(records, tasks, method, options, settings, setting, SCREENING_SEED)
+                _run(records, tasks, method, options, SCREENING_SEED, *how)
     for seed in seeds:
         tasks = Tasks(make_task)
         for method in methods:
@@ -41,7 +43,7 @@ def compare(records, make_task, methods, settings, setting, seeds, *, every=Fals
             if not every:
                 options = list(chosen(records, method.name, setting).values())
             for one in _distinct(options):
-                _run(records, tasks, method, one, settings, setting, seed)
+                _run(records, tasks, method, one, seed, *how)
 
 
 class Tasks:
@@ -56,18 +58,17 @@ class Tasks:
         return self.made[seed]
 
 
-def _run(records, tasks, method, options, settings, setting, seed):
+def _run(records, tasks, method, options, seed, settings, setting, stops):
     key = {"setting": setting, "method": method.name, "options": options, "seed": seed}
     new = key not in records
-    row = records.get(key, lambda: run(tasks[seed], method, options, settings, seed))
+    row = records.get(key, lambda: run(tasks[seed], method, options, settings, seed, stops))
     if new:
-        last, stop = (row["points"][name] for name in ("last", "stop"))
-        print(
-            f"{setting:<24}{method.name:<32}{options!s:<44}{seed:4d} "
-            f"accuracy {last['accuracy']:.4f} {stop['accuracy']:.4f}  "
-            f"ECE {last['ece']:.4f} {stop['ece']:.4f}  {row['seconds']:.1f} s",
-            flush=True,
+        shown = " ".join(
+            f"{name} {point['accuracy']:.4f} {point['ece']:.4f}"
+            for name, point in row["points"].items()
         )
+        line = f"{setting:<24}{method.name:<32}{options!s:<44}{seed:4d} {shown}"
+        print(f"{line} {row['seconds']:.1f} s", flush=True)
 
 
 def chosen(records, method, setting):
@@ -77,6 +78,7 @@ def chosen(records, method, setting):
     return {
         point: min(rows, key=lambda row: row["points"][point][name])["key"]["options"]
         for point, name in criteria.items()
+        if point in rows[0]["points"]
     }
 
 

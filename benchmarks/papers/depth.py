@@ -21,7 +21,7 @@ from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer, output
 
 from .records import Records
 
-N_REPEATS = 12
+N_REPEATS = 8
 
 
 def digits():

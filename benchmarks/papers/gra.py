@@ -26,7 +26,9 @@ def study_texts(options):
     records = Records(options.out / "gra_texts.jsonl")
     for noise in options.noise or ("clean", "U20"):
         make = partial(text_task, clinc, 20, noise)
-        compare(records, make, GRA, Settings(n_epochs=20), noise, range(options.seeds))
+        compare(
+            records, make, GRA, Settings(n_epochs=20), noise, range(options.seeds), stops=False
+        )
 
 
 def study_images(options):
@@ -34,7 +36,7 @@ def study_images(options):
     records = Records(options.out / "gra_images.jsonl")
     settings = Settings(n_epochs=12, lr=2e-3, batch_size=64)
     make = partial(image_task, options.data)
-    compare(records, make, GRA, settings, "CIFAR-10, small", range(options.seeds))
+    compare(records, make, GRA, settings, "CIFAR-10, small", range(options.seeds), stops=False)
 
 
 def study_toy(options):

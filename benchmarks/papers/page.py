@@ -36,7 +36,7 @@ def _study(claim):
     return getattr(claim, "study", "")
 
 
-def comparisons(study, points=tuple(POINTS)):
+def comparisons(study):
     """Return the tables of all settings of a study of methods."""
     settings = view(study)
     if not settings:
@@ -44,7 +44,8 @@ def comparisons(study, points=tuple(POINTS)):
     return "\n".join(
         comparison(f"{_title(setting)}, {POINTS[point]}", methods, point)
         for setting, methods in settings.items()
-        for point in points
+        for point in POINTS
+        if point in next(iter(methods.values()))
     )
 
 
@@ -94,7 +95,7 @@ def sources():
         "AUROC of flips",
         Column("", "", 100, 2),
     )
-    return comparisons("sources", ("last",)) + "\n" + auroc
+    return comparisons("sources") + "\n" + auroc
 
 
 def human():

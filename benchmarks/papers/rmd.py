@@ -60,7 +60,8 @@ def study_sensitivity(clinc, options):
     records = Records(options.out / "sensitivity.jsonl")
     for noise in options.noise or ("U20",):
         make = partial(text_task, clinc, 20, noise)
-        compare(records, make, methods, SETTINGS[20], noise, range(options.seeds), every=True)
+        seeds = range(options.seeds)
+        compare(records, make, methods, SETTINGS[20], noise, seeds, every=True, stops=False)
 
 
 def study_sources(clinc, options):
@@ -71,7 +72,7 @@ def study_sources(clinc, options):
         make = partial(text_task, clinc, 20, noise)
         if noise == "U20":  # of the other noise, only how well the scores find it
             methods = tuple(sources_of_weights(names, 0.2))
-            compare(records, make, methods, SETTINGS[20], noise, range(options.seeds))
+            compare(records, make, methods, SETTINGS[20], noise, range(options.seeds), stops=False)
         for seed in range(options.seeds):
             key = {"setting": noise, "method": "AUROC of flips", "seed": seed}
             records.get(key, partial(_auroc_of_flips, make, seed))

@@ -24,7 +24,6 @@ from .students import Plan, Settings, logits_of, train
 
 LOSSES = {
     "cross-entropy": losses.cross_entropy_loss,
-    "label smoothing .05": partial(losses.label_smoothing_loss, alpha=0.05),
     "focal 3": partial(losses.focal_loss, gamma=3.0),
     "dual focal 5": losses.dual_focal_loss,
     "BSCE-GRA 4": losses.bsce_gra_loss,

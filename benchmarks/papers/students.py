@@ -128,8 +128,7 @@ def train(task, plan, settings, *, seed, watch=True, net=None):
             if loss < best[name]:
                 every = _all_logits(trainer.net, task, val) if every is None else every
                 best[name], stops[name], epochs[name] = loss, every, epoch
-    if not watch:
-        return Trained(trainer.net, {}, {}, {})
+    val = logits_of(trainer.net, task.inputs["val"])
     return Trained(trainer.net, _all_logits(trainer.net, task, val), stops, epochs)
 
 

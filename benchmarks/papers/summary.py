@@ -44,7 +44,7 @@ def values_of(rows, point, kept=KEPT):
     return {name: [short(p[name]) for p in points] for name in names}
 
 
-def compared(records, *, points=("last", "stop"), kept=KEPT):
+def compared(records, *, kept=KEPT):
     """Return {setting: {method: {point: {...}}}} of the candidates chosen for each point."""
     settings = {}
     for row in list(records.rows.values()):
@@ -60,7 +60,7 @@ def compared(records, *, points=("last", "stop"), kept=KEPT):
                 "options": options[point],
                 **values_of(_reported(records, key, options[point]), point, kept),
             }
-            for point in points
+            for point in options
         }
     return settings
 
