@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from scipy.stats import norm
+
 from .statistics import holm, paired
 from .tables import COLUMNS, LEVEL, Column
 
+WORDS = {1: "better", 0: "no difference", -1: "worse"}
 METRICS = {column.metric: column for column in COLUMNS} | {
     "classwise": Column("classwise", "classwise ECE, %", 100, 2, -1),
     "ece_width": Column("ece_width", "ECE of equal width, %", 100, 1, -1),
@@ -31,10 +34,21 @@ class Claim:
     metric: str
     settings: tuple[str, ...]
     point: str = "last"
+    # The metric of the rivals where it is another one: before scaling against after.
+    rival_metric: str = ""
     # Replaces the direction of the metric: 1 where the claim says "larger".
     better: int = 0
     # 1: the method is better; 0: there is no difference (then no test may be significant).
     expects: int = 1
+
+
+@dataclass(frozen=True)
+class Bootstrapped:
+    """RMD against other difficulties, by correlation with human entropy; normal tests."""
+
+    text: str
+    rivals: tuple[str, ...]
+    study: str = "human:gains"
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,8 @@ def judge(claim, settings):
     """Return (verdict, what was found) of a claim, from the settings of its study."""
     if isinstance(claim, Untested):
         return "not testable here", claim.reason
+    if isinstance(claim, Bootstrapped):
+        return _judge_gains(claim, settings)
     names = {claim.method, *claim.rivals}
     found = [s for s in claim.settings if names <= settings.get(s, {}).keys()]
     if not found:
@@ -62,11 +78,25 @@ def judge(claim, settings):
     ]
     adjusted = holm([p for *_, p in tests])
     signs = [_sign(mean * column.better, p) for (_, _, mean, _, _), p in zip(tests, adjusted)]
-    return _verdict(signs, claim), _sentence(tests, signs, claim, column)
+    return _verdict(signs, claim.expects), _sentence(tests, signs, claim, column)
+
+
+def _judge_gains(claim, gains):
+    """Judge differences that come as (value, standard error)."""
+    if not gains:
+        return "not testable here", "these runs were not made"
+    adjusted = holm([2 * norm.sf(abs(gains[n][0]) / gains[n][1]) for n in claim.rivals])
+    signs = [_sign(gains[name][0], p) for name, p in zip(claim.rivals, adjusted)]
+    parts = (
+        f"minus {name}: {gains[name][0]:+.3f} ± {gains[name][1]:.3f} ({WORDS[sign]})"
+        for name, sign in zip(claim.rivals, signs)
+    )
+    return _verdict(signs, 1), "Spearman; " + "; ".join(parts)
 
 
 def _test(methods, claim, rival):
-    first, second = (methods[name][claim.point][claim.metric] for name in (claim.method, rival))
+    first = methods[claim.method][claim.point][claim.metric]
+    second = methods[rival][claim.point][claim.rival_metric or claim.metric]
     return paired(first, second)
 
 
@@ -76,8 +106,8 @@ def _sign(gain, p):
     return 1 if gain > 0 else -1
 
 
-def _verdict(signs, claim):
-    right = sum(sign == claim.expects for sign in signs)
+def _verdict(signs, expected):
+    right = sum(sign == expected for sign in signs)
     if right == len(signs):
         return "holds"
     return "holds in part" if right else "does not hold"
@@ -85,14 +115,13 @@ def _verdict(signs, claim):
 
 def _sentence(tests, signs, claim, column):
     parts = []
-    words = {1: "better", 0: "no difference", -1: "worse"}
     for setting in dict.fromkeys(test[0] for test in tests):
         here = [(test, sign) for test, sign in zip(tests, signs) if test[0] == setting]
         if len(claim.rivals) == 1:
             (_, _, mean, error, _), sign = here[0]
             factor, digits = column.factor, column.digits
             gain = f"{factor * mean:+.{digits}f} ± {factor * error:.{digits}f}"
-            parts.append(f"{setting}: {gain} ({words[sign]})")
+            parts.append(f"{setting}: {gain} ({WORDS[sign]})")
         else:
             counts = [sum(sign == s for _, sign in here) for s in (1, 0, -1)]
             parts.append(

@@ -58,7 +58,7 @@ class Pictures:
 
 
 def small_net(size=16, n_classes=10):
-    """Return three convolutions and two linear layers, without normalization."""
+    """Return two convolutions and two linear layers, without normalization."""
     from torch.nn import Conv2d, Flatten, Linear, MaxPool2d, ReLU, Sequential
 
     return Sequential(

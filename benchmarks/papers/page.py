@@ -9,7 +9,10 @@ from scipy.stats import norm
 
 import benchmarks.papers
 
-from . import statements
+from . import depth as depth_study
+from . import prio, statements
+from . import shift as shift_study
+from . import toy as toy_study
 from .claims import judge
 from .statistics import holm
 from .summary import load
@@ -203,6 +206,11 @@ def stated_settings():
     return text.partition("-\n")[2].partition("\n\nComputing time")[0] + "\n"
 
 
+def stated_by(module):
+    """Return what the docstring of a study says of its settings."""
+    return inspect.getdoc(module).partition("\n\n")[2] + "\n"
+
+
 def runs():
     """Return the run times and versions, a line a study."""
     rows, machine = [], {}
@@ -235,11 +243,15 @@ PARTS = {
     "validation": validation,
     "gra_claims": lambda: claims(statements.GRA),
     "gra_texts": lambda: comparisons("gra_texts"),
+    "gra_toy_settings": lambda: stated_by(toy_study),
     "gra_toy": toy,
+    "prio_settings": lambda: stated_by(prio),
     "prio_claims": lambda: claims(statements.PRIO),
     "prio": prioritization,
+    "depth_settings": lambda: stated_by(depth_study),
     "depth_claims": lambda: claims(statements.DEPTH),
     "depth": depth,
+    "shift_settings": lambda: stated_by(shift_study),
     "shift_claims": lambda: claims(statements.SHIFT),
     "shift": shift,
 }

@@ -46,7 +46,7 @@ def run(options):
                 key = {"setting": case, "method": guide, "loss": loss, "seed": seed}
                 if key in records:
                     continue
-                task = _task(clinc, case, seed) if task is None else task
+                task = make_task(clinc, case, seed) if task is None else task
                 row = records.get(key, partial(prioritized, task, loss, guide, seed))
                 last = row["points"]["last"]
                 print(
@@ -63,7 +63,7 @@ def _runs(case):
             yield from ((loss, guide) for guide in ("random", "entropy"))
 
 
-def _task(clinc, case, seed):
+def make_task(clinc, case, seed):
     if case in ("clean", "U20"):
         return text_task(clinc, 100, case, seed)
     if case == "redundant":

@@ -1,9 +1,11 @@
-"""Calibration under shift: five corruptions of CIFAR-10 images at five severities.
+"""Shift: five corruptions of CIFAR-10 images at five severities.
 
-The corruptions are torchvision's. Severities are those of ImageNet-C, blur in half the pixels. A
-network of the small images task is trained on clean images; its probabilities are judged on
-corrupted test images as they are, with a temperature fitted on clean validation images, and with
-one fitted on other images of the same corruption and severity.
+Noise, blur, contrast, brightness and JPEG, by torchvision, with the severities of ImageNet-C, blur
+in half the pixels; a severity is the mean over corruptions. A network of two convolutions and two
+linear layers learns 4000 clean images, 16 x 16 pixels, for 12 epochs (Adam, .002, batches of 64);
+the losses have their published parameters. Its probabilities on 2000 test images
+are judged as they are, with a temperature fitted on 2000 clean validation images, and with one
+fitted on 500 other images of the same corruption and severity.
 """
 
 from __future__ import annotations

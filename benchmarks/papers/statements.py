@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .claims import Claim, Untested
+from .claims import Bootstrapped, Claim, Untested
 
 CE, AWARE = "cross-entropy", "difficulty-aware"
 NOISY = ("U20", "I20", "U40")
@@ -117,6 +117,14 @@ RMD = (
         "AUROC of flips",
         ("U20", "I20"),
     ),
+    Bootstrapped(
+        "RMD agrees with human doubt more than Mahalanobis and k-means (CIFAR-10H).",
+        ("Mahalanobis", "k-means, 10 centroids", "k-means, 100 centroids"),
+    ),
+    Bootstrapped(
+        "RMD agrees with human doubt more than losses (CIFAR-10H).",
+        ("loss of the network", "out-of-fold loss of a strong model"),
+    ),
     Untested(
         "The gains hold for ImageNet, ResNet-50 and difficulties from CLIP.",
         "no accelerator and no weights were at hand; `--scale full` has the settings",
@@ -161,7 +169,10 @@ GRA = (
     _gra("BSCE-GRA is better calibrated than cross-entropy.", "ece", (CE,)),
     _gra("It is better calibrated class by class.", "classwise", (CE,)),
     _gra("It is better calibrated than the six other losses.", "ece", OTHERS),
-    _gra("It needs no temperature: scaled, cross-entropy is no better.", "ece_scaled", (CE,)),
+    _gra("It needs no temperature: scaling does not change its ECE.", "ece", ("BSCE-GRA",),
+         rival_metric="ece_scaled", expects=0),
+    _gra("Unscaled, it is as well calibrated as scaled cross-entropy.", "ece", (CE,),
+         rival_metric="ece_scaled", expects=0),
     _gra("It costs no accuracy.", "accuracy", (CE,), expects=0),
     _gra("Weighting gradients beats weighting the loss: BSCE.", "ece", ("BSCE",)),
     _gra("... dual focal.", "ece", ("dual focal",), "dual focal-GRA"),

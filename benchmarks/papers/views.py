@@ -86,6 +86,7 @@ def _recalibrated():
 
 
 VIEWS = {
+    "human:gains": lambda: load("human")["extra"]["rmd_minus"],
     "sources:auroc": _auroc,
     "gra_toy": _toy,
     "depth": _depth,
