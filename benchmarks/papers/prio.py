@@ -33,7 +33,11 @@ LOSSES = {
     "label smoothing": partial(label_smoothing_loss, alpha=0.03),
 }
 EVERYWHERE = ("random", "entropy", "in proportion")
-TARGETS = ("fixed target", "target of the epoch", "entropy, temperature")
+MORE = {
+    "clean": ("fixed target", "target of the epoch", "entropy, temperature"),
+    "U20": ("fixed target",),
+    "imbalanced": ("balanced",),
+}
 
 
 def run(options):
@@ -56,7 +60,7 @@ def run(options):
 
 def _runs(case):
     """Every case asks what it is for; the calibrating losses are those of the paper."""
-    guides = (*EVERYWHERE, *(TARGETS if case in ("clean", "U20") else ("balanced",)))
+    guides = (*EVERYWHERE, *MORE.get(case, ()))
     yield from (("cross-entropy", guide) for guide in guides)
     if case == "clean":
         for loss in ("focal", "label smoothing"):

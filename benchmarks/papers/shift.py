@@ -27,7 +27,6 @@ from .students import Plan, Settings, logits_of, train
 LOSSES = {
     "cross-entropy": losses.cross_entropy_loss,
     "focal 3": partial(losses.focal_loss, gamma=3.0),
-    "dual focal 5": losses.dual_focal_loss,
     "BSCE-GRA 4": losses.bsce_gra_loss,
 }
 SETTINGS = Settings(n_epochs=12, lr=2e-3, batch_size=64)
