@@ -172,7 +172,13 @@ def _prio(records):
             same = [r for r in rows if {**r["key"], "seed": 0} == {**key, "seed": 0}]
             methods[name] = {point: values_of(same, point, kept) for point in row["points"]}
             methods[name] = {p: {"options": {}, **v} for p, v in methods[name].items()}
-    return settings, {}
+    return {setting: _complete(methods) for setting, methods in settings.items()}, {}
+
+
+def _complete(methods):
+    """Leave out methods that have not run on all seeds."""
+    seeds = {name: len(points["last"]["accuracy"]) for name, points in methods.items()}
+    return {name: points for name, points in methods.items() if seeds[name] == max(seeds.values())}
 
 
 def _shift(records):
