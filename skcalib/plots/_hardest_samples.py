@@ -351,11 +351,11 @@ def _sample(samples: Any, number: int) -> Any:
 
 
 def distinct_numbers(values: NDArray[np.floating]) -> list[str]:
-    """Return numbers with three digits, or as many as it takes for different ones to differ."""
-    # 17 digits tell any two float64 apart. With too few digits g writes 1234 as 1.23e+03; only
-    # numbers from a million on are left in that form.
+    """Return numbers with three digits, or up to seven if it takes them to differ."""
+    # More than seven would run into the neighboring caption. With too few digits g writes 1234 as
+    # 1.23e+03; only numbers from a million on are left in that form.
     n_values, large = len(np.unique(values)), np.abs(values).max() >= 1e6
-    for digits in range(3, 18):
+    for digits in range(3, 8):
         texts = [f"{value:.{digits}g}" for value in values]
         if len(set(texts)) == n_values and (large or not any("e+" in text for text in texts)):
             break

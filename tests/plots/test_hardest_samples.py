@@ -149,6 +149,8 @@ def test_difficulties_that_differ_are_told_apart():
     assert distinct_numbers(np.array([0.5, 0.25])) == ["0.5", "0.25"]
     assert distinct_numbers(np.array([2e20, 2e20])) == ["2e+20", "2e+20"]
     assert distinct_numbers(np.array([1234.4, 1234.4])) == ["1234", "1234"]
+    # Probabilities near 1 had 17 digits, which ran into one another.
+    assert max(map(len, distinct_numbers(1 - np.geomspace(1e-16, 1e-3, 8)))) <= 9
 
 
 def test_other_suggested_labels_are_shown_in_color():
