@@ -58,7 +58,7 @@ html_context = {
 }
 html_theme_options = {
     "github_url": "https://github.com/skcalib/skcalib",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "use_edit_page_button": True,
@@ -89,6 +89,10 @@ toc_object_entries_show_parents = "hide"
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "subsection_order": [
+        f"../examples/{section}"
+        for section in ("measure", "repair", "abstain", "difficulty", "train")
+    ],
     "filename_pattern": r"plot_",
     "ignore_pattern": r"__init__\.py",
     "download_all_examples": False,

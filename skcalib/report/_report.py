@@ -36,7 +36,7 @@ class CalibrationReport:
     ----------
     results_ : dict
         Every number of the page, by section, as numbers, strings, lists and dicts that
-        :mod:`json` can write (with NaN where a number is not defined).
+        ``json`` can write (with NaN where a number is not defined).
 
     See Also
     --------
