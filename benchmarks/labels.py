@@ -13,7 +13,7 @@ fraction of labels that are right after every issue got its suggested label.
 Where cleanlab is installed, it judges the same samples by out-of-fold probabilities of a logistic
 regression, if every class has samples; "noise model on probabilities" is LabelIssueFinder on these
 very probabilities. Means over seeds, and standard errors. benchmarks/labels_results.json holds all
-runs that the guide reports.
+runs that the guide reports; benchmarks/labels_page.py makes its tables of them.
 """
 
 from __future__ import annotations
