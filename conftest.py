@@ -4,16 +4,27 @@ import signal
 from contextlib import suppress
 
 import matplotlib
+import pytest
 
 matplotlib.use("Agg")
 
+DEVICES = ["cpu"]
 with suppress(ImportError):
     import torch
 
     torch.set_num_threads(1)
+    DEVICES += ["cuda"] if torch.cuda.is_available() else []
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and with them the
 # processes that the tests of Ctrl-C start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(params=DEVICES)
+def device(request, monkeypatch):
+    """Return a device whose tensors torch works on: here the CPU as well."""
+    pytest.importorskip("torch")
+    monkeypatch.setattr("skcalib.utils._tensors.ACCELERATORS", set(DEVICES))
+    return request.param

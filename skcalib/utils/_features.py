@@ -14,6 +14,7 @@ from ._arrays import as_features, naming
 from ._blocks import SCATTER_BLOCK_SIZE
 from ._labels import check_class_labels
 from ._private import _num_samples
+from ._tensors import TensorRows, on_accelerator
 
 
 def validate_data(
@@ -32,6 +33,23 @@ def validate_data(
         if is_half and not get_config()["assume_finite"]:
             _check_half_finite(X, type(estimator).__name__)
     return validated
+
+
+def validate_rows(
+    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, **options: Any
+) -> Any:
+    """Validate as `validate_data` does, but leave a tensor on an accelerator: as `TensorRows`."""
+    if not on_accelerator(X) or X.ndim != 2:
+        return validate_data(estimator, X, y, reset=reset, **options)
+    # All that scikit-learn checks but the values, on a matrix of their shape that takes no memory.
+    stand_in = np.broadcast_to(np.zeros((), complex if X.is_complex() else float), X.shape)
+    with naming("X", "y"):
+        validated = sklearn_validation.validate_data(
+            estimator, stand_in, y, reset=reset, ensure_all_finite=False, **options
+        )
+    rows = TensorRows(X)
+    rows.check_finite(estimator_name=type(estimator).__name__, input_name="X")
+    return (rows, validated[1]) if isinstance(validated, tuple) else rows
 
 
 def _check_half_finite(X: NDArray[np.float16], estimator_name: str) -> None:

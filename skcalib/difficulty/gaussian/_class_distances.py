@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...utils import SkcalibWarning
+from ...utils._arrays import to_host
 from ...utils._blocks import DISTANCE_BLOCK_ROWS, DISTANCE_BLOCK_SIZE
 from ...utils._labels import shown
-from ...utils._threads import for_chunks
+from ...utils._tensors import back_end, for_blocks
 from ._diagonalize import JointForm, RankTolerance, default_tol, joint_form, plain_form
 from ._statistics import GaussianStatistics, shrunk, working_dtype
 
@@ -67,58 +68,66 @@ class ClassDistances:
         self.means = np.where(self.absent[:, None], mean, means)
         self._polynomials: dict[tuple[str, type[np.floating]], _Polynomial] = {}
 
-    def to_all_classes(self, X: NDArray) -> NDArray:
+    def to_all_classes(self, X: Any) -> NDArray:
         """Return the distances of each sample to every class."""
         out = np.empty((len(X), len(self.means)), dtype=working_dtype(X.dtype))
         return self._fill(out, X, lambda distances: distances)
 
-    def to_nearest_class(self, X: NDArray) -> NDArray:
+    def to_nearest_class(self, X: Any) -> NDArray:
         """Return the distance of each sample to the nearest class."""
+        xp, _ = back_end(X)
         out = np.empty(len(X), dtype=working_dtype(X.dtype))
-        return self._fill(out, X, lambda distances: distances.min(axis=1))
+        return self._fill(out, X, lambda distances: xp.amin(distances, 1))
 
-    def nearest_class(self, X: NDArray) -> NDArray[np.intp]:
+    def nearest_class(self, X: Any) -> NDArray[np.intp]:
         """Return the position of the nearest class of each sample."""
         out = np.empty(len(X), dtype=np.intp)
-        return self._fill(out, X, lambda distances: distances.argmin(axis=1))
+        return self._fill(out, X, lambda distances: distances.argmin(1))
 
-    def _fill(self, out: NDArray, X: NDArray, reduce: Callable[[NDArray], NDArray]) -> NDArray:
+    def _fill(self, out: NDArray, X: Any, reduce: Callable[[Any], Any]) -> NDArray:
         """Write ``reduce(distances to all classes)`` of each sample into `out`."""
+        xp, place = back_end(X)
         # One origin for all classes: their distances come from a product.
         polynomial = self._polynomial("background", working_dtype(X.dtype))
-        slopes = polynomial.linear.T
-        constant = polynomial.constant.astype(slopes.dtype)
+        origin, projection = place(polynomial.origin), place(polynomial.projection)
+        slopes, quadratic = place(polynomial.linear.T), place(polynomial.quadratic)
+        constant = place(polynomial.constant.astype(polynomial.linear.dtype))
 
         def fill(rows: slice) -> None:
-            z = (X[rows] - polynomial.origin) @ polynomial.projection
+            z = (X[rows] - origin) @ projection
             distances = z @ slopes
             # The quadratic term has no class in it: one number a sample.
-            distances += np.einsum("ij,ij,j->i", z, z, polynomial.quadratic)[:, None]
+            distances += xp.einsum("ij,ij,j->i", z, z, quadratic)[:, None]
             distances += constant
-            out[rows] = reduce(self._not_negative(distances))
+            out[rows] = to_host(reduce(self._not_negative(distances)))
 
-        for_chunks(fill, len(X), self._chunk_rows(len(self.means)))
+        for_blocks(fill, X, self._block_rows(len(self.means)))
         return out
 
-    def to_own_class(self, X: NDArray, codes: NDArray[np.intp]) -> NDArray[np.float64]:
+    def to_own_class(self, X: Any, codes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the distance of each sample to the class ``codes[i]``."""
+        xp, place = back_end(X)
         # The origin of every class is its mean: a large distance between classes would otherwise
         # cancel after the product.
         polynomial = self._polynomial("classes", working_dtype(X.dtype))
+        minus_origin, projection = place(-polynomial.origin), place(polynomial.projection)
+        linear, quadratic = place(polynomial.linear), place(polynomial.quadratic)
         # About its own mean c is 0 but for rounding: constant and slope are the background's.
         out = polynomial.constant[codes]
 
         def fill(rows: slice) -> None:
-            label = codes[rows]
-            origins = polynomial.origin[label]
-            z = np.subtract(X[rows], origins, out=origins) @ polynomial.projection
-            out[rows] += np.einsum("ij,ij->i", z, polynomial.linear[label])
-            out[rows] += np.einsum("ij,ij,j->i", z, z, polynomial.quadratic)
+            label = place(codes[rows])
+            # Added to in place: new memory costs more than the sum.
+            deviation = minus_origin[label]
+            deviation += X[rows]
+            z = deviation @ projection
+            out[rows] += to_host(xp.einsum("ij,ij->i", z, linear[label]))
+            out[rows] += to_host(xp.einsum("ij,ij,j->i", z, z, quadratic))
 
-        for_chunks(fill, len(X), self._chunk_rows(self.form.projection.shape[1]))
+        for_blocks(fill, X, self._block_rows(self.form.projection.shape[1]))
         return self._not_negative(out)
 
-    def _chunk_rows(self, n_columns: int) -> int:
+    def _block_rows(self, n_columns: int) -> int:
         # Numbers that a row takes: the sample, its coordinates, and `n_columns` more.
         width = sum(self.form.projection.shape) + n_columns
         return max(DISTANCE_BLOCK_ROWS, DISTANCE_BLOCK_SIZE // width)
@@ -146,9 +155,9 @@ class ClassDistances:
             )  # fmt: skip
         return self._polynomials[origins, work]
 
-    def _not_negative(self, distances: NDArray) -> NDArray:
+    def _not_negative(self, distances: Any) -> Any:
         """Undo rounding below zero where no background is subtracted."""
-        return distances if self.form.background_weights.any() else np.maximum(distances, 0.0)
+        return distances if self.form.background_weights.any() else distances.clip(min=0.0)
 
 
 def class_distances(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ...utils._arrays import to_host
 from ...utils._labels import check_class_labels, class_positions, encode
 from ...utils._threads import for_chunks
 from ...utils._validation import check_weights
@@ -214,7 +215,7 @@ class _LeftOut:
         self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64], rows: slice
     ) -> tuple[Without, NDArray[np.float64]]:
         work, label, w = working_dtype(X.dtype), codes[rows], weight[rows]
-        centered = X[rows] - self.mean
+        centered = to_host(X[rows]) - self.mean
         deviation = (centered - self.shift[label]).astype(work)
         own = Without(self.classes, deviation, label, w)
         if self.background is None:

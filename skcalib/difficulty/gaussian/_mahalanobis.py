@@ -89,6 +89,11 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
     `fit` then makes them once more in float64; `partial_fit` cannot, and the first use warns. An
     update that raises, in `partial_fit` or `merge`, leaves the scorer as it was.
 
+    A torch tensor on a GPU stays there: products run on the device, in the precision of the
+    tensor and never in TensorFloat-32, and what comes back is as small as the result. Results
+    are numpy arrays whatever the input, and the scorer keeps nothing on the device. Judging each
+    sample without itself alone takes the samples to the host, block by block.
+
     `predict` is linear discriminant analysis with equal priors.
 
     References

@@ -20,14 +20,16 @@ Products over samples run in the dtype of the data, everything else in float64.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from sklearn.utils import gen_batches
 
+from ...utils._arrays import to_host
 from ...utils._blocks import SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE
-from ...utils._threads import for_chunks
+from ...utils._tensors import back_end, exact_products, for_blocks
 
 # Chunks during which the references stay.
 _CHUNKS_PER_PIECE = 8
@@ -74,7 +76,7 @@ class GaussianStatistics:
 
     def with_samples(
         self,
-        X: NDArray,
+        X: Any,
         codes: NDArray[np.intp],
         sample_weight: NDArray | None = None,
         *,
@@ -92,14 +94,15 @@ class GaussianStatistics:
             input_eps=max(self.input_eps, float(np.finfo(input_dtype).eps)),
             work_eps=max(self.work_eps, float(np.finfo(work).eps)),
         )
-        for rows in gen_batches(len(X), _CHUNKS_PER_PIECE * chunk_rows):
-            weight = None if sample_weight is None else sample_weight[rows]
-            total = total._with_piece(X[rows], codes[rows], weight, chunk_rows, work)
+        with exact_products(X):
+            for rows in gen_batches(len(X), _CHUNKS_PER_PIECE * chunk_rows):
+                weight = None if sample_weight is None else sample_weight[rows]
+                total = total._with_piece(X[rows], codes[rows], weight, chunk_rows, work)
         return total
 
     def _with_piece(
         self,
-        X: NDArray,
+        X: Any,
         codes: NDArray[np.intp],
         sample_weight: NDArray | None,
         chunk_rows: int,
@@ -108,30 +111,36 @@ class GaussianStatistics:
         """Add samples whose classes keep their references meanwhile."""
         used = np.ones(len(X), dtype=bool) if sample_weight is None else sample_weight > 0
         placed = self._with_references_near(X, codes, used, chunk_rows, work)
-        reference = placed.reference.astype(work)
-        sums, scatter = placed.sums.copy(), placed.scatter.copy()
+        _, place = back_end(X)
+        minus_reference = place(-placed.reference.astype(work))
+        sums, scatter = place(placed.sums.copy()), place(placed.scatter.copy())
 
-        def chunk_sums(rows: slice) -> tuple[NDArray, NDArray]:
+        def chunk_sums(rows: slice) -> tuple[Any, Any]:
             if sample_weight is None:
-                return _sums(X[rows], codes[rows], None, reference)
+                return _sums(X[rows], codes[rows], None, minus_reference)
             chosen = rows.start + np.flatnonzero(used[rows])
             # The root, since outer products take a factor of the samples twice.
-            return _sums(X[chosen], codes[chosen], np.sqrt(sample_weight[chosen]), reference)
+            root = place(np.sqrt(sample_weight[chosen]).astype(work))
+            return _sums(X[place(chosen)], codes[chosen], root, minus_reference)
 
-        def add(chunk: tuple[NDArray, NDArray]) -> None:
-            np.add(sums, chunk[0], out=sums)
-            np.add(scatter, chunk[1], out=scatter)
+        def add(chunk: tuple[Any, Any]) -> None:
+            nonlocal sums, scatter
+            sums += chunk[0]
+            scatter += chunk[1]
 
         # What overflows here is found, and said, when the distances are asked for.
         with np.errstate(over="ignore", invalid="ignore"):
-            for_chunks(chunk_sums, len(X), chunk_rows, add)
+            # Sums in float32 of longer blocks would lose digits.
+            for_blocks(chunk_sums, X, chunk_rows, add, blocks_at_once=1)
         count = self.count + np.bincount(codes[used], minlength=len(self.count))
         weight = self.weight + np.bincount(codes, sample_weight, minlength=len(self.weight))
-        return replace(placed, count=count, weight=weight, sums=sums, scatter=scatter)
+        return replace(
+            placed, count=count, weight=weight, sums=to_host(sums), scatter=to_host(scatter)
+        )
 
     def _with_references_near(
         self,
-        X: NDArray,
+        X: Any,
         codes: NDArray[np.intp],
         used: NDArray[np.bool_],
         chunk_rows: int,
@@ -145,12 +154,12 @@ class GaussianStatistics:
         """
         reference = self.reference.copy()
         missing = self.weight == 0
+        _, place = back_end(X)
         for rows in gen_batches(len(X), chunk_rows):
             new = rows.start + np.flatnonzero(missing[codes[rows]] & used[rows])
             if len(new):
-                sums, count = _sums_and_counts(
-                    X[new].astype(work, copy=False), codes[new], len(missing)
-                )
+                sums = to_host(_class_sums(X[place(new)], codes[new], None, len(missing)))
+                count = np.bincount(codes[new], minlength=len(missing))
                 found = count > 0
                 # Without the weights: a reference need only be near.
                 reference[found] = sums[found] / count[found, None]
@@ -273,31 +282,32 @@ def _oas_coefficient(covariance: NDArray[np.float64], variance: float, n_samples
 
 
 def _sums(
-    X: NDArray, codes: NDArray[np.intp], root_weight: NDArray | None, reference: NDArray
-) -> tuple[NDArray, NDArray]:
+    X: Any, codes: NDArray[np.intp], root_weight: Any, minus_reference: Any
+) -> tuple[Any, Any]:
     """Return the sums (n_classes, n_features) and outer products of samples about references."""
-    references = reference[codes]
+    _, place = back_end(X)
     with np.errstate(over="ignore", invalid="ignore"):
-        # Into memory at hand: new memory costs more than the subtraction.
-        deviation = np.subtract(X, references, out=references)
-        weights = np.ones(len(codes), dtype=deviation.dtype)
+        # Added to in place: new memory costs more than the sum.
+        deviation = minus_reference[place(codes)]
+        deviation += X
         if root_weight is not None:
-            weights = root_weight.astype(deviation.dtype)
-            deviation = weights[:, None] * deviation
+            deviation *= root_weight[:, None]
         # One root of the weight here and one in the deviation: w_i (x_i - r).
-        sums = _indicator(codes, len(reference), weights) @ deviation
+        sums = _class_sums(deviation, codes, root_weight, len(minus_reference))
         return sums, deviation.T @ deviation
 
 
-def _sums_and_counts(
-    X: NDArray, codes: NDArray[np.intp], n_classes: int
-) -> tuple[NDArray, NDArray[np.intp]]:
-    sums = _indicator(codes, n_classes, np.ones(len(codes), dtype=X.dtype)) @ X
-    return sums, np.bincount(codes, minlength=n_classes)
-
-
-def _indicator(codes: NDArray[np.intp], n_classes: int, values: NDArray) -> csc_array:
-    """Return the (n_classes, n_samples) matrix with ``values[i]`` in row ``codes[i]``."""
-    # Every column has one entry: column i begins at entry i.
-    indptr = np.arange(len(codes) + 1)
-    return csc_array((values, codes, indptr), shape=(n_classes, len(codes)))
+def _class_sums(X: Any, codes: NDArray[np.intp], weight: Any, n_classes: int) -> Any:
+    """Return the sums (n_classes, n_features) of the samples of every class, weighted or not."""
+    xp, place = back_end(X)
+    if xp is np:
+        dtype = np.result_type(X, np.float32)
+        values = np.ones(len(codes), dtype) if weight is None else weight
+        # Every column has one entry: column i begins at entry i.
+        indptr = np.arange(len(codes) + 1)
+        indicator = csc_array((values, codes, indptr), shape=(n_classes, len(codes)))
+        return indicator @ X.astype(dtype, copy=False)
+    # In float64, since the order of sums on an accelerator is not always the same.
+    sums = xp.zeros((n_classes, X.shape[1]), dtype=xp.float64, device=X.device)
+    weighted = X.double() if weight is None else X * weight.double()[:, None]
+    return sums.index_add_(0, place(codes), weighted)

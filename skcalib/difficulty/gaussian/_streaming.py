@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...utils._arrays import naming
-from ...utils._features import validate_data
+from ...utils._features import validate_rows
 from ...utils._labels import check_class_labels, encode
 from ...utils._private import _fit_context, _num_samples
 from ...utils._unit_rows import UnitRows
@@ -126,7 +126,7 @@ class StreamingMixin(DifficultyMixin):
 
     def _read(self, X: Any, y: Any = "no_validation", *, reset: bool, **options: Any) -> Any:
         """Return checked samples, or samples and labels; normalized as they are read."""
-        read = validate_data(self, X, y, reset=reset, dtype=_DTYPES, **options)
+        read = validate_rows(self, X, y, reset=reset, dtype=_DTYPES, **options)
         if not self.normalize:
             return read
         return (UnitRows(read[0]), read[1]) if isinstance(read, tuple) else UnitRows(read)

@@ -1,0 +1,133 @@
+"""Tensors on an accelerator: read, checked and worked on where they lie, block by block.
+
+A tensor on the CPU shares its memory with an array and is taken for one. torch is not imported
+here: who hands in a tensor has done so.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.utils import assert_all_finite, gen_batches
+
+from ._arrays import to_host
+from ._threads import for_chunks
+
+# Types of devices on which torch has float64 and which do not share the memory of the CPU.
+ACCELERATORS = {"cuda", "xpu"}
+# Blocks that fit a cache keep an accelerator waiting: this number of them are one block there.
+BLOCKS_AT_ONCE = 32
+# Elements of a block that is checked there.
+_CHECKED_SIZE = 2**26
+_settings_in_use = threading.RLock()
+
+
+def on_accelerator(values: Any) -> bool:
+    """Tell whether values are a dense torch tensor that numpy cannot read where it lies."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(values, torch.Tensor):
+        return False
+    return values.layout == torch.strided and values.device.type in ACCELERATORS
+
+
+class TensorRows:
+    """A matrix on an accelerator whose rows are read as float32 or float64.
+
+    Like an array, it has a length, a shape and a dtype of numpy; bfloat16, which numpy does not
+    have, counts as float32. Rows come as tensors of that dtype, but at least float32.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        torch = sys.modules["torch"]
+        self.tensor = tensor.detach()
+        self.shape, self.device = tuple(tensor.shape), tensor.device
+        known = {torch.float16: np.float16, torch.bfloat16: np.float32, torch.float32: np.float32}
+        self.dtype = np.dtype(known.get(tensor.dtype, np.float64))
+        self._work = torch.float64 if self.dtype == np.float64 else torch.float32
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tensor[index].to(self._work)
+
+    def check_finite(self, **names: str) -> None:
+        """Raise what scikit-learn would raise of the values."""
+        if get_config()["assume_finite"] or not self.tensor.is_floating_point():
+            return
+        for rows in gen_batches(len(self), max(1, _CHECKED_SIZE // max(1, self.shape[1]))):
+            block = self.tensor[rows]
+            if not block.isfinite().all():
+                assert_all_finite(to_host(block), **names)
+
+
+def back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:
+    """Return the module that computes with samples, and what puts an array where they lie.
+
+    The module is numpy or torch, of which only functions are used that both have with the same
+    arguments: einsum, amin, argmin.
+    """
+    torch = sys.modules.get("torch")
+    device = getattr(samples, "device", None)
+    if torch is None or not isinstance(device, torch.device):
+        return np, lambda array: array
+    return torch, lambda array: torch.tensor(array, device=device)
+
+
+@contextmanager
+def exact_products(samples: Any) -> Iterator[None]:
+    """Have torch compute products with samples in their precision, and without gradients.
+
+    Neither in TensorFloat-32, which keeps 10 bits of float32, nor in what the autocast of a caller
+    makes of them. The settings are given back, also after an error. For arrays nothing changes.
+    """
+    torch, _ = back_end(samples)
+    if torch is np:
+        yield
+        return
+    cuda, mkldnn = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    settings: list[tuple[Any, str, Any]] = [
+        (cuda, "fp32_precision", "ieee"),
+        (mkldnn, "fp32_precision", "ieee"),
+    ]
+    if not hasattr(cuda, "fp32_precision"):  # torch < 2.9
+        settings = [(cuda, "allow_tf32", False)]
+    # The settings are those of the process: a second caller waits, or it would lose them midway.
+    with _settings_in_use:
+        former = [getattr(where, name) for where, name, _ in settings]
+        try:
+            for where, name, value in settings:
+                setattr(where, name, value)
+            with torch.no_grad(), torch.autocast(samples.device.type, enabled=False):
+                yield
+        finally:
+            for (where, name, _), value in zip(settings, former):
+                setattr(where, name, value)
+
+
+def for_blocks(
+    compute: Callable[[slice], Any],
+    samples: Any,
+    block_rows: int,
+    collect: Callable[[Any], object] = lambda _: None,
+    *,
+    blocks_at_once: int = BLOCKS_AT_ONCE,
+) -> None:
+    """Call ``collect(compute(rows))`` for blocks of samples, in their order.
+
+    Of an array in threads, see `for_chunks`; on an accelerator one by one, `blocks_at_once` of
+    them as one block, with exact products.
+    """
+    if back_end(samples)[0] is np:
+        for_chunks(compute, len(samples), block_rows, collect)
+        return
+    with exact_products(samples):
+        for rows in gen_batches(len(samples), blocks_at_once * block_rows):
+            collect(compute(rows))
