@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -255,6 +256,34 @@ def test_public_docstring_is_complete(package, name):
         assert "Parameters\n----------" in doc, f"{name} does not document its parameters"
     if inspect.isfunction(value):
         assert "Returns\n-------" in doc, f"{name} does not document what it returns"
+
+
+# What leads nowhere: a category of warnings, and an import for authors of extensions.
+NO_SEE_ALSO = {"SkcalibWarning", "import_optional"}
+
+
+def _resolve(name, package):
+    """Import what `name` says: a name of the package or of skcalib, or one of another library."""
+    first, *rest = name.split(".")
+    owner = import_module(f"skcalib.{package}")
+    if rest:
+        owner, *rest = import_module(first), *rest
+    for i, part in enumerate(rest[:-1]):
+        if not hasattr(owner, part):
+            import_module(".".join([first, *rest[: i + 1]]))
+        owner = getattr(owner, part)
+    return getattr(owner, rest[-1] if rest else first)
+
+
+@pytest.mark.parametrize(("package", "name"), PUBLIC)
+def test_public_docstring_leads_on(package, name):
+    doc = inspect.getdoc(getattr(import_module(f"skcalib.{package}"), name))
+    _, heading, after = doc.partition("See Also\n--------\n")
+    assert bool(heading) == (name not in NO_SEE_ALSO)
+    for entry in re.findall(r"^(\S.*?) :(?: |$)", after.partition("\n\n")[0], re.MULTILINE):
+        for target in entry.split(", "):
+            assert target != name
+            assert _resolve(target, package) is not None
 
 
 @pytest.mark.parametrize(("package", "name"), PUBLIC)

@@ -58,6 +58,11 @@ def flip_labels(
     ValueError
         If `y` has a single class, or holds NaN, infinity, fractions or labels of several types.
 
+    See Also
+    --------
+    skcalib.labels.LabelIssueFinder : Finds wrong labels.
+    make_predictions : Predictions whose calibration is known.
+
     Examples
     --------
     >>> from skcalib.datasets import flip_labels

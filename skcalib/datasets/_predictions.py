@@ -59,6 +59,12 @@ def make_predictions(
     true_proba : ndarray of shape (n_samples, n_classes)
         The probabilities that the labels were drawn from.
 
+    See Also
+    --------
+    skcalib.metrics.expected_calibration_error : Measures what was put in.
+    skcalib.plots.ReliabilityDisplay : Draws it.
+    flip_labels : Label noise.
+
     Examples
     --------
     >>> from skcalib.datasets import make_predictions

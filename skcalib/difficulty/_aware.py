@@ -78,6 +78,12 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     n_features_in_, feature_names_in_ : int and ndarray of str
         Of `estimator_`, where it has them.
 
+    See Also
+    --------
+    difficulty_weights : The weights.
+    skcalib.selection.SubsetClassifier : Leaves samples out in place of weighting them.
+    skcalib.losses.DifficultyAwareLoss : A loss that uses difficulty otherwise.
+
     References
     ----------
     .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from

@@ -22,6 +22,12 @@ class DifficultyMixin(ABC):
 
     A subclass defines ``fit`` and `difficulty`; without `difficulty` it cannot be instantiated.
 
+    See Also
+    --------
+    RelativeMahalanobisScorer : A scorer of this contract.
+    cross_val_difficulty : Out-of-fold difficulty by any scorer.
+    NoveltyDetector : An outlier detector over any scorer.
+
     Examples
     --------
     >>> import numpy as np

@@ -52,6 +52,12 @@ def cross_val_difficulty(
     ValueError
         If the folds do not leave out every sample once.
 
+    See Also
+    --------
+    score_difficulty : Difficulty by a scorer that is fitted.
+    RelativeMahalanobisScorer : Has an exact leave-one-out difficulty.
+    sklearn.model_selection.cross_val_predict : The same for predictions.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

@@ -58,6 +58,8 @@ def error_rate_by_difficulty(
     See Also
     --------
     skcalib.plots.DifficultyDisplay : The same as a picture.
+    RelativeMahalanobisScorer : A difficulty to start from.
+    skcalib.metrics.risk_coverage_curve : Error rate by confidence.
 
     Examples
     --------

@@ -69,6 +69,12 @@ def explain_difficulty(
         If X, y and the difficulties differ in length, or if difficulty or similarity is
         constant within every class.
 
+    See Also
+    --------
+    skcalib.embeddings.OpenClipEmbedder : Embeds images and descriptions alike.
+    RelativeMahalanobisScorer : A difficulty to explain.
+    skcalib.plots.HardestSamplesDisplay : Shows the images.
+
     Notes
     -----
     The authors of [1]_ name such explanations as future work. A correlation is no cause: it is a

@@ -53,6 +53,7 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
     --------
     NoveltyDetector : An outlier detector over any scorer.
     KMeansPrototypeScorer : Distance to the nearest of few prototypes.
+    RelativeMahalanobisScorer : Difficulty from class Gaussians.
 
     Notes
     -----

@@ -53,6 +53,8 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
     See Also
     --------
     RelativeMahalanobisScorer : Difficulty from features, without training a classifier.
+    cross_val_difficulty : Out-of-fold difficulty by any scorer.
+    skcalib.labels.LabelIssueFinder : From difficulty to wrong labels.
 
     Examples
     --------

@@ -66,6 +66,8 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     See Also
     --------
     skcalib.metrics.ood_report : How well scores tell outliers, over all thresholds.
+    KNNScorer : A scorer for it, of small distances to training samples.
+    sklearn.neighbors.LocalOutlierFactor : Outliers by local density.
 
     Examples
     --------

@@ -56,6 +56,12 @@ def score_difficulty(
     TypeError
         If `scorer` is neither a difficulty scorer nor ends in one.
 
+    See Also
+    --------
+    cross_val_difficulty : Out-of-fold difficulty.
+    difficulty_over_views : Difficulty averaged over augmented views.
+    difficulty_weights : From difficulty to weights.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

@@ -51,6 +51,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
     See Also
     --------
     RelativeMahalanobisScorer : Difficulty from class Gaussians.
+    KNNScorer : Distance to the nearest training samples.
 
     References
     ----------

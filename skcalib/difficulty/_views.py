@@ -42,6 +42,11 @@ def difficulty_over_views(
     TypeError
         If `views` cannot be iterated over.
 
+    See Also
+    --------
+    score_difficulty : Difficulty of one view.
+    skcalib.embeddings.TimmEmbedder : Embeds images.
+
     Examples
     --------
     >>> import numpy as np

@@ -80,6 +80,12 @@ def difficulty_weights(
     SkcalibWarning
         If at least half of the weights are below 1e-6.
 
+    See Also
+    --------
+    DifficultyAwareClassifier : Trains any classifier with such weights.
+    RelativeMahalanobisScorer : A difficulty to start from.
+    skcalib.losses.DifficultyAwareLoss : A loss that takes such weights.
+
     References
     ----------
     .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from

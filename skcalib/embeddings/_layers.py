@@ -65,6 +65,12 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of X, where it is a DataFrame.
 
+    See Also
+    --------
+    TimmEmbedder : Models of timm.
+    OpenClipEmbedder : Models of open_clip, which embed texts as well.
+    skcalib.difficulty.PredictionDepthScorer : Probes on the layers of a network.
+
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example

@@ -56,6 +56,8 @@ class TimmEmbedder(BaseImageEmbedder):
     See Also
     --------
     OpenClipEmbedder : Models of open_clip, which embed texts as well.
+    LayerEmbedder : Layers of a torch module.
+    skcalib.difficulty.RelativeMahalanobisScorer : What the features serve.
 
     Examples
     --------

@@ -84,6 +84,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
     See Also
     --------
     LabelIssueFinder : The labels alone.
+    skcalib.difficulty.DifficultyAwareClassifier : Weights that follow difficulty.
 
     Examples
     --------

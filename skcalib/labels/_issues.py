@@ -107,6 +107,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     --------
     find_label_issues : The table in one call, most suspicious label first.
     LabelCleaningClassifier : Train a classifier on cleaned labels.
+    skcalib.difficulty.RelativeMahalanobisScorer : A difficulty of every class.
+    skcalib.plots.HardestSamplesDisplay : Shows given and suggested labels.
 
     Notes
     -----
@@ -362,6 +364,7 @@ def find_label_issues(
     See Also
     --------
     LabelIssueFinder : The same, with the noise rate and the probabilities of all classes.
+    LabelCleaningClassifier : Train a classifier on cleaned labels.
 
     Examples
     --------

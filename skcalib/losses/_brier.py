@@ -47,6 +47,11 @@ def brier_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    BrierLoss : The module.
+    skcalib.metrics.generalized_brier_score : The score as a metric.
+
     References
     ----------
     .. [1] G. W. Brier, "Verification of Forecasts Expressed in Terms of Probability", Monthly
@@ -67,7 +72,7 @@ def brier_loss(
 
 
 class BrierLoss(CalibrationLoss):
-    """Multi-class Brier score, ``sum_k (p_k - t_k)^2``: proper, bounded, kind to wrong labels.
+    """Brier score [1]_, ``sum_k (p_k - t_k)^2``: proper, bounded, kind to wrong labels.
 
     Its gradient vanishes where the prediction is certain and wrong, so training can stall there.
 
@@ -81,9 +86,20 @@ class BrierLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    brier_loss : the function.
+    brier_loss : The function.
+    skcalib.metrics.generalized_brier_score : The score as a metric.
+
+    References
+    ----------
+    .. [1] G. W. Brier, "Verification of Forecasts Expressed in Terms of Probability", Monthly
+       Weather Review 1950.
 
     Examples
     --------

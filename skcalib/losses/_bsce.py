@@ -52,6 +52,12 @@ def generalized_brier_weight(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    bsce_gra_loss : The loss with this weight.
+    UncertaintyWeightedLoss : Takes it as ``uncertainty``.
+    skcalib.metrics.generalized_brier_score : The same as a metric.
+
     References
     ----------
     .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
@@ -116,6 +122,12 @@ def bsce_loss(
     ------
     TypeError, ValueError
         If an input or a parameter is not as described.
+
+    See Also
+    --------
+    BSCELoss : The module.
+    bsce_gra_loss : The same with a constant weight.
+    generalized_brier_weight : The weight.
 
     References
     ----------
@@ -184,6 +196,12 @@ def bsce_gra_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    BSCEGRALoss : The module.
+    bsce_loss : The same with a weight that takes part in the gradient.
+    uncertainty_weighted_loss : The same with any weight.
+
     References
     ----------
     .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
@@ -212,7 +230,7 @@ def bsce_gra_loss(
 
 
 class BSCELoss(CalibrationLoss):
-    """Cross-entropy weighted by the generalized Brier score of the prediction.
+    """Cross-entropy weighted by the generalized Brier score of the prediction [1]_.
 
     Parameters
     ----------
@@ -230,10 +248,20 @@ class BSCELoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    bsce_loss : the function, with its source and its extension to soft targets.
-    BSCEGRALoss : with ``detach_weight=True``, the form that the paper recommends.
+    bsce_loss : The function, with its source and its extension to soft targets.
+    BSCEGRALoss : With ``detach_weight=True``, the form that the paper recommends.
+
+    References
+    ----------
+    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025.
 
     Examples
     --------
@@ -270,7 +298,7 @@ class BSCELoss(CalibrationLoss):
 
 
 class BSCEGRALoss(BSCELoss):
-    """Cross-entropy whose gradient is weighted by the generalized Brier score (BSCE-GRA).
+    """Cross-entropy whose gradient is weighted by the generalized Brier score (BSCE-GRA) [1]_.
 
     :class:`BSCELoss` with ``detach_weight=True``.
 
@@ -291,10 +319,20 @@ class BSCEGRALoss(BSCELoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    bsce_gra_loss : the function, with its source.
-    UncertaintyWeightedLoss : the same with any weight.
+    bsce_gra_loss : The function, with its source.
+    UncertaintyWeightedLoss : The same with any weight.
+
+    References
+    ----------
+    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025, Eq. 10.
 
     Examples
     --------

@@ -46,6 +46,11 @@ def cross_entropy_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    CrossEntropyLoss : The module.
+    torch.nn.functional.cross_entropy : Without weights of samples.
+
     Examples
     --------
     >>> import torch
@@ -75,6 +80,17 @@ class CrossEntropyLoss(CalibrationLoss):
         Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
+    See Also
+    --------
+    cross_entropy_loss : The function.
+    LabelSmoothingLoss : Against smoothed labels.
+    skcalib.nets.CalibratedNetClassifier : Trains a network with it, or with any other loss.
 
     Examples
     --------
@@ -137,6 +153,12 @@ def label_smoothing_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    LabelSmoothingLoss : The module.
+    cross_entropy_loss : Without smoothing.
+    entropy_regularized_loss : The penalty from the other side: the prediction.
+
     References
     ----------
     .. [1] C. Szegedy, V. Vanhoucke, S. Ioffe, J. Shlens, Z. Wojna, "Rethinking the Inception
@@ -162,7 +184,7 @@ def label_smoothing_loss(
 
 
 class LabelSmoothingLoss(CalibrationLoss):
-    """Cross-entropy against smoothed labels.
+    """Cross-entropy against smoothed labels [1]_.
 
     Not proper: its population optimum is the smoothed posterior, less confident than the truth
     by a known amount, ``(1 - alpha) eta + alpha / K``.
@@ -179,9 +201,20 @@ class LabelSmoothingLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    label_smoothing_loss : the function, with its source.
+    label_smoothing_loss : The function, with its source.
+    EntropyRegularizedLoss : The penalty from the other side: the prediction.
+
+    References
+    ----------
+    .. [1] C. Szegedy, V. Vanhoucke, S. Ioffe, J. Shlens, Z. Wojna, "Rethinking the Inception
+       Architecture for Computer Vision", CVPR 2016, Sec. 7.
 
     Examples
     --------

@@ -71,7 +71,7 @@ def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: st
 def dual_focal_weight(
     logits: Tensor, target: Tensor, *, gamma: float = 5.0, rival: str = "below_label"
 ) -> Tensor:
-    """Compute the dual focal weight, ``(1 - p_y + p_j)^gamma``.
+    """Compute the dual focal weight [1]_, ``(1 - p_y + p_j)^gamma``.
 
     Parameters
     ----------
@@ -93,6 +93,15 @@ def dual_focal_weight(
     ------
     TypeError, ValueError
         If an input or a parameter is not as described.
+
+    See Also
+    --------
+    dual_focal_loss : The loss with this weight.
+    UncertaintyWeightedLoss : Takes it as ``uncertainty``.
+
+    References
+    ----------
+    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration", ICML 2023.
 
     Examples
     --------
@@ -156,6 +165,12 @@ def dual_focal_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    DualFocalLoss : The module.
+    focal_loss : Without the rival class.
+    dual_focal_weight : The weight.
+
     References
     ----------
     .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration", ICML 2023.
@@ -183,7 +198,7 @@ def dual_focal_loss(
 
 
 class DualFocalLoss(CalibrationLoss):
-    """Dual focal loss, ``-(1 - p_y + p_j)^gamma log p_y``, p_j the probability of a rival class.
+    """Dual focal loss [1]_, ``-(1 - p_y + p_j)^gamma log p_y``, p_j of a rival class.
 
     Between the overconfidence of the cross-entropy and the underconfidence of the focal loss.
     Not proper.
@@ -204,9 +219,19 @@ class DualFocalLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    dual_focal_loss : the function, with its sources and the two readings of p_j.
+    dual_focal_loss : The function, with its sources and the two readings of p_j.
+    FocalLoss : Without the rival class.
+
+    References
+    ----------
+    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration", ICML 2023.
 
     Examples
     --------

@@ -57,6 +57,12 @@ def entropy_regularized_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    EntropyRegularizedLoss : The module.
+    difficulty_aware_loss : A strength in proportion to the difficulty of the sample.
+    label_smoothing_loss : The penalty from the other side: the labels.
+
     References
     ----------
     .. [1] G. Pereyra, G. Tucker, J. Chorowski, L. Kaiser, G. Hinton, "Regularizing Neural Networks
@@ -79,7 +85,7 @@ def entropy_regularized_loss(
 
 
 class EntropyRegularizedLoss(CalibrationLoss):
-    """Cross-entropy minus alpha times the entropy of the prediction (confidence penalty).
+    """Cross-entropy minus alpha times the entropy of the prediction (confidence penalty) [1]_.
 
     Parameters
     ----------
@@ -93,10 +99,20 @@ class EntropyRegularizedLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    entropy_regularized_loss : the function, with its sources.
-    DifficultyAwareLoss : the same with a strength in proportion to the difficulty of the sample.
+    entropy_regularized_loss : The function, with its sources.
+    DifficultyAwareLoss : The same with a strength in proportion to the difficulty of the sample.
+
+    References
+    ----------
+    .. [1] G. Pereyra, G. Tucker, J. Chorowski, L. Kaiser, G. Hinton, "Regularizing Neural Networks
+       by Penalizing Confident Output Distributions", ICLR Workshop 2017.
 
     Examples
     --------
@@ -167,6 +183,12 @@ def difficulty_aware_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    DifficultyAwareLoss : The module.
+    entropy_regularized_loss : The same strength for all samples.
+    skcalib.difficulty.difficulty_weights : Makes the weights.
+
     References
     ----------
     .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from Pre-trained
@@ -191,7 +213,7 @@ def difficulty_aware_loss(
 
 
 class DifficultyAwareLoss(CalibrationLoss):
-    """Cross-entropy minus the entropy of the prediction, the harder the sample the more.
+    """Cross-entropy minus the entropy of the prediction, the harder the sample the more [1]_.
 
     The loss needs ``difficulty_weight`` with every batch; a net takes it in ``fit``.
 
@@ -207,9 +229,21 @@ class DifficultyAwareLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    difficulty_aware_loss : the function, with its source.
+    difficulty_aware_loss : The function, with its source.
+    EntropyRegularizedLoss : The same strength for all samples.
+    skcalib.difficulty.difficulty_weights : Makes the weights.
+
+    References
+    ----------
+    .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from Pre-trained
+       Models for Reliable Prediction", NeurIPS 2023, Eq. 9.
 
     Examples
     --------

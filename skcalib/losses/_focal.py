@@ -10,7 +10,7 @@ from ._softmax import expectation, miss_probability, power, target_nll
 
 
 def focal_weight(logits: Tensor, target: Tensor, *, gamma: float = 2.0) -> Tensor:
-    """Compute the focal weight, ``(1 - p_y)^gamma``.
+    """Compute the focal weight [1]_, ``(1 - p_y)^gamma``.
 
     Parameters
     ----------
@@ -30,6 +30,16 @@ def focal_weight(logits: Tensor, target: Tensor, *, gamma: float = 2.0) -> Tenso
     ------
     TypeError, ValueError
         If an input or a parameter is not as described.
+
+    See Also
+    --------
+    focal_loss : The loss with this weight.
+    UncertaintyWeightedLoss : Takes it as ``uncertainty``.
+
+    References
+    ----------
+    .. [1] T.-Y. Lin, P. Goyal, R. Girshick, K. He, P. Dollar, "Focal Loss for Dense Object
+       Detection", ICCV 2017, Eq. 4.
 
     Examples
     --------
@@ -89,6 +99,13 @@ def focal_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    FocalLoss : The module.
+    dual_focal_loss : With a rival class in the weight.
+    sample_dependent_focal_loss : With an exponent that depends on the probability.
+    focal_weight : The weight.
+
     References
     ----------
     .. [1] T.-Y. Lin, P. Goyal, R. Girshick, K. He, P. Dollar, "Focal Loss for Dense Object
@@ -117,7 +134,7 @@ def focal_loss(
 
 
 class FocalLoss(CalibrationLoss):
-    """Focal loss, ``-(1 - p_y)^gamma log p_y``: confident samples count less.
+    """Focal loss [1]_, [2]_, ``-(1 - p_y)^gamma log p_y``: confident samples count less.
 
     Not proper: its population optimum is less confident than the posterior.
 
@@ -127,7 +144,7 @@ class FocalLoss(CalibrationLoss):
         Exponent. 0 is the cross-entropy; larger holds confidence back more. On small data 1 or 2
         serve better than the 3 to 5 of the papers.
     detach_weight : bool, default=False
-        If True, the weight is a constant for the gradient (the "-GRA" form).
+        If True, the weight is a constant for the gradient (the "-GRA" form of [3]_).
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
@@ -136,9 +153,25 @@ class FocalLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    focal_loss : the function, with its sources and its extension to soft targets.
+    focal_loss : The function, with its sources and its extension to soft targets.
+    DualFocalLoss : With a rival class in the weight.
+    SampleDependentFocalLoss : With an exponent that depends on the probability.
+
+    References
+    ----------
+    .. [1] T.-Y. Lin, P. Goyal, R. Girshick, K. He, P. Dollar, "Focal Loss for Dense Object
+       Detection", ICCV 2017, Eq. 4.
+    .. [2] J. Mukhoti, V. Kulharia, A. Sanyal, S. Golodetz, P. Torr, P. Dokania, "Calibrating Deep
+       Neural Networks using Focal Loss", NeurIPS 2020.
+    .. [3] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025.
 
     Examples
     --------

@@ -64,6 +64,11 @@ def logit_norm_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    LogitNormLoss : The module.
+    entropy_regularized_loss : A penalty on confidence in place of the norm.
+
     References
     ----------
     .. [1] T. Joo, U. Chung, "Revisiting Explicit Regularization in Neural Networks for
@@ -84,7 +89,7 @@ def logit_norm_loss(
 
 
 class LogitNormLoss(CalibrationLoss):
-    """Cross-entropy plus alpha times the p-norm of the logits.
+    """Cross-entropy plus alpha times the p-norm of the logits [1]_.
 
     Not proper: it pulls all logits to 0, hence the prediction toward uniform.
 
@@ -102,9 +107,20 @@ class LogitNormLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    logit_norm_loss : the function, with its source.
+    logit_norm_loss : The function, with its source.
+    EntropyRegularizedLoss : A penalty on confidence in place of the norm.
+
+    References
+    ----------
+    .. [1] T. Joo, U. Chung, "Revisiting Explicit Regularization in Neural Networks for
+       Well-Calibrated Predictive Uncertainty", 2020.
 
     Examples
     --------

@@ -117,6 +117,12 @@ def mmce_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    MMCELoss : The module.
+    correctness_ranking_loss : Another penalty over pairs of samples.
+    skcalib.metrics.smooth_calibration_error : A kernel calibration error as a metric.
+
     Notes
     -----
     Near 0 the MMCE goes with the square root of its inputs: the rounding of float32 confidences
@@ -154,7 +160,7 @@ def mmce_loss(
 
 
 class MMCELoss(CalibrationLoss):
-    """Cross-entropy plus the maximum mean calibration error of the batch.
+    """Cross-entropy plus the maximum mean calibration error of the batch [1]_.
 
     The regularizer vanishes in the population for a calibrated classifier; on a finite batch it
     is never 0.
@@ -172,9 +178,20 @@ class MMCELoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    mmce_loss : the function, with its source.
+    mmce_loss : The function, with its source.
+    CorrectnessRankingLoss : Another penalty over pairs of samples.
+
+    References
+    ----------
+    .. [1] A. Kumar, S. Sarawagi, U. Jain, "Trainable Calibration Measures for Neural Networks from
+       Kernel Mean Embeddings", ICML 2018.
 
     Examples
     --------

@@ -50,6 +50,11 @@ def poly_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    PolyLoss : The module.
+    focal_loss : Another change to the shape of the cross-entropy.
+
     References
     ----------
     .. [1] Z. Leng, M. Tan, C. Liu, E. D. Cubuk, X. Shi, S. Cheng, D. Anguelov, "PolyLoss: A
@@ -72,7 +77,7 @@ def poly_loss(
 
 
 class PolyLoss(CalibrationLoss):
-    """Poly-1 loss, ``-log p_y + epsilon (1 - p_y)``.
+    """Poly-1 loss [1]_, ``-log p_y + epsilon (1 - p_y)``.
 
     Not proper for epsilon != 0: with a positive one the population optimum is more confident than
     the posterior, with a negative one less.
@@ -89,9 +94,20 @@ class PolyLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    poly_loss : the function, with its source.
+    poly_loss : The function, with its source.
+    FocalLoss : Another change to the shape of the cross-entropy.
+
+    References
+    ----------
+    .. [1] Z. Leng, M. Tan, C. Liu, E. D. Cubuk, X. Shi, S. Cheng, D. Anguelov, "PolyLoss: A
+       Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
 
     Examples
     --------

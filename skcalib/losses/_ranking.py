@@ -58,7 +58,7 @@ def _next_sample(values: Tensor, sample_weight: Tensor | None) -> Tensor:
 
 
 class CorrectnessHistory:
-    """How often each training sample has been classified correctly so far.
+    """How often each training sample has been classified correctly so far [1]_.
 
     Parameters
     ----------
@@ -66,6 +66,21 @@ class CorrectnessHistory:
         Number of training samples, at least 1.
     device : torch.device or str, default=None
         Where the record lives; batches must be on the same device.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
+    See Also
+    --------
+    CorrectnessRankingLoss : The loss that needs it.
+    skcalib.difficulty.correctness : The same from a recorded training.
+
+    References
+    ----------
+    .. [1] J. Moon, J. Kim, Y. Shin, S. Hwang, "Confidence-Aware Learning for Deep Neural
+       Networks", ICML 2020.
 
     Examples
     --------
@@ -204,6 +219,11 @@ def correctness_ranking_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    CorrectnessRankingLoss : The module.
+    CorrectnessHistory : Keeps the history.
+
     References
     ----------
     .. [1] J. Moon, J. Kim, Y. Shin, S. Hwang, "Confidence-Aware Learning for Deep Neural
@@ -233,7 +253,7 @@ def correctness_ranking_loss(
 
 
 class CorrectnessRankingLoss(CalibrationLoss):
-    """Cross-entropy plus a penalty on confidences that rank unlike past correctness (CRL).
+    """Cross-entropy plus a penalty on confidences that rank unlike past correctness (CRL) [1]_.
 
     It trains confidence to order samples, for selective prediction and error detection.
 
@@ -248,10 +268,20 @@ class CorrectnessRankingLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    correctness_ranking_loss : the function, with its source.
-    CorrectnessHistory : keeps the history that a training loop hands in.
+    correctness_ranking_loss : The function, with its source.
+    CorrectnessHistory : Keeps the history that a training loop hands in.
+
+    References
+    ----------
+    .. [1] J. Moon, J. Kim, Y. Shin, S. Hwang, "Confidence-Aware Learning for Deep Neural
+       Networks", ICML 2020.
 
     Examples
     --------

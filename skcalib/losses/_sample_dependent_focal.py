@@ -53,7 +53,7 @@ def sample_dependent_focal_weight(
     gammas: Sequence[float] = (5.0, 3.0),
     thresholds: Sequence[float] = (0.2,),
 ) -> Tensor:
-    """Compute the focal weight with an exponent that depends on the probability of the label.
+    """Compute the focal weight with an exponent that depends on the probability of the label [1]_.
 
     Parameters
     ----------
@@ -75,6 +75,16 @@ def sample_dependent_focal_weight(
     ------
     TypeError, ValueError
         If an input or a parameter is not as described.
+
+    See Also
+    --------
+    sample_dependent_focal_loss : The loss with this weight.
+    UncertaintyWeightedLoss : Takes it as ``uncertainty``.
+
+    References
+    ----------
+    .. [1] J. Mukhoti, V. Kulharia, A. Sanyal, S. Golodetz, P. Torr, P. Dokania, "Calibrating Deep
+       Neural Networks using Focal Loss", NeurIPS 2020 (FLSD-53).
 
     Examples
     --------
@@ -138,6 +148,12 @@ def sample_dependent_focal_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    SampleDependentFocalLoss : The module.
+    focal_loss : One exponent for all.
+    sample_dependent_focal_weight : The weight.
+
     References
     ----------
     .. [1] J. Mukhoti, V. Kulharia, A. Sanyal, S. Golodetz, P. Torr, P. Dokania, "Calibrating Deep
@@ -160,7 +176,7 @@ def sample_dependent_focal_loss(
 
 
 class SampleDependentFocalLoss(CalibrationLoss):
-    """Focal loss with a larger exponent where the label is improbable (FLSD-53).
+    """Focal loss with a larger exponent where the label is improbable (FLSD-53) [1]_.
 
     Not proper, for the same reason as :class:`FocalLoss`.
 
@@ -180,9 +196,20 @@ class SampleDependentFocalLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    sample_dependent_focal_loss : the function, with its source.
+    sample_dependent_focal_loss : The function, with its source.
+    FocalLoss : One exponent for all.
+
+    References
+    ----------
+    .. [1] J. Mukhoti, V. Kulharia, A. Sanyal, S. Golodetz, P. Torr, P. Dokania, "Calibrating Deep
+       Neural Networks using Focal Loss", NeurIPS 2020 (FLSD-53).
 
     Examples
     --------

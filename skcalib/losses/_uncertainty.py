@@ -80,6 +80,12 @@ def uncertainty_weighted_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    UncertaintyWeightedLoss : The module.
+    bsce_gra_loss : With the generalized Brier score as weight.
+    focal_weight : A ready-made weight.
+
     References
     ----------
     .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
@@ -135,11 +141,16 @@ class UncertaintyWeightedLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
     focal_weight, sample_dependent_focal_weight, dual_focal_weight, generalized_brier_weight :
         Ready-made weights.
-    uncertainty_weighted_loss : the function.
+    uncertainty_weighted_loss : The function.
 
     References
     ----------

@@ -48,6 +48,11 @@ def zero_hinge_loss(
     TypeError, ValueError
         If an input or a parameter is not as described.
 
+    See Also
+    --------
+    ZeroHingeLoss : The module.
+    cross_entropy_loss : The loss that asks for probabilities.
+
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
@@ -69,7 +74,7 @@ def zero_hinge_loss(
 
 
 class ZeroHingeLoss(CalibrationLoss):
-    """0-hinge loss: asks for the right class only, never for a margin or a probability.
+    """0-hinge loss [1]_: asks for the right class only, never for a margin or a probability.
 
     Training stops at the first correct answer, so margins stay small; the softmax of the logits
     carries no probability.
@@ -84,9 +89,20 @@ class ZeroHingeLoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described.
+
     See Also
     --------
-    zero_hinge_loss : the function, with its source.
+    zero_hinge_loss : The function, with its source.
+    CrossEntropyLoss : The loss that asks for probabilities.
+
+    References
+    ----------
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, App. A.7.
 
     Examples
     --------

@@ -79,6 +79,7 @@ class CalibrationAccumulator:
     See Also
     --------
     expected_calibration_error : The same for arrays in memory.
+    calibration_error_interval : The interval of an error, for arrays in memory.
 
     Examples
     --------

@@ -80,6 +80,9 @@ def expected_calibration_error(
     debiased_calibration_error : Without the bias of finite bins.
     smooth_calibration_error : Without bins.
     CalibrationAccumulator : For data that arrives in pieces.
+    calibration_error_interval : Its confidence interval.
+    skcalib.plots.ReliabilityDisplay : The gaps as a picture.
+    skcalib.posthoc.PostHocCalibratedClassifier : Makes it smaller.
 
     References
     ----------
@@ -151,6 +154,12 @@ def maximum_calibration_error(
     ------
     ValueError
         As :func:`expected_calibration_error`.
+
+    See Also
+    --------
+    expected_calibration_error : The mean gap; less at the mercy of small bins.
+    ks_calibration_error : A largest gap without bins.
+    reliability_curve : The bins themselves.
 
     References
     ----------
@@ -225,6 +234,9 @@ def reliability_curve(
     --------
     skcalib.plots.ReliabilityDisplay : The plot of the curve.
     sklearn.calibration.calibration_curve : Two classes, without weights.
+    isotonic_reliability_curve : Without bins, by isotonic regression.
+    smooth_reliability_curve : Without bins, by a kernel.
+    expected_calibration_error : The mean gap over the bins.
 
     Examples
     --------

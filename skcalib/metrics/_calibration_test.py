@@ -97,6 +97,7 @@ def calibration_test(
     See Also
     --------
     calibration_error_interval : How large may the error be?
+    groupwise_calibration_error : A corrected p-value for every group.
 
     References
     ----------

@@ -75,6 +75,12 @@ def classwise_calibration_error(
     ValueError
         As :func:`expected_calibration_error`.
 
+    See Also
+    --------
+    multilabel_calibration_error : For label indicators, label by label.
+    expected_calibration_error : Of the predicted class alone.
+    skcalib.plots.ClassReliabilityDisplay : A diagram for every class.
+
     References
     ----------
     .. [1] M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, "Beyond

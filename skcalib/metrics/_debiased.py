@@ -69,6 +69,7 @@ def debiased_calibration_error(
     See Also
     --------
     expected_calibration_error : With ``norm="l2"``, the same without the correction.
+    smooth_calibration_error : Without bins.
 
     Notes
     -----

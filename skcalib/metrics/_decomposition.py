@@ -93,6 +93,8 @@ def score_decomposition(
     See Also
     --------
     expected_calibration_error : Miscalibration in bins of the confidence.
+    refined_log_loss : The log-loss that one temperature leaves.
+    skcalib.plots.DecompositionDisplay : The parts of several models as a picture.
 
     References
     ----------

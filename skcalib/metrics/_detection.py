@@ -64,6 +64,7 @@ def fpr_at_tpr(
     --------
     ood_report : This and other measures of detection for several scores.
     sklearn.metrics.roc_curve : The whole curve.
+    energy_score : A score for it, from logits.
 
     Examples
     --------

@@ -107,6 +107,12 @@ def groupwise_calibration_error(
         If `groups` has another length than `y_true` or holds NaN or fractions, and as
         :func:`expected_calibration_error`.
 
+    See Also
+    --------
+    calibration_error_interval : The interval of all samples.
+    calibration_test : The test of all samples.
+    classwise_calibration_error : An error over the classes.
+
     References
     ----------
     .. [1] S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian

@@ -98,6 +98,7 @@ def calibration_error_interval(
     See Also
     --------
     calibration_test : Is there an error at all?
+    groupwise_calibration_error : The interval of every group.
 
     References
     ----------

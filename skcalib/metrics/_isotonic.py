@@ -94,6 +94,8 @@ def isotonic_reliability_curve(
     --------
     reliability_curve : The curve of bins.
     score_decomposition : How far the curve is from the diagonal, and from the base rate.
+    smooth_reliability_curve : The curve of a kernel.
+    skcalib.plots.ReliabilityDisplay : Draws it with ``kind="isotonic"``.
 
     References
     ----------

@@ -52,6 +52,12 @@ def ks_calibration_error(
     ValueError
         As :func:`expected_calibration_error`.
 
+    See Also
+    --------
+    expected_calibration_error : With bins.
+    smooth_calibration_error : With a kernel.
+    calibration_test : Is the error larger than chance makes it?
+
     References
     ----------
     .. [1] K. Gupta, A. Rahimi, T. Ajanthan, T. Mensink, C. Sminchisescu, R. Hartley, "Calibration

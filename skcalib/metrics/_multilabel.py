@@ -65,6 +65,7 @@ def multilabel_calibration_error(
     See Also
     --------
     classwise_calibration_error : One class a sample.
+    expected_calibration_error : Of the predicted class, one class a sample.
 
     Examples
     --------

@@ -67,6 +67,13 @@ def confidence_score(y_proba: ArrayLike) -> NDArray:
     ValueError
         If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1.
 
+    See Also
+    --------
+    probability_margin : The lead over the second-largest probability.
+    predictive_entropy : Uses all probabilities; larger = less confident.
+    max_logit_score : The same of logits.
+    misclassification_report : How well it tells errors.
+
     References
     ----------
     .. [1] D. Hendrycks, K. Gimpel, "A Baseline for Detecting Misclassified and Out-of-Distribution
@@ -99,6 +106,12 @@ def probability_margin(y_proba: ArrayLike) -> NDArray:
     ------
     ValueError
         If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1.
+
+    See Also
+    --------
+    confidence_score : The largest probability alone.
+    predictive_entropy : Uses all probabilities; larger = less confident.
+    skcalib.difficulty.output_margin : The margin of logits.
 
     References
     ----------
@@ -185,6 +198,7 @@ def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
     See Also
     --------
     ood_report : How well scores tell out-of-distribution data.
+    max_logit_score : The largest logit alone.
 
     References
     ----------

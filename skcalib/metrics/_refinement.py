@@ -60,6 +60,7 @@ def refined_log_loss(
     --------
     score_decomposition : Discrimination by isotonic regression, class by class.
     sklearn.metrics.log_loss : The loss before.
+    skcalib.posthoc.TemperatureScaling : Finds that temperature.
 
     Notes
     -----

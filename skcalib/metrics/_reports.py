@@ -83,6 +83,7 @@ def misclassification_report(
     --------
     area_under_risk_coverage : The cost of the errors that are not found.
     ood_report : The same measures for out-of-distribution samples.
+    risk_coverage_curve : Error rate of the most confident samples.
 
     References
     ----------
@@ -166,6 +167,7 @@ def ood_report(
     --------
     fpr_at_tpr : The first measure alone.
     misclassification_report : The same measures for errors.
+    skcalib.difficulty.NoveltyDetector : Decides sample by sample.
 
     References
     ----------

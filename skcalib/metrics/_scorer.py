@@ -118,6 +118,7 @@ def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
     See Also
     --------
     sklearn.metrics.get_scorer : The scorers of scikit-learn.
+    get_scorer_names : The names.
 
     Examples
     --------
@@ -144,6 +145,10 @@ def get_scorer_names() -> list[str]:
     -------
     names : list of str
         Sorted names; ``"neg_"`` marks a metric of which smaller = better.
+
+    See Also
+    --------
+    get_scorer : The scorer of a name.
 
     Examples
     --------

@@ -159,6 +159,7 @@ def accuracy_rejection_curve(
     See Also
     --------
     risk_coverage_curve : The same curve, read from the other end.
+    accuracy_at_coverage : One point of the curve.
 
     References
     ----------

@@ -69,6 +69,7 @@ def accuracy_at_coverage(
     See Also
     --------
     coverage_at_risk : The fraction that can be accepted at a given error rate.
+    accuracy_rejection_curve : The accuracy at every coverage.
 
     Examples
     --------

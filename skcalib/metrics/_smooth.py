@@ -77,6 +77,8 @@ def smooth_calibration_error(
     See Also
     --------
     expected_calibration_error : With bins.
+    smooth_reliability_curve : The curve under the same kernel.
+    debiased_calibration_error : With bins, without their bias.
 
     Notes
     -----

@@ -105,6 +105,7 @@ def smooth_reliability_curve(
     --------
     smooth_calibration_error : How far the curve is from the diagonal.
     isotonic_reliability_curve : The curve of isotonic regression.
+    skcalib.plots.ReliabilityDisplay : Draws it with ``kind="smooth"``.
 
     References
     ----------
@@ -116,7 +117,7 @@ def smooth_reliability_curve(
     >>> from skcalib.metrics import smooth_reliability_curve
     >>> curve = smooth_reliability_curve([0, 1, 1, 1], [0.2, 0.6, 0.6, 0.8], random_state=0)
     >>> round(curve.bandwidth, 2), float(curve.prob_true[256].round(2))
-    (0.23, 0.77)
+    (0.23, 0.84)
     """
     predictions = check_predictions(
         y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label

@@ -63,6 +63,12 @@ class TrainingDynamics(Callback):
         In `fit`, if the labels of the samples are not known, if source is "batches" with mixup,
         for then no output belongs to one sample, or if the batches do not know their samples.
 
+    See Also
+    --------
+    CalibratedNetClassifier : The net that calls it.
+    skcalib.difficulty.area_under_margin : One of the functions that take its arrays.
+    skcalib.plots.TrainingMapDisplay : Draws what it records.
+
     Notes
     -----
     A second `fit` with ``warm_start=True``, or a further `partial_fit`, on the same samples goes

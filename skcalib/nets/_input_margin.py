@@ -41,6 +41,11 @@ def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
     ValueError
         If the batches of X are no floating-point tensors.
 
+    See Also
+    --------
+    skcalib.difficulty.output_margin : The margin of the logits, without gradients.
+    skcalib.difficulty.PredictionDepthScorer : Difficulty from the layers of a network.
+
     References
     ----------
     .. [1] R. J. N. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example

@@ -36,6 +36,16 @@ class MLP(nn.Module):
     dropout : float in [0, 1), default=0.0
         Probability with which a hidden unit is left out in training.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a size or `dropout` is not as described.
+
+    See Also
+    --------
+    CalibratedNetClassifier : Trains it.
+    sklearn.neural_network.MLPClassifier : Without torch and its losses.
+
     Examples
     --------
     >>> import torch

@@ -47,7 +47,8 @@ class CalibrationMonitor(EpochScoring):
 
     See Also
     --------
-    skcalib.metrics.expected_calibration_error, skcalib.metrics.refined_log_loss : the metrics.
+    skcalib.metrics.expected_calibration_error, skcalib.metrics.refined_log_loss : The metrics.
+    skorch.callbacks.EarlyStopping : Stops at the best epoch it records.
 
     References
     ----------

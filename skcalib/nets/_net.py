@@ -26,20 +26,14 @@ def softmax(logits: Tensor) -> Tensor:
 
 
 class CalibratedNetClassifier(TrainingLoop):
-    """Neural network classifier with any loss, weights of samples and reproducible training.
+    """Neural network as a scikit-learn classifier, trained with any loss.
 
-    A :class:`skorch.NeuralNetClassifier` whose module returns logits. It takes every parameter of
-    skorch (``optimizer``, ``lr``, ``max_epochs``, ``batch_size``, ``callbacks``, ``module__*``,
-    ``criterion__*``, ...) and differs from it in this:
+    Choose a network that returns logits, and a loss; the defaults train. Data and labels may be
+    what any scikit-learn classifier takes. Arguments of the parts have two underscores, as in
+    ``module__hidden=(64, 64)`` or ``criterion__alpha=0.1``, and can be searched.
 
-    - ``predict_proba`` is the softmax of the logits whatever the criterion;
-    - labels may be of any type, and arrays and data frames of any numeric type;
-    - ``sample_weight``, ``difficulty_weight`` and ``target_proba`` follow their samples through
-      splits and batches;
-    - ``random_state`` makes a fit repeatable and leaves torch's global generator as it was;
-    - a module or criterion given as an instance is copied, never trained in place;
-    - the defaults train: Adam on all samples, for 50 epochs;
-    - Ctrl-C ends a fit with KeyboardInterrupt, and a loss that is not finite with an error.
+    Most users need the first six parameters. All others, with those of the base class
+    :class:`skorch.NeuralNetClassifier` (``callbacks``, ``warm_start``, ...), can wait.
 
     Parameters
     ----------
@@ -48,11 +42,10 @@ class CalibratedNetClassifier(TrainingLoop):
         ``n_features``, ``n_channels`` and ``n_classes`` of a class are taken from the data unless
         they are given as ``module__n_features`` and so on.
     criterion : criterion class or instance on logits, default=torch.nn.CrossEntropyLoss
-        A loss of :mod:`skcalib.losses` or of torch. Its parameters are set, and searched, as
-        ``criterion__alpha`` and the like. Torch's own criteria take `sample_weight` as a weighted
-        mean of their losses of samples.
+        A loss of :mod:`skcalib.losses` or of torch. Torch's own criteria take `sample_weight` as a
+        weighted mean of their losses of samples.
     optimizer : torch.optim.Optimizer class, default=torch.optim.Adam
-        Its arguments are set, and searched, as ``optimizer__weight_decay`` and the like.
+        Its arguments are set as ``optimizer__weight_decay`` and the like.
     lr : float, default=1e-3
         Learning rate, >= 0.
     max_epochs : int, default=50
@@ -88,15 +81,9 @@ class CalibratedNetClassifier(TrainingLoop):
     predict_nonlinearity : callable, default=softmax
         What makes probabilities of the logits, a tensor of them; None leaves them as they are.
     iterator_train__shuffle : bool, default=True
-        Whether every epoch takes the samples in a new order, where no sampler is given. (skorch
-        does not unless told to.)
+        Whether every epoch takes the samples in a new order, where no sampler is given.
     **kwargs : dict
         Further parameters of :class:`skorch.NeuralNetClassifier`, with skorch's defaults.
-
-    Raises
-    ------
-    TypeError
-        If a keyword is no parameter of the net.
 
     Attributes
     ----------
@@ -108,10 +95,27 @@ class CalibratedNetClassifier(TrainingLoop):
         With a `prioritizer`: its copy, which knows the samples of every epoch.
     history_ : skorch.history.History
         Losses, scores and times of every epoch.
-    n_features_in_ : int
-        Size of the second axis of X; absent for datasets.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, when X has string column names.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Size of the second axis of X, and its column names where they are strings.
+
+    Raises
+    ------
+    TypeError
+        If a keyword is no parameter of the net.
+
+    See Also
+    --------
+    MLP : A module for tabular data.
+    EpochPrioritizer : Chooses the samples of every epoch.
+    TrainingDynamics, CalibrationMonitor : Callbacks.
+    skcalib.losses.BSCEGRALoss : A criterion that calibrates.
+
+    Notes
+    -----
+    Unlike in skorch, `predict_proba` is the softmax of the logits whatever the criterion; weights
+    and soft targets follow their samples through splits and batches; a module or criterion given
+    as an instance is copied, never trained in place; `random_state` leaves torch's generator as
+    it was; Ctrl-C ends a fit with KeyboardInterrupt, a loss that is not finite with an error.
 
     Examples
     --------
@@ -197,9 +201,8 @@ class CalibratedNetClassifier(TrainingLoop):
         Parameters
         ----------
         X : array-like of shape (n_samples, ...), or what skorch takes
-            Features. Arrays, data frames, nested lists and sparse matrices are read as float32;
-            integer tensors, dicts and tuples of tensors, and datasets reach the module as they
-            are.
+            Arrays, data frames, nested lists and sparse matrices are read as float32; integer
+            tensors, dicts and tuples of tensors, and datasets reach the module as they are.
         y : array-like of shape (n_samples,), default=None
             Labels. For a torch Dataset they are read from its attribute ``y``, ``targets``,
             ``labels`` or ``tensors`` if not given.
@@ -224,11 +227,10 @@ class CalibratedNetClassifier(TrainingLoop):
         Raises
         ------
         ValueError
-            If X or y are not finite, y holds a single class, weights of either kind or
-            target_proba do not fit the samples, rows of target_proba do not sum to 1, or the
-            criterion has no use for what is given, or the module gives another number of
-            logits than there are classes, or if the loss or a parameter of the module is no longer
-            finite.
+            If X or y are not finite, y holds a single class, weights or target_proba do not fit
+            the samples, rows of target_proba do not sum to 1, the criterion has no use for what
+            is given, the module gives another number of logits than there are classes, or the
+            loss or a parameter of the module is no longer finite.
         KeyboardInterrupt
             At Ctrl-C, after the callbacks have heard of the end; the net is usable as it is then.
         """

@@ -46,7 +46,9 @@ class EpochPrioritizer(BaseEstimator):
 
     See Also
     --------
-    skcalib.selection.SubsetClassifier : a choice made once, before training.
+    skcalib.selection.SubsetClassifier : A choice made once, before training.
+    CalibratedNetClassifier : The net that it serves.
+    skcalib.selection.MaxEntropySelector : A selector for it.
 
     References
     ----------

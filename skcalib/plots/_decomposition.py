@@ -49,6 +49,7 @@ class DecompositionDisplay(BaseDisplay):
     See Also
     --------
     skcalib.metrics.score_decomposition : The numbers.
+    ReliabilityDisplay : The diagram of one model.
 
     References
     ----------

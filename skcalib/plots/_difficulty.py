@@ -68,6 +68,8 @@ class DifficultyDisplay(BaseDisplay):
     See Also
     --------
     skcalib.difficulty.error_rate_by_difficulty : The numbers.
+    HardestSamplesDisplay : The hardest samples themselves.
+    RiskCoverageDisplay : Error rate by confidence.
 
     Examples
     --------

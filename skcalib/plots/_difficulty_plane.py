@@ -54,6 +54,7 @@ class DifficultyPlaneDisplay(BaseDisplay):
     See Also
     --------
     skcalib.difficulty.DifficultyProfiler : The study that measures the depths.
+    skcalib.difficulty.difficulty_quadrant : The form of every sample.
 
     References
     ----------

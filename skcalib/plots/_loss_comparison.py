@@ -45,6 +45,11 @@ class LossComparisonDisplay(BaseDisplay):
     figure_ : matplotlib Figure
         Figure that holds them.
 
+    See Also
+    --------
+    DecompositionDisplay : Models by miscalibration and discrimination.
+    skcalib.losses.BSCEGRALoss : One of the losses to compare.
+
     Notes
     -----
     The interval tells how far seeds move the mean, on this data set and this split. It covers

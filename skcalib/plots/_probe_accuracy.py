@@ -42,6 +42,7 @@ class ProbeAccuracyDisplay(BaseDisplay):
     See Also
     --------
     skcalib.difficulty.PredictionDepthScorer : The probes.
+    DifficultyPlaneDisplay : The depths of the samples.
 
     References
     ----------

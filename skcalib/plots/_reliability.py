@@ -78,6 +78,7 @@ class ReliabilityDisplay(BaseDisplay):
     skcalib.metrics.isotonic_reliability_curve : Those with ``kind="isotonic"``.
     skcalib.metrics.smooth_reliability_curve : Those with ``kind="smooth"``.
     ClassReliabilityDisplay : One diagram a class.
+    skcalib.report.CalibrationReport : The diagram and more, as one page.
 
     Examples
     --------

@@ -58,6 +58,7 @@ class RiskCoverageDisplay(BaseDisplay):
     --------
     skcalib.metrics.risk_coverage_curve : The numbers behind the curve.
     skcalib.metrics.area_under_risk_coverage : Its area.
+    skcalib.selection.SelectiveClassifier : Answers only where its error rate is bounded.
 
     Examples
     --------

@@ -54,6 +54,7 @@ class TrainingMapDisplay(BaseDisplay):
     --------
     skcalib.nets.TrainingDynamics : Records a training.
     skcalib.difficulty.confidence_variability : The horizontal axis.
+    EmbeddingMapDisplay : The samples by their features.
 
     References
     ----------

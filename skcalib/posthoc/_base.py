@@ -63,6 +63,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     See Also
     --------
     PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
+    TemperatureScaling : The shortest calibrator of this base.
 
     Examples
     --------

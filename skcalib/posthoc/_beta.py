@@ -66,6 +66,7 @@ class BetaCalibration(OneVsRestCalibrator):
     --------
     IsotonicCalibration : Any increasing map.
     DirichletCalibration : The map of this kind for several classes at once.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     Notes
     -----

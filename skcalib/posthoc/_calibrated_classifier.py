@@ -67,6 +67,9 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
     See Also
     --------
     sklearn.calibration.CalibratedClassifierCV : Sigmoid, isotonic or temperature calibration.
+    choose_calibrator : The calibrator for a number of samples and classes.
+    TemperatureScaling : The calibrator of fewest parameters.
+    skcalib.plots.ReliabilityDisplay : Before and after.
 
     Examples
     --------

@@ -39,6 +39,11 @@ def choose_calibrator(samples_per_class: float, n_classes: int) -> PostHocCalibr
     ValueError
         If `samples_per_class` is not above 0 or `n_classes` is below 2.
 
+    See Also
+    --------
+    PostHocCalibratedClassifier : Follows it with ``calibrator="auto"``.
+    skcalib.report.CalibrationReport : Compares the calibrators on given data.
+
     Examples
     --------
     >>> from skcalib.posthoc import choose_calibrator

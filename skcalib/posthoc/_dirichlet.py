@@ -68,6 +68,7 @@ class DirichletCalibration(MatrixCalibrator):
     --------
     MatrixScaling : The same on logits, which hold a constant of the row more.
     BetaCalibration : The map for two classes.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     Notes
     -----

@@ -44,6 +44,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     See Also
     --------
     TemperatureScaling : The first component alone.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     References
     ----------

@@ -56,6 +56,7 @@ class HistogramBinning(OneVsRestCalibrator):
     See Also
     --------
     IsotonicCalibration : Bins that follow the data.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     References
     ----------

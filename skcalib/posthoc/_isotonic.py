@@ -43,6 +43,7 @@ class IsotonicCalibration(OneVsRestCalibrator):
     --------
     BetaCalibration : A smooth increasing map of three parameters.
     skcalib.metrics.score_decomposition : What isotonic calibration would save on given samples.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     References
     ----------

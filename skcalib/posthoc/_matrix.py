@@ -68,6 +68,7 @@ class MatrixScaling(MatrixCalibrator):
     --------
     VectorScaling : The diagonal of the matrix alone.
     StructuredMatrixScaling : The same on log-probabilities, with nothing to choose.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     Notes
     -----

@@ -54,6 +54,7 @@ class StructuredMatrixScaling(MatrixCalibrator):
     --------
     TemperatureScaling : The first step alone.
     MatrixScaling : A matrix under penalties that have to be chosen.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     Notes
     -----

@@ -66,6 +66,10 @@ class TemperatureScaling(PostHocCalibrator):
     See Also
     --------
     sklearn.calibration.CalibratedClassifierCV : Calibrates an estimator by cross-validation.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
+    EnsembleTemperatureScaling : A mixture of scaled, raw and uniform probabilities.
+    VectorScaling : A slope and an intercept for every class.
+    choose_calibrator : Which calibrator for how many samples.
 
     Notes
     -----

@@ -55,6 +55,7 @@ class VectorScaling(PostHocCalibrator):
     --------
     TemperatureScaling : One slope for all classes, no intercept.
     MatrixScaling : The logit of a class from those of all.
+    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     References
     ----------

@@ -66,6 +66,7 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     --------
     SubsetClassifier : Fit a classifier on the chosen samples.
     MaxEntropySelector : Choose the samples a model is least confident about.
+    skcalib.difficulty.DifficultyAwareClassifier : Weighs the samples in place of leaving them out.
 
     References
     ----------

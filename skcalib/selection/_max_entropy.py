@@ -85,6 +85,8 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
     See Also
     --------
     SubsetClassifier : Fit a classifier on the chosen samples.
+    DifficultySelector : Choose the easiest samples, or the hardest.
+    skcalib.nets.EpochPrioritizer : A choice anew in every epoch.
 
     References
     ----------

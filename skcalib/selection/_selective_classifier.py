@@ -68,9 +68,8 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Folds for the out-of-fold confidence; None means 5 stratified folds. Not used with a
         frozen estimator.
     reject_label : int or str, default=None
-        What `predict` returns where the classifier declines. None means "reject" where the labels
-        are strings, and -1 where they are numbers or, if there are negative classes, one less
-        than the smallest.
+        What `predict` returns where the classifier declines. None means "reject" if labels are
+        strings; else -1 or, with negative classes, one less than the smallest.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
 
@@ -102,6 +101,7 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     --------
     skcalib.metrics.risk_coverage_curve : Error rate against the fraction that is answered.
     skcalib.metrics.coverage_at_risk : The empirical coverage, without a guarantee.
+    skcalib.plots.RiskCoverageDisplay : Draws the curve and its threshold.
 
     Notes
     -----

@@ -66,6 +66,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     --------
     MaxEntropySelector : Choose the samples a model is least confident about.
     DifficultySelector : Choose the easiest samples, or the hardest.
+    skcalib.nets.EpochPrioritizer : A choice anew in every epoch.
 
     Examples
     --------

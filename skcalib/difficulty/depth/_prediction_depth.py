@@ -32,9 +32,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     probe from which on all of them agree with the network [1]_. **Larger = harder**; NaN where
     the last probe disagrees with the network, so that there is no such probe.
 
-    Distances are exact and do not depend on the batch size. The activations of the training
-    samples are kept as float32, 4 bytes a feature; those of the samples to score pass through in
-    blocks.
+    Distances are exact and do not depend on the batch size. Activations of the training samples
+    are kept as float32, 4 bytes a feature; those of samples to score pass through in blocks.
 
     Parameters
     ----------
@@ -101,6 +100,11 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         Features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has string column names.
+
+    See Also
+    --------
+    prediction_depth : The depth from given predictions of probes.
+    skcalib.plots.ProbeAccuracyDisplay : Accuracy of the probes.
 
     References
     ----------

@@ -94,6 +94,12 @@ class DifficultyProfiler(BaseEstimator):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has string column names.
 
+    See Also
+    --------
+    PredictionDepthScorer : The depth in one trained network.
+    difficulty_quadrant : The four forms of difficulty.
+    skcalib.plots.DifficultyPlaneDisplay : Draws the profile.
+
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example

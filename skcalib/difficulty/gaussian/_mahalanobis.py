@@ -76,6 +76,9 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
     --------
     KMeansPrototypeScorer : Difficulty without labels, from prototypes.
     LossScorer : Difficulty as the loss of a classifier.
+    KNNScorer : Distance to the nearest training samples.
+    difficulty_weights : From difficulty to weights.
+    score_difficulty : Difficulty by a Pipeline that ends in a scorer.
 
     Notes
     -----

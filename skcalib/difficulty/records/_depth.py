@@ -35,6 +35,12 @@ def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike)
     TypeError
         If the arrays hold labels of several types.
 
+    See Also
+    --------
+    PredictionDepthScorer : Fits the probes to a network.
+    iteration_learned : The same over steps of a training.
+    difficulty_quadrant : The forms of difficulty that two depths tell.
+
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example

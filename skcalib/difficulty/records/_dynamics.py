@@ -53,6 +53,12 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
     ValueError
         If the shapes do not match or the arrays do not hold labels.
 
+    See Also
+    --------
+    skcalib.nets.TrainingDynamics : Records a training.
+    prediction_depth : The same over layers in place of steps.
+    forgetting_events : How often a sample is forgotten.
+
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
@@ -90,6 +96,12 @@ def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
     ------
     ValueError
         If the shapes do not match or the arrays do not hold labels.
+
+    See Also
+    --------
+    skcalib.nets.TrainingDynamics : Records a training.
+    iteration_learned : When a sample is learned for good.
+    correctness : How often a sample is correct.
 
     References
     ----------
@@ -129,6 +141,12 @@ def correctness(predictions: ArrayLike, y: ArrayLike) -> NDArray:
     ------
     ValueError
         If the shapes do not match or the arrays do not hold labels.
+
+    See Also
+    --------
+    skcalib.nets.TrainingDynamics : Records a training.
+    forgetting_events : How often a sample turns from correct to wrong.
+    consistency_score : The same over models in place of steps.
 
     References
     ----------
@@ -180,6 +198,12 @@ def confidence_variability(
         If shapes do not match, a probability leaves [0, 1], those of all classes do not sum to 1,
         or `y` or `labels` is missing or superfluous.
 
+    See Also
+    --------
+    skcalib.nets.TrainingDynamics : Records a training.
+    correctness : How often a sample is correct.
+    skcalib.plots.TrainingMapDisplay : Draws it against the mean probability.
+
     References
     ----------
     .. [1] S. Swayamdipta, R. Schwartz, N. Lourie, Y. Wang, H. Hajishirzi, N. Smith, Y. Choi,
@@ -228,6 +252,12 @@ def area_under_margin(
         If shapes do not match, a number is not finite, or `y` or `labels` is missing or
         superfluous.
 
+    See Also
+    --------
+    skcalib.nets.TrainingDynamics : Records a training.
+    output_margin : The margin of the final logits.
+    correctness : How often a sample is correct.
+
     References
     ----------
     .. [1] G. Pleiss, T. Zhang, E. Elenberg, K. Weinberger, "Identifying Mislabeled Data using the
@@ -273,6 +303,12 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
     ------
     ValueError
         If shapes do not match, a probability leaves [0, 1] or those of a sample do not sum to 1.
+
+    See Also
+    --------
+    skcalib.nets.TrainingDynamics : Records a training.
+    skcalib.metrics.generalized_brier_score : The same length for other norms.
+    forgetting_events : Difficulty from a whole training.
 
     References
     ----------

@@ -28,6 +28,12 @@ def output_margin(logits: ArrayLike) -> NDArray:
     ValueError
         If `logits` is not finite, or has fewer than 2 columns.
 
+    See Also
+    --------
+    area_under_margin : Mean margin of the label through a training.
+    skcalib.nets.adversarial_input_margin : Margin in the input.
+    skcalib.metrics.probability_margin : The margin of probabilities.
+
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example

@@ -55,6 +55,12 @@ def difficulty_quadrant(
     ValueError
         If the lengths differ, or a depth is negative or infinite.
 
+    See Also
+    --------
+    DifficultyProfiler : Measures both depths.
+    skcalib.plots.DifficultyPlaneDisplay : Draws them.
+    prediction_depth : A depth from the predictions of probes.
+
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example

@@ -53,6 +53,12 @@ def consensus_class(
     ValueError
         If the shapes do not match, or a sample has no vote.
 
+    See Also
+    --------
+    consensus_consistency : How many models vote for it.
+    consistency_score : How many models are correct.
+    DifficultyProfiler : Trains the models.
+
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
@@ -107,6 +113,12 @@ def consistency_score(
     ValueError
         If the shapes do not match.
 
+    See Also
+    --------
+    consensus_consistency : The same for the consensus class.
+    correctness : The same over steps of a training.
+    DifficultyProfiler : Trains the models.
+
     References
     ----------
     .. [1] Z. Jiang, C. Zhang, K. Talwar, M. Mozer, "Characterizing Structural Regularities of
@@ -148,6 +160,12 @@ def consensus_consistency(
     ValueError
         If the shapes do not match.
 
+    See Also
+    --------
+    consensus_class : The class itself.
+    prediction_entropy : How far the votes are spread.
+    DifficultyProfiler : Trains the models.
+
     References
     ----------
     .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
@@ -184,6 +202,12 @@ def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None)
     ------
     ValueError
         If the shapes do not match.
+
+    See Also
+    --------
+    consensus_consistency : The fraction of the largest vote.
+    skcalib.metrics.predictive_entropy : Entropy of predicted probabilities.
+    DifficultyProfiler : Trains the models.
 
     Examples
     --------
