@@ -54,15 +54,15 @@ for name, row in ood_report(inside, scores).items():
 # %%
 # Histograms
 # ----------
-figure, axes = plt.subplots(1, 5, figsize=(13, 2.8), layout="constrained")
-for ax, (name, score) in zip(axes, scores.items()):
+figure, axes = plt.subplots(3, 2, figsize=(7, 7), layout="constrained")
+for ax, (name, score) in zip(axes.flat, scores.items()):
     low, high = np.quantile(score, [0.01, 0.99])
     bins = np.linspace(low, high, 30)
     ax.hist(np.clip(score[inside == 1], low, high), bins, alpha=0.6, label="0 to 7")
     ax.hist(np.clip(score[inside == 0], low, high), bins, alpha=0.6, hatch="//", label="8 and 9")
-    ax.set(xlabel=name, yscale="log")
-axes[0].set_ylabel("Samples")
-axes[0].legend()
+    ax.set(xlabel=name, ylabel="Samples", yscale="log")
+axes[-1, -1].axis("off")
+axes[-1, -1].legend(*axes[0, 0].get_legend_handles_labels(), loc="center")
 
 # %%
 # **Learned:** the probabilities of this small net notice most of the strangers. Distances in what

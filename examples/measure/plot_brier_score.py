@@ -42,8 +42,8 @@ parts = {
 # %%
 # Score = miscalibration - discrimination + uncertainty
 # -----------------------------------------------------
-# The uncertainty is a property of the labels, the same for all models. Further right tells the
-# classes apart better; further down is better calibrated. Models on one dotted line have the
+# The uncertainty is a property of the labels, the same for all models. Further up tells the
+# classes apart better; further left is better calibrated. Models on one slanted line have the
 # same score.
 figure, ax = plt.subplots(figsize=(9, 6), layout="constrained")
 for name, model in models.items():

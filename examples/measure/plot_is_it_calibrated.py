@@ -40,7 +40,7 @@ for model in models.values():
 # Points on the diagonal are right as often as they say; below it, the model is overconfident.
 # The band says where chance alone may have put a point. The counts below show which confidences
 # are frequent: a point far off the diagonal matters little if it stands for ten samples.
-figure, axes = plt.subplots(2, 2, figsize=(8, 9.6), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(8, 10.4), layout="constrained")
 for ax, (name, model) in zip(axes.flat, models.items()):
     ReliabilityDisplay.from_predictions(y_test, model.predict_proba(X_test), ax=ax)
     ax.set_title(name)

@@ -57,7 +57,7 @@ for params, score in table:
 # Before and after
 # ----------------
 before = make_pipeline(PowerTransformer(), bayes).fit(X_train, y_train)
-figure, axes = plt.subplots(1, 2, figsize=(8.4, 5), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 5.6), layout="constrained")
 for ax, model, name in zip(axes, [before, search], ["naive Bayes", "with the calibrator found"]):
     ReliabilityDisplay.from_estimator(model, X_test, y_test, name="", ax=ax)
     ax.set_title(name)
