@@ -7,7 +7,7 @@ from pathlib import Path
 import skcalib
 
 REPOSITORY = Path(skcalib.__file__).parent.parent
-GUIDE = REPOSITORY / "docs/user_guide/metrics.rst"
+GUIDE = REPOSITORY / "docs/user_guide/intervals.rst"
 
 
 def results(name):
@@ -32,10 +32,10 @@ def test_coverage_of_intervals():
         [
             line["model"],
             str(line["samples"]),
-            shown(line["truth"], 3),
-            shown(line["mean_error"], 3),
             shown(line["basic"], 2),
             shown(line["percentile"], 2),
+            shown(line["truth"], 3),
+            shown(line["mean_error"], 3),
         ]
         for line in results("interval_coverage")
     ]
