@@ -24,7 +24,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(params=DEVICES)
 def device(request, monkeypatch):
-    """Return a device whose tensors torch works on: here the CPU as well."""
+    """Return a device whose tensors torch works on. The CPU is taken for one, and a GPU if any."""
     pytest.importorskip("torch")
     monkeypatch.setattr("skcalib.utils._tensors.ACCELERATORS", set(DEVICES))
+
+    def refuse(self, dtype=None):
+        raise TypeError("numpy cannot read a tensor on a device")
+
+    # As it is on a GPU. Tensor.numpy, which is asked for, remains.
+    monkeypatch.setattr(torch.Tensor, "__array__", refuse)
     return request.param

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._features import validate_data
+from ..utils._features import validate_rows
 from ..utils._private import Interval, StrOptions, _fit_context
+from ..utils._tensors import exact_products
 from ..utils._unit_rows import UnitRows
 from ._base import DifficultyMixin
 from ._neighbors import NeighborSearch, drop, resolve_algorithm
@@ -59,6 +60,9 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
     -----
     Samples are centered, scaled and kept in float32: distances are right to about six digits of
     the largest distance from the mean.
+
+    A torch tensor on a GPU is kept and searched there, whatever `algorithm` says, and queries are
+    taken to it. Results are numpy arrays; a pickle holds the samples on the host.
 
     References
     ----------
@@ -157,12 +161,12 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
             Larger means harder.
         """
         check_is_fitted(self)
-        data = self._scaled(validate_data(self, X, reset=False, dtype=_DTYPES))
+        data = self._scaled(validate_rows(self, X, reset=False, dtype=_DTYPES))
         return self._search.distance(data, self._search.kneighbors(data)[:, -1])
 
-    def _fit(self, X: ArrayLike, n_needed: int) -> NDArray[np.floating]:
+    def _fit(self, X: ArrayLike, n_needed: int) -> Any:
         algorithm = resolve_algorithm(self.algorithm, "euclidean")
-        data = self._scaled(validate_data(self, X, dtype=_DTYPES))
+        data = self._scaled(validate_rows(self, X, dtype=_DTYPES))
         if len(data) < n_needed:
             others = "other samples" if n_needed > self.n_neighbors else "samples"
             raise ValueError(
@@ -174,5 +178,8 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         ).fit(data)
         return data
 
-    def _scaled(self, data: NDArray[np.floating]) -> NDArray[np.floating]:
-        return UnitRows(data)[:] if self.normalize else data
+    def _scaled(self, data: Any) -> Any:
+        if not self.normalize:
+            return data
+        with exact_products(data):
+            return UnitRows(data)[:]

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
+from sklearn.utils import gen_batches
 
 from ..utils import import_optional
+from ..utils._arrays import to_host
+from ..utils._tensors import back_end, exact_products, row_squares
 
 # Up to this number of features, scikit-learn is as fast as faiss.
 SMALL_DIM = 32
 # Below this fraction of the squared norm of x, rounding in |x|^2 - 2xy + |y|^2 moves a squared
 # distance in float32 by more than about 0.1 %. (So close to x, y has about the norm of x.)
 CANCELLATION = 2e-4
+# On an accelerator: distances at a time, and training samples among them.
+TILE_SIZE, TILE_TRAIN = 2**26, 2**16
 
 
 def resolve_algorithm(algorithm: str, metric: object) -> str:
@@ -53,7 +58,7 @@ class NeighborSearch:
     metric : str or callable
         "euclidean", "cosine", or, for the algorithm "brute", any of scikit-learn.
     algorithm : {"faiss", "brute"}
-        Who searches; "brute" is scikit-learn.
+        Who searches; "brute" is scikit-learn. On an accelerator torch does.
     n_jobs : int or None
         For "brute"; faiss uses the threads that OpenMP gives it.
     name : str
@@ -75,70 +80,134 @@ class NeighborSearch:
         self.n_jobs = n_jobs
         self.name = name
 
-    def fit(self, X: NDArray) -> Self:
-        """Keep the training samples (n, d), as float32."""
+    def fit(self, X: Any) -> Self:
+        """Keep the training samples (n, d), as float32; those of a tensor on its device."""
         self.center_, self.scale_ = np.zeros(X.shape[1]), np.float32(1)
-        metric = self.metric
-        if metric in ("euclidean", "cosine"):
+        if self.metric not in ("euclidean", "cosine"):
+            self.train_ = self._prepare(to_host(X[:]))
+        else:
+            xp, _ = back_end(X)
             # Neighbors do not change; far from the origin, float32 would lose their digits.
-            # Of unit vectors, |x - y|^2 = 2 (1 - cosine) has the order of the cosine distance.
-            metric = "euclidean"
-            self.center_ = self._direction(X).mean(axis=0, dtype=np.float64)
+            self.center_ = to_host(xp.mean(self._direction(X), 0, dtype=xp.float64))
             centered = self._prepare(X)
             # Values up to 1 have squares that do not overflow. The scale stays 1 if all are 0.
-            self.scale_ = np.abs(centered).max() or self.scale_
-            self.train_ = np.divide(centered, self.scale_, out=centered)
-        else:
-            self.train_ = self._prepare(X)
-        self.search_ = NearestNeighbors(algorithm="brute", metric=metric, n_jobs=self.n_jobs)
-        self.search_.fit(self.train_)
+            self.scale_ = np.float32(float(abs(centered).max())) or self.scale_
+            centered /= self.scale_
+            self.train_ = centered
+        if back_end(self.train_)[0] is np:
+            self.search_ = self._search_of(self.train_)
         return self
 
-    def _direction(self, X: NDArray) -> NDArray:
-        # In float64, so that the number type of X makes no difference.
-        return normalize(X.astype(np.float64)) if self.metric == "cosine" else X
+    def _search_of(self, train: NDArray) -> NearestNeighbors:
+        # Of unit vectors, |x - y|^2 = 2 (1 - cosine) has the order of the cosine distance.
+        metric = "euclidean" if self.metric == "cosine" else self.metric
+        search = NearestNeighbors(algorithm="brute", metric=metric, n_jobs=self.n_jobs)
+        return search.fit(train)
 
-    def _prepare(self, X: NDArray) -> NDArray:
-        prepared = np.empty(X.shape, dtype=np.float32)
+    def _direction(self, X: Any) -> Any:
+        rows = X[:]
+        if self.metric != "cosine":
+            return rows
+        # In float64, so that the number type of X makes no difference.
+        if back_end(rows)[0] is np:
+            return normalize(rows.astype(np.float64))
+        wide = rows.double()
+        return wide / row_squares(wide).sqrt().clip(min=np.finfo(np.float64).tiny)[:, None]
+
+    def _prepare(self, X: Any) -> Any:
+        xp, place = back_end(X)
+        rows, center = self._direction(X), place(self.center_)
+        prepared = xp.empty_like(rows, dtype=xp.float32)
         # The difference is taken in the precision of X and rounded on its way out.
         with np.errstate(over="ignore", invalid="ignore"):
-            np.subtract(self._direction(X), self.center_, out=prepared, casting="same_kind")
-        if not np.isfinite(prepared).all():
+            if xp is np:
+                np.subtract(rows, center, out=prepared, casting="same_kind")
+            else:
+                xp.subtract(rows, center, out=prepared)
+        if not xp.isfinite(prepared).all():
             raise ValueError(f"{self.name} must be finite in float32, got NaN or infinity.")
         prepared /= self.scale_
         return prepared
 
-    def kneighbors(self, X: NDArray, *, one_more: bool = False) -> NDArray:
+    def _beside_train(self, X: Any) -> Any:
+        """Return samples prepared, where the training samples are."""
+        xp, place = back_end(self.train_)
+        if xp is np:
+            return self._prepare(to_host(X[:]))
+        return self._prepare(place(X) if back_end(X)[0] is np else X).to(self.train_.device)
+
+    def kneighbors(self, X: Any, *, one_more: bool = False) -> NDArray:
         """Return the indices (n, n_neighbors) of the nearest training samples, nearest first."""
         n_fetched = self.n_neighbors + one_more
-        queries = self._prepare(X)
-        if self.algorithm == "brute" or X.shape[1] <= SMALL_DIM:
+        queries = self._beside_train(X)
+        on_host = back_end(queries)[0] is np
+        if on_host and (self.algorithm == "brute" or X.shape[1] <= SMALL_DIM):
             return self._search_float64(queries, n_fetched)
-        faiss = import_optional("faiss", extra="faiss")
-        squared, indices = faiss.knn(queries, self.train_, n_fetched)
+        if on_host:
+            faiss = import_optional("faiss", extra="faiss")
+            squared, indices = faiss.knn(queries, self.train_, n_fetched)
+        else:
+            squared, indices = nearest_in_tiles(queries, self.train_, n_fetched)
         # Where neighbors are close and their norms are not, the expansion of the distance has
-        # lost its digits in float32. scikit-learn expands it in float64.
-        again = squared[:, -1] < CANCELLATION * np.einsum("ij,ij->i", queries, queries)
+        # lost its digits in float32. It is made once more in float64.
+        again = squared[:, -1] < CANCELLATION * row_squares(queries)
         if again.any():
             indices[again] = self._search_float64(queries[again], n_fetched)
-        return indices
+        return to_host(indices)
 
-    def _search_float64(self, queries: NDArray, n_fetched: int) -> NDArray:
-        return self.search_.kneighbors(queries, n_fetched, return_distance=False)
+    def _search_float64(self, queries: Any, n_fetched: int) -> Any:
+        if back_end(queries)[0] is np:
+            return self.search_.kneighbors(queries, n_fetched, return_distance=False)
+        return nearest_in_tiles(queries.double(), self.train_, n_fetched)[1]
 
-    def is_equal(self, X: NDArray, neighbors: NDArray) -> NDArray[np.bool_]:
+    def is_equal(self, X: Any, neighbors: NDArray) -> NDArray[np.bool_]:
         """Tell which of its neighbors (n, k) a sample of X equals."""
-        queries = self._prepare(X)
-        return np.stack(
-            [(self.train_[column] == queries).all(axis=1) for column in neighbors.T], axis=1
-        )
+        _, place = back_end(self.train_)
+        queries = self._beside_train(X)
+        equal = [(self.train_[place(column)] == queries).all(1) for column in neighbors.T]
+        return np.stack([to_host(column) for column in equal], axis=1)
 
-    def distance(self, X: NDArray, neighbor: NDArray) -> NDArray[np.float64]:
+    def distance(self, X: Any, neighbor: NDArray) -> NDArray[np.float64]:
         """Return the Euclidean distance (n,) of every sample to one training sample (n,).
 
         Of directions, for the cosine metric.
         """
+        _, place = back_end(self.train_)
         # From the differences: the expansion |x|^2 - 2xy + |y|^2 loses digits.
-        apart = self._prepare(X) - self.train_[neighbor]
-        squared = np.einsum("ij,ij->i", apart, apart, dtype=np.float64)
-        return float(self.scale_) * np.sqrt(squared)
+        apart = self._beside_train(X) - self.train_[place(neighbor)]
+        return float(self.scale_) * np.sqrt(to_host(row_squares(apart)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = vars(self).copy()
+        if "train_" in state and "search_" not in state:
+            # On the host: whoever loads it need not have the device.
+            state["train_"] = to_host(self.train_)
+            state["search_"] = self._search_of(state["train_"])
+        return state
+
+
+def nearest_in_tiles(queries: Any, train: Any, k: int) -> tuple[Any, Any]:
+    """Return squared distances and indices (n, k) of the nearest training samples, as tensors.
+
+    Exact, by ``|x|^2 - 2 x y + |y|^2`` in the dtype of the queries.
+    """
+    xp, _ = back_end(train)
+    n_train = max(k, TILE_TRAIN)
+    squared = xp.full((len(queries), k), xp.inf, dtype=queries.dtype, device=train.device)
+    indices = xp.zeros((len(queries), k), dtype=xp.int64, device=train.device)
+    with exact_products(train):
+        for part in gen_batches(len(train), n_train):
+            y = train[part].to(queries.dtype)
+            y_squares = y.square().sum(1)
+            for rows in gen_batches(len(queries), max(1, TILE_SIZE // n_train)):
+                x = queries[rows]
+                apart = xp.addmm(y_squares, x, y.T, alpha=-2) + x.square().sum(1)[:, None]
+                near, where = apart.topk(min(k, len(y)), largest=False)
+                # With the nearest of earlier parts.
+                near, where = (
+                    xp.cat([squared[rows], near], 1),
+                    xp.cat([indices[rows], where + part.start], 1),
+                )
+                squared[rows], best = near.topk(k, largest=False)
+                indices[rows] = where.gather(1, best)
+    return squared, indices

@@ -81,6 +81,13 @@ def back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:
     return torch, lambda array: torch.tensor(array, device=device)
 
 
+def row_squares(rows: Any) -> Any:
+    """Return the sum of squares of every row, in float64."""
+    if back_end(rows)[0] is np:
+        return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return rows.double().square().sum(1)
+
+
 @contextmanager
 def exact_products(samples: Any) -> Iterator[None]:
     """Have torch compute products with samples in their precision, and without gradients.

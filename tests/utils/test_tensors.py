@@ -58,7 +58,7 @@ def test_rows_come_as_floats_on_their_device(device, dtype):
         block = rows[index]
         assert block.device.type == device
         assert block.cpu().numpy().dtype == work
-        np.testing.assert_array_equal(block.cpu().numpy(), values.cpu().float().numpy()[index])
+        np.testing.assert_array_equal(block.cpu().numpy(), values[index].cpu().float().numpy())
 
 
 def test_rows_of_unit_length(device):
