@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..utils._arrays import as_array, as_floats
 from ..utils._binning import uniform_edges
+from ..utils._chunked import is_chunked
 from ..utils._private import Interval, validate_params
 from ..utils._proba import as_proba
 from ..utils._validation import Predictions, check_predictions
 from ._bins import NORM_CONSTRAINTS, Bins, ReliabilityCurve, curve_of, gap_norm, sums_between
 from ._brier import generalized_brier_score
+from ._chunks import accumulated_over_chunks
 from ._classwise import class_sums_between
 from ._debiased import debiased_norm
 from ._decomposition import ScoreDecomposition
@@ -125,13 +127,14 @@ class CalibrationAccumulator:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
+        y_true : array-like or dask array of shape (n_samples,)
             True labels, integers or strings. No samples at all, in `y_proba` as well, add
             nothing.
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes, or of the positive class; columns as in the updates
-            before.
-        sample_weight : array-like of shape (n_samples,), default=None
+            before. The chunks of a dask array are added up where they are; if nothing names the
+            classes, the labels are passed over once before.
+        sample_weight : array-like or dask array of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k samples.
 
         Returns
@@ -145,6 +148,11 @@ class CalibrationAccumulator:
             As :func:`expected_calibration_error`, and if columns or classes are not those of the
             updates before. The sums are as before then.
         """
+        if is_chunked(y_proba):
+            total = self + accumulated_over_chunks(self._empty(), y_true, y_proba, sample_weight)
+            self.sums_, self.metric_sums_ = total.sums_, total.metric_sums_
+            self.classes_, self._columns = total.classes_, total._columns
+            return self
         if _is_empty(y_true, "y_true") and _is_empty(y_proba, "y_proba"):
             return self
         # () for the positive class alone, (n_classes,) for a column a class.
@@ -255,6 +263,13 @@ class CalibrationAccumulator:
         uncertainty = mean * (1 - mean)
         score = miscalibration - discrimination + uncertainty
         return ScoreDecomposition(miscalibration, discrimination, uncertainty, score)
+
+    def _empty(self) -> CalibrationAccumulator:
+        """Return one without samples, which knows the classes if they are known."""
+        empty = copy(self)
+        empty.sums_ = np.zeros_like(self.sums_)
+        empty.metric_sums_ = {name: np.zeros(()) for name in self.metric_sums_}
+        return empty
 
     def _check_not_empty(self) -> None:
         if not self.sums_[0].any():

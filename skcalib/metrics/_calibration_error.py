@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..utils._chunked import is_chunked
 from ..utils._private import validate_params
 from ..utils._validation import check_predictions
+from ._accumulator import CalibrationAccumulator
 from ._bins import (
     BINNING_CONSTRAINTS,
     NORM_CONSTRAINTS,
@@ -42,20 +44,20 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like or dask array of shape (n_samples,)
         True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        by them, or of the positive class. The chunks of a dask array are added up where they are.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of equal weight. Bins are ``(a, b]``, with 0 in the first.
+        Bins of equal width, or, in memory alone, of equal weight. Bins are ``(a, b]``, with 0 in the first.
         The edges of bins of equal weight are observed confidences; equal edges are merged, so
         that equal confidences share a bin and the order of the samples never matters.
     norm : {"l1", "l2", "max"}, default="l1"
         The mean of the absolute gaps, the root of the mean squared gap, or the largest gap.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : array-like or dask array of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
         Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
@@ -98,6 +100,10 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 0], y_proba), 3)
     0.1
     """
+    if is_chunked(y_proba):
+        accumulator = CalibrationAccumulator(n_bins, norm=norm, labels=labels, pos_label=pos_label)
+        _add_chunks(accumulator, y_true, y_proba, sample_weight, strategy)
+        return accumulator.result()
     predictions = check_predictions(
         y_true,
         y_proba,
@@ -127,16 +133,16 @@ def maximum_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like or dask array of shape (n_samples,)
         True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        by them, or of the positive class. The chunks of a dask array are added up where they are.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : array-like or dask array of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
         Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
@@ -173,6 +179,10 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 0, 1, 0], y_proba), 3)
     0.3
     """
+    if is_chunked(y_proba):
+        accumulator = CalibrationAccumulator(n_bins, labels=labels, pos_label=pos_label)
+        _add_chunks(accumulator, y_true, y_proba, sample_weight, strategy)
+        return accumulator.result("maximum_calibration_error")
     predictions = check_predictions(
         y_true,
         y_proba,
@@ -199,16 +209,16 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like or dask array of shape (n_samples,)
         True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        by them, or of the positive class. The chunks of a dask array are added up where they are.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
-    sample_weight : array-like of shape (n_samples,), default=None
+    sample_weight : array-like or dask array of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
         Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
@@ -245,6 +255,10 @@ def reliability_curve(
     >>> curve.prob_true, curve.bin_weight
     (array([0., 1.]), array([1., 3.]))
     """
+    if is_chunked(y_proba):
+        accumulator = CalibrationAccumulator(n_bins, labels=labels, pos_label=pos_label)
+        _add_chunks(accumulator, y_true, y_proba, sample_weight, strategy)
+        return accumulator.curve()
     predictions = check_predictions(
         y_true,
         y_proba,
@@ -256,3 +270,18 @@ def reliability_curve(
     curve = curve_of(binned(predictions, n_bins=n_bins, strategy=strategy))
     with np.errstate(over="ignore"):  # a sum of weights may be infinite, the rest is not
         return curve._replace(bin_weight=curve.bin_weight * predictions.unit)
+
+
+def _add_chunks(
+    accumulator: CalibrationAccumulator,
+    y_true: Any,
+    y_proba: Any,
+    sample_weight: Any,
+    strategy: str,
+) -> None:
+    if strategy != "uniform":
+        raise ValueError(
+            "strategy must be 'uniform' for a dask array, since bins of equal weight depend on "
+            f"all samples at once, got {strategy!r}."
+        )
+    accumulator.update(y_true, y_proba, sample_weight=sample_weight)

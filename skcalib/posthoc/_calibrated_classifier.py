@@ -14,7 +14,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, refuse_masked
+from ..utils._arrays import as_features, refuse_unreadable
 from ..utils._estimators import fit_router, inner_fit_params, show_inner
 from ..utils._features import samples_and_labels
 from ..utils._labels import check_several_classes, encode
@@ -149,7 +149,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
                 "cv must be an int, a cross-validation generator or an iterable, got 'prefit'; a "
                 "classifier that is trained goes in as sklearn.frozen.FrozenEstimator(classifier)."
             )
-        refuse_masked(X, name="X")
+        refuse_unreadable(X, name="X")
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         # Samples of weight 0 cannot be the only ones of a second class.

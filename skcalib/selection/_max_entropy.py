@@ -21,6 +21,7 @@ from ..utils._blocks import (
     row_max,
     top_rows,
 )
+from ..utils._chunked import aligned, choose_samples, is_chunked
 from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
 from ..utils._features import indexable_samples, validate_data
 from ..utils._labels import check_class_labels, check_several_classes
@@ -230,18 +231,25 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             As in `fit`.
-        *arrays : array-likes of length n_samples
+        *arrays : array-likes or dask arrays of length n_samples
             Labels, weights or whatever goes with the samples.
 
         Returns
         -------
         chosen : array, or list of arrays
             The chosen rows of X in their order, or a list of these and of the same rows of every
-            other array.
+            other array. Where X is a dask array, they are lazy ones, in chunks of unknown sizes:
+            the choice is made at once, by a process that takes a number a sample, and X read
+            again for the chosen rows.
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            named = {f"arrays[{i}]": array for i, array in enumerate(arrays)}
+            chunked = aligned(X=X, **named)
+            chosen = choose_samples(self._choice, MaxEntropySelector._score, self, *chunked)
+            return chosen if arrays else chosen[0]
         with naming("X", "arrays"):
             check_consistent_length(X, *arrays)
         rows = np.flatnonzero(self._top(self._score(X)))
@@ -290,6 +298,12 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             weights = scores + 1 if self.criterion == "margin" else scores
             scores = drawn_scores(weights, uniform)
         return top_rows(scores, fraction=self.fraction, n_samples=self.n_samples)
+
+    def _choice(self, scores: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Return the chosen among samples whose scores come from chunks."""
+        if self.criterion == "random":  # each chunk has drawn the same numbers
+            scores = np.random.RandomState(self._seed).uniform(size=len(scores))
+        return self._top(scores)
 
     def _score(self, X: ArrayLike) -> NDArray[np.floating]:
         if self.estimator is None:

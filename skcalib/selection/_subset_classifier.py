@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
-from ..utils._arrays import as_features, refuse_masked
+from ..utils._arrays import as_features, refuse_unreadable
 from ..utils._estimators import (
     common_input_tags,
     fit_router,
@@ -128,7 +128,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         SkcalibWarning
             If no sample of a class is chosen; its probability will be 0.
         """
-        refuse_masked(X, name="X")
+        refuse_unreadable(X, name="X")
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))

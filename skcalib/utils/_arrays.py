@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from ._chunked import is_chunked
+
 _LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
 _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 
@@ -47,7 +49,7 @@ def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
     A torch tensor may require gradients, be on a device or hold bfloat16. Masks are errors.
     """
-    refuse_masked(values, name=name)
+    refuse_unreadable(values, name=name)
     try:
         return np.asarray(to_host(values))
     except (TypeError, ValueError, RuntimeError) as error:
@@ -73,7 +75,7 @@ def as_features(X: Any, *, name: str = "X") -> Any:
     Tensors become arrays; whatever else, frames with their names included, stays as it is. What
     scikit-learn would read as other data is an error: masks, dates and durations.
     """
-    refuse_masked(X, name=name)
+    refuse_unreadable(X, name=name)
     # A sparse array by keys (dok) is a mapping, and scikit-learn has its own word on it.
     if isinstance(X, Mapping | Set | Generator) and not issparse(X):
         raise TypeError(f"{name} must be array-like, got {type(X).__name__}.")
@@ -87,8 +89,16 @@ def as_features(X: Any, *, name: str = "X") -> Any:
     return X
 
 
-def refuse_masked(values: Any, *, name: str) -> None:
-    """Raise if entries are masked: numpy and scikit-learn would read what is under the mask."""
+def refuse_unreadable(values: Any, *, name: str) -> None:
+    """Raise where numpy and scikit-learn would read without a word what is not meant.
+
+    That is what lies under a mask, and chunks that lie on a disk or on other machines.
+    """
+    if is_chunked(values):
+        raise TypeError(
+            f"{name} must be in memory here, got a collection of dask: its compute() brings it "
+            "there; the user guide, under Cost and scale, tells what works in chunks."
+        )
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(

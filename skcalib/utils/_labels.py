@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._arrays import as_array, naming, refuse_masked, to_host
+from ._arrays import as_array, naming, refuse_unreadable, to_host
 
 # Beyond, a float becomes an integer that it is not.
 _INT64_END = 2.0**63
@@ -89,7 +89,7 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
 
     scikit-learn warns of a column vector; NaN and continuous values are errors.
     """
-    refuse_masked(y, name=name)
+    refuse_unreadable(y, name=name)
     with naming(name):
         labels = column_or_1d(to_host(y), warn=True)
         if labels.dtype.kind in "mMV":

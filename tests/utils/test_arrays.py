@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skcalib.utils._arrays import as_array, as_features, as_floats, refuse_masked
+from skcalib.utils._arrays import as_array, as_features, as_floats, refuse_unreadable
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -43,7 +43,7 @@ def test_text_dates_and_durations_are_no_numbers(values):
     ],
 )
 def test_masks_are_errors(values):
-    for read in (as_array, as_floats, as_features, refuse_masked):
+    for read in (as_array, as_floats, as_features, refuse_unreadable):
         with pytest.raises(ValueError, match=r"^x must not be masked, got a masked array"):
             read(values, name="x")
 

@@ -127,6 +127,11 @@ class ClassDistances:
         for_blocks(fill, X, self._block_rows(self.form.projection.shape[1]))
         return self._not_negative(out)
 
+    def prepare(self, work: type[np.floating]) -> None:
+        """Compute what the distances of samples in `work` need, for labels and without."""
+        for origins in ("background", "classes"):
+            self._polynomial(origins, work)
+
     def _block_rows(self, n_columns: int) -> int:
         # Numbers that a row takes: the sample, its coordinates, and `n_columns` more.
         width = sum(self.form.projection.shape) + n_columns

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._arrays import to_host
+from ...utils._arrays import refuse_unreadable, to_host
 from ...utils._labels import check_class_labels, class_positions, encode
 from ...utils._threads import for_chunks
 from ...utils._validation import check_weights
@@ -49,6 +49,7 @@ class LeftOutMixin(StreamingMixin):
             That of `leave_one_out_difficulty`; larger means harder. Infinite for a sample that is
             the only one of its class, of which `fit` warns.
         """
+        refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
         fitted = self.fit(X, y, **fit_params)  # type: ignore[attr-defined]
         return fitted.leave_one_out_difficulty(X, y, **fit_params)
 
@@ -61,6 +62,7 @@ class LeftOutMixin(StreamingMixin):
         that is the only one of its class would be the easiest of all; it is infinitely hard here
         as well.
         """
+        refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
         fitted = self.fit(X, y, **fit_params)  # type: ignore[attr-defined]
         codes = encode(check_class_labels(y), self.classes_)
         weight = fit_params.get("sample_weight")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -10,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ...utils._chunked import aligned, is_chunked, map_chunks
 from ...utils._labels import check_class_labels, encode
 from ...utils._private import Interval, StrOptions, _fit_context
 from ._class_distances import ClassDistances, class_distances, warn_of_limits
 from ._leave_one_out import LeftOutMixin
-from ._statistics import shrunk
+from ._statistics import shrunk, working_dtype
 
 
 class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -145,10 +148,11 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             Features. float16 and float32 input is worked on in float32, chunk by chunk, unless
-            that loses directions: see Notes. A memory map stays on disk.
-        y : array-like of shape (n_samples,)
+            that loses directions: see Notes. A memory map stays on disk, the chunks of a dask
+            array where they are.
+        y : array-like or dask array of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight k stands for k copies of a sample, weight 0 removes it.
@@ -177,20 +181,44 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         self._use(distances)
         return self
 
+    def finalize(self) -> Self:
+        """Compute what scoring needs now: once, before the scorer goes to many processes.
+
+        Otherwise the first call does it, and every copy that was pickled before that anew. What
+        is computed is pickled with the scorer, and dropped where samples are added.
+
+        Returns
+        -------
+        self : RelativeMahalanobisScorer
+            The scorer itself. Its scores are the same before and after.
+        """
+        check_is_fitted(self)
+        single = self._statistics.input_eps > np.finfo(np.float64).eps
+        self._fitted_distances().prepare(np.float32 if single else np.float64)
+        return self
+
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
         """Relative squared distance to every class.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             Features.
 
         Returns
         -------
-        distances : ndarray of shape (n_samples, n_classes)
+        distances : ndarray or dask array of shape (n_samples, n_classes)
             float32 for float16 and float32 input, float64 otherwise. Plain squared distances
-            with ``relative=False``.
+            with ``relative=False``. Lazy where X is a dask array.
         """
+        if is_chunked(X):
+            check_is_fitted(self)
+            return self._in_chunks(
+                RelativeMahalanobisScorer.transform,
+                X,
+                dtype=working_dtype(X.dtype),
+                n_columns=len(self.classes_),
+            )
         data, distances = self._query(X)
         return distances.to_all_classes(data)
 
@@ -199,21 +227,26 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             Features.
-        y : array-like of shape (n_samples,), default=None
+        y : array-like or dask array of shape (n_samples,), default=None
             Labels, each among `classes_`. None takes the minimum over the classes.
 
         Returns
         -------
-        difficulty : ndarray of shape (n_samples,)
-            Larger means harder.
+        difficulty : ndarray or dask array of shape (n_samples,)
+            Larger means harder. Lazy where X is a dask array.
 
         Raises
         ------
         ValueError
             If a label was not seen in the fit.
         """
+        if is_chunked(X):
+            check_is_fitted(self)
+            return self._in_chunks(
+                RelativeMahalanobisScorer.difficulty, X, y, dtype=np.dtype(np.float64)
+            )
         if y is None:
             data, distances = self._query(X)
             return distances.to_nearest_class(data).astype(np.float64)
@@ -227,14 +260,19 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             Features.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
+        labels : ndarray or dask array of shape (n_samples,)
+            Class labels. Lazy where X is a dask array.
         """
+        if is_chunked(X):
+            check_is_fitted(self)
+            return self._in_chunks(
+                RelativeMahalanobisScorer.predict, X, dtype=self.classes_.dtype
+            )
         data, distances = self._query(X)
         return self.classes_[distances.nearest_class(data)]
 
@@ -281,6 +319,12 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         """Covariance about the mean of all samples."""
         statistics = self._statistics
         return shrunk(statistics.background_covariance(), self.shrinkage, statistics.total_weight)
+
+    def _in_chunks(self, method: Callable[..., Any], X: Any, y: Any = None, **shape: Any) -> Any:
+        """Return what a method gives of every chunk, lazily, with the samples seen so far."""
+        X, *labels = aligned(X=X, **({} if y is None else {"y": y}))
+        self._read(np.zeros((1, *X.shape[1:]), dtype=X.dtype), reset=False)
+        return map_chunks(method, copy(self.finalize()), X, *labels, **shape)
 
     def _query(self, X: ArrayLike) -> tuple[NDArray, ClassDistances]:
         check_is_fitted(self)

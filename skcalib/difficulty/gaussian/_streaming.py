@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
+from operator import add
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from ...utils._arrays import naming
+from ...utils._chunked import aligned, is_chunked, reduce_chunks
 from ...utils._features import validate_rows
 from ...utils._labels import check_class_labels, encode
 from ...utils._private import _fit_context, _num_samples
@@ -43,9 +47,9 @@ class StreamingMixin(DifficultyMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             Features.
-        y : array-like of shape (n_samples,)
+        y : array-like or dask array of shape (n_samples,)
             Labels.
         classes : array-like of shape (n_classes,), default=None
             Labels to expect; one outside of them is an error. Read in the first call and, if
@@ -60,7 +64,7 @@ class StreamingMixin(DifficultyMixin):
         """
         is_first = not hasattr(self, "classes_")
         with naming("X"):
-            is_empty = _num_samples(X) == 0
+            is_empty = not is_chunked(X) and _num_samples(X) == 0
         if is_empty:
             self._see_no_samples(X, classes, is_first)
         else:
@@ -111,10 +115,13 @@ class StreamingMixin(DifficultyMixin):
             raise ValueError(
                 f"other must have the features of this scorer, {features}, got {other_features}."
             )
+        self._add_statistics(other)
+        return self
+
+    def _add_statistics(self, other: StreamingMixin) -> None:
         classes = np.union1d(self.classes_, other.classes_)
         merged = self._laid_out(classes).merged(other._laid_out(classes))
         self._set_state(classes_=classes, _statistics=merged)
-        return self
 
     def __add__(self, other: Any) -> Self:
         """Return a scorer of the samples of both, with the parameters of the left one."""
@@ -162,6 +169,9 @@ class StreamingMixin(DifficultyMixin):
         reset: bool,
         work: type[np.floating] | None = None,
     ) -> None:
+        if is_chunked(X):
+            self._update_from_chunks(X, y, classes, sample_weight, reset=reset, work=work)
+            return
         data, labels = self._read(X, check_class_labels(y), reset=reset)
         weight = check_weights(sample_weight, len(data))
         found = np.unique(labels if weight is None else labels[weight > 0])
@@ -178,6 +188,37 @@ class StreamingMixin(DifficultyMixin):
         statistics = statistics.with_samples(data, encode(labels, new_classes), weight, work=work)
         self._set_state(classes_=new_classes, _statistics=statistics, _announced=is_final)
 
+    def _update_from_chunks(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None,
+        sample_weight: Any,
+        *,
+        reset: bool,
+        work: type[np.floating] | None,
+    ) -> None:
+        X, y, sample_weight = aligned(X=X, y=y, sample_weight=sample_weight)
+        # Names, number and type of the features, before anything is computed.
+        self._read(np.zeros((1, *X.shape[1:]), dtype=X.dtype), reset=reset)
+        announced = self._check_announced(classes, reset)
+        if not reset and self._announced:
+            announced = self.classes_
+        of_chunk = partial(_fitted_to_chunk, clone(self), announced, work)
+        whole = reduce_chunks(of_chunk, add, X, y, sample_weight)
+        if not getattr(whole, "class_count_", np.zeros(1)).any():
+            raise ValueError(
+                f"X must have samples of positive weight, got none in {X.numblocks[0]} chunks."
+            )
+        if reset:
+            self._set_state(
+                classes_=whole.classes_,
+                _statistics=whole._statistics,
+                _announced=announced is not None,
+            )
+        else:
+            self._add_statistics(whole)
+
     def _laid_out(self, classes: NDArray[Any]) -> GaussianStatistics:
         """Return the statistics with the classes of a superset of `classes_`."""
         if len(classes) == len(self.classes_):
@@ -188,6 +229,25 @@ class StreamingMixin(DifficultyMixin):
         # In one step: an interruption leaves all of the old state or all of the new. The
         # distances are computed on demand, so that a stream pays for one decomposition in all.
         self.__dict__.update(state, _distances=None)
+
+
+def _fitted_to_chunk(
+    unfitted: StreamingMixin,
+    classes: NDArray[Any] | None,
+    work: type[np.floating] | None,
+    X: NDArray,
+    y: NDArray,
+    sample_weight: NDArray | None,
+) -> StreamingMixin:
+    """Return a scorer of the samples of a chunk; of no samples where all weights are 0."""
+    scorer = clone(unfitted)
+    if sample_weight is not None and len(sample_weight) == len(X) and not sample_weight.any():
+        X, y = X[:0], y[:0]
+    if len(X):
+        scorer._update(X, y, classes, sample_weight, reset=True, work=work)
+    else:
+        scorer._see_no_samples(X, classes, True)
+    return scorer
 
 
 def _features(scorer: Any) -> list[str] | str:

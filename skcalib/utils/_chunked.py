@@ -1,0 +1,139 @@
+"""Arrays in chunks: dask arrays, the one place that knows them.
+
+What a function makes of a chunk is combined in the graph, or stays in chunks. dask is imported by
+users who have such an array alone: it is recognized by the module of its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def is_chunked(values: Any) -> bool:
+    """Tell whether `values` is a collection of dask, an array or another; dask is not imported."""
+    return type(values).__module__.split(".")[0] == "dask" and hasattr(values, "dask")
+
+
+def aligned(**arrays: Any) -> list[Any]:
+    """Return arrays, given by the names of the arguments, in chunks of the same samples.
+
+    The first is a dask array and says which, with all its columns in a chunk. None stays None;
+    arrays in memory become part of the graph.
+    """
+    import dask.array as da
+
+    (name, first), *others = arrays.items()
+    if not isinstance(first, da.Array) or first.ndim not in (1, 2):
+        got = f"shape {first.shape}" if isinstance(first, da.Array) else type(first).__name__
+        raise TypeError(f"{name} must be a dask array of one or two dimensions, got {got}.")
+    if first.ndim == 2:
+        first = first.rechunk({1: -1})
+    return [first, *(_in_chunks_of(first, name, *other) for other in others)]
+
+
+def _in_chunks_of(first: Any, first_name: str, name: str, values: Any) -> Any:
+    import dask.array as da
+
+    if values is None:
+        return None
+    if not isinstance(values, da.Array):
+        values = da.from_array(np.asarray(values), chunks=-1)
+    is_known = not np.isnan([*first.shape[:1], *values.shape[:1]]).any()
+    if is_known and values.shape[:1] == first.shape[:1]:
+        return values.rechunk({0: first.chunks[0]})
+    # Chunks whose sizes are not known are taken in their order.
+    if is_known or values.numblocks[:1] != first.numblocks[:1]:
+        raise ValueError(
+            f"{name} must have the samples of {first_name}, in chunks of known sizes or in as "
+            f"many, got shapes {values.shape} and {first.shape} in {values.numblocks} and "
+            f"{first.numblocks} chunks."
+        )
+    return values
+
+
+def reduce_chunks(
+    of_chunk: Callable[..., Any], combine: Callable[[Any, Any], Any], X: Any, *others: Any
+) -> Any:
+    """Return the results of ``of_chunk(X, *others)`` over :func:`aligned` arrays, combined.
+
+    Pair by pair in the graph: no process holds more than a few results, and the client one.
+    """
+    import dask
+
+    columns = [
+        [None] * X.numblocks[0] if array is None else array.to_delayed().ravel()
+        for array in (X, *others)
+    ]
+    call, join = dask.delayed(of_chunk, traverse=False), dask.delayed(combine, traverse=False)
+    results = [call(*chunks) for chunks in zip(*columns)]
+    while len(results) > 1:
+        pairs = zip(results[::2], results[1::2])
+        results = [join(*pair) for pair in pairs] + results[len(results) - len(results) % 2 :]
+    return results[0].compute()
+
+
+def map_chunks(
+    of_chunk: Callable[..., Any],
+    state: Any,
+    X: Any,
+    *others: Any,
+    dtype: Any,
+    n_columns: int | None = None,
+) -> Any:
+    """Return ``of_chunk(state, X, *others)`` in chunks, of shape (n,) or (n, n_columns), lazily.
+
+    The state goes to every process once.
+    """
+    import dask
+    import dask.array as da
+
+    out = "i" if n_columns is None else "ik"
+    arrays = [
+        part
+        for array in (X, *others)
+        for part in ((None, None) if array is None else (array, "ij"[: array.ndim]))
+    ]
+    return da.blockwise(
+        _of_samples,
+        out,
+        *arrays,
+        of_chunk=of_chunk,
+        state=dask.delayed(state, traverse=False),
+        empty=np.empty((0,) * len(out), dtype=dtype),
+        new_axes=None if n_columns is None else {"k": n_columns},
+        concatenate=True,
+        align_arrays=False,
+        dtype=dtype,
+        meta=np.empty((0,) * len(out), dtype=dtype),
+    )
+
+
+def _of_samples(X: Any, *others: Any, of_chunk: Callable[..., Any], state: Any, empty: Any) -> Any:
+    # A chunk may have lost all its samples to a mask.
+    return of_chunk(state, X, *others) if len(X) else empty
+
+
+def choose_samples(
+    chosen: Callable[[Any], Any], of_chunk: Callable[..., Any], state: Any, X: Any, *others: Any
+) -> list[Any]:
+    """Return the samples of X and of the others in the mask ``chosen(scores)``, in chunks, lazily.
+
+    The scores are ``of_chunk(state, X)``, of all samples: one process takes them together. The
+    mask is computed at once and stays with the workers.
+    """
+    import dask
+    import dask.array as da
+
+    if np.isnan(X.shape[0]):
+        raise ValueError(
+            "X must have chunks of known sizes, got unknown ones; compute_chunk_sizes() finds them."
+        )
+    scores = map_chunks(of_chunk, state, X, dtype=np.float64)
+    whole = dask.delayed(chosen, traverse=False)(scores)
+    mask = da.from_delayed(whole, shape=(len(X),), dtype=bool).rechunk((X.chunks[0],))
+    # In one graph with the choice, every chunk of X would be held until the last score is there.
+    mask = mask.persist()
+    return [array[mask] for array in (X, *others)]
