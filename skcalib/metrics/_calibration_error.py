@@ -52,9 +52,10 @@ def expected_calibration_error(
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or, in memory alone, of equal weight. Bins are ``(a, b]``, with 0 in the first.
+        Bins of equal width, or of equal weight. Bins are ``(a, b]``, with 0 in the first.
         The edges of bins of equal weight are observed confidences; equal edges are merged, so
-        that equal confidences share a bin and the order of the samples never matters.
+        that equal confidences share a bin and the order of the samples never matters. Arrays in
+        chunks have no bins of equal weight.
     norm : {"l1", "l2", "max"}, default="l1"
         The mean of the absolute gaps, the root of the mean squared gap, or the largest gap.
     sample_weight : array-like or dask array of shape (n_samples,), default=None

@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import naming
+from ..utils._arrays import naming, refuse_unreadable
 from ..utils._blocks import (
     count_to_choose,
     drawn_scores,
@@ -306,6 +306,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         return self._top(scores)
 
     def _score(self, X: ArrayLike) -> NDArray[np.floating]:
+        refuse_unreadable(X, name="X")
         if self.estimator is None:
             validate_data(self, X, reset=False, skip_check_array=True)
             name, values = "X", X

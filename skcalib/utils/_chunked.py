@@ -7,12 +7,12 @@ users who have such an array alone: it is recognized by the module of its type.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 
-def is_chunked(values: Any) -> bool:
+def is_chunked(values: Any) -> TypeGuard[Any]:
     """Tell whether `values` is a collection of dask, an array or another; dask is not imported."""
     return type(values).__module__.split(".")[0] == "dask" and hasattr(values, "dask")
 
@@ -90,7 +90,7 @@ def map_chunks(
     import dask
     import dask.array as da
 
-    out = "i" if n_columns is None else "ik"
+    empty = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
     arrays = [
         part
         for array in (X, *others)
@@ -98,16 +98,16 @@ def map_chunks(
     ]
     return da.blockwise(
         _of_samples,
-        out,
+        "ik"[: empty.ndim],
         *arrays,
         of_chunk=of_chunk,
         state=dask.delayed(state, traverse=False),
-        empty=np.empty((0,) * len(out), dtype=dtype),
+        empty=empty,
         new_axes=None if n_columns is None else {"k": n_columns},
         concatenate=True,
         align_arrays=False,
         dtype=dtype,
-        meta=np.empty((0,) * len(out), dtype=dtype),
+        meta=empty,
     )
 
 
@@ -129,7 +129,8 @@ def choose_samples(
 
     if np.isnan(X.shape[0]):
         raise ValueError(
-            "X must have chunks of known sizes, got unknown ones; compute_chunk_sizes() finds them."
+            "X must have chunks of known sizes, got unknown ones; compute_chunk_sizes() finds "
+            "them."
         )
     scores = map_chunks(of_chunk, state, X, dtype=np.float64)
     whole = dask.delayed(chosen, traverse=False)(scores)

@@ -270,9 +270,7 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         """
         if is_chunked(X):
             check_is_fitted(self)
-            return self._in_chunks(
-                RelativeMahalanobisScorer.predict, X, dtype=self.classes_.dtype
-            )
+            return self._in_chunks(RelativeMahalanobisScorer.predict, X, dtype=self.classes_.dtype)
         data, distances = self._query(X)
         return self.classes_[distances.nearest_class(data)]
 

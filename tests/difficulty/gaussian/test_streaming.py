@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -205,3 +206,26 @@ def test_a_memory_map_is_normalized_in_pieces(tmp_path):
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     scorer = RMDScorer(normalize=True).fit(mapped, Y)
     _equal(scorer, RMDScorer(normalize=True).fit(X.astype(np.float32), Y))
+
+
+def test_finalized_scorers_are_pickled_with_what_scoring_needs(monkeypatch):
+    scorer = RMDScorer().partial_fit(X, Y)
+    expected = [copy.deepcopy(scorer).difficulty(X, Y), copy.deepcopy(scorer).difficulty(X)]
+    sent = pickle.loads(pickle.dumps(scorer.finalize()))
+
+    def computed(*_, **__):
+        raise AssertionError("computed again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("skcalib.difficulty.gaussian._mahalanobis.class_distances", computed)
+        patch.setattr("skcalib.difficulty.gaussian._class_distances._Polynomial", computed)
+        for values, other in zip([sent.difficulty(X, Y), sent.difficulty(X)], expected):
+            np.testing.assert_array_equal(values, other)
+    # More samples: other distances.
+    sent.partial_fit(3 * X, Y)
+    assert not np.allclose(sent.difficulty(X, Y), expected[0])
+
+
+def test_unfitted_scorers_cannot_be_finalized():
+    with pytest.raises(NotFittedError):
+        RMDScorer().finalize()
