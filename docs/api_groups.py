@@ -13,13 +13,14 @@ GROUPS = {
             "groupwise_calibration_error",
             "CalibrationAccumulator",
         ],
-        "Intervals, tests and curves": [
+        "Intervals, tests and reliability curves": [
             "calibration_error_interval",
             "calibration_test",
             "reliability_curve",
             "isotonic_reliability_curve",
+            "smooth_reliability_curve",
         ],
-        "Proper scores": [
+        "Brier score and log-loss": [
             "score_decomposition",
             "generalized_brier_score",
             "refined_log_loss",
@@ -40,7 +41,11 @@ GROUPS = {
             "accuracy_at_coverage",
             "coverage_at_risk",
         ],
-        "Detection": ["fpr_at_tpr", "misclassification_report", "ood_report"],
+        "Detection of errors and out-of-distribution samples": [
+            "fpr_at_tpr",
+            "misclassification_report",
+            "ood_report",
+        ],
         "Scorers for model selection": ["get_scorer", "get_scorer_names"],
     },
     "difficulty": {
@@ -131,15 +136,73 @@ GROUPS = {
         "Other": ["BrierLoss", "brier_loss", "ZeroHingeLoss", "zero_hinge_loss"],
     },
     "plots": {
-        "Calibration": ["ReliabilityDisplay", "DecompositionDisplay", "LossComparisonDisplay"],
+        "Calibration: reliability diagrams": [
+            "ReliabilityDisplay",
+            "ClassReliabilityDisplay",
+            "DecompositionDisplay",
+        ],
         "Selective prediction": ["RiskCoverageDisplay"],
-        "Difficulty": [
+        "Hard samples": [
             "DifficultyDisplay",
             "HardestSamplesDisplay",
             "EmbeddingMapDisplay",
+        ],
+        "A training, and many of them": [
             "TrainingMapDisplay",
             "DifficultyPlaneDisplay",
             "ProbeAccuracyDisplay",
+            "LossComparisonDisplay",
         ],
     },
+    "posthoc": {
+        "A classifier and its calibrator": [
+            "PostHocCalibratedClassifier",
+            "choose_calibrator",
+            "PriorShift",
+        ],
+        "One number for all classes": ["TemperatureScaling", "EnsembleTemperatureScaling"],
+        "Vectors and matrices": [
+            "VectorScaling",
+            "MatrixScaling",
+            "StructuredMatrixScaling",
+            "DirichletCalibration",
+        ],
+        "Every probability by itself": [
+            "IsotonicCalibration",
+            "BetaCalibration",
+            "HistogramBinning",
+        ],
+        "Calibrators of your own": ["PostHocCalibrator"],
+    },
+    "labels": {
+        "Find wrong labels": ["find_label_issues", "LabelIssueFinder"],
+        "Train in spite of them": ["LabelCleaningClassifier"],
+    },
+    "selection": {
+        "Which samples to answer": ["SelectiveClassifier"],
+        "Which samples to train on": [
+            "SubsetClassifier",
+            "MaxEntropySelector",
+            "DifficultySelector",
+        ],
+    },
+    "nets": {
+        "Classifier": ["CalibratedNetClassifier", "MLP"],
+        "Callbacks, and the samples of an epoch": [
+            "CalibrationMonitor",
+            "TrainingDynamics",
+            "EpochPrioritizer",
+        ],
+        "Margin": ["adversarial_input_margin"],
+    },
+    "embeddings": {
+        "Pre-trained models": ["OpenClipEmbedder", "TimmEmbedder"],
+        "Layers of any network": ["LayerEmbedder"],
+    },
+    "report": {"One page on a classifier": ["CalibrationReport"]},
+    "datasets": {
+        "Predictions whose calibration is known": ["make_predictions"],
+        "Label noise": ["flip_labels"],
+    },
+    "utils": {"Warnings and optional packages": ["SkcalibWarning", "import_optional"]},
 }

@@ -81,6 +81,9 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 autosummary_generate = True
+# Class -> its short names, whose examples stand on its page too.
+SHORT_NAMES: dict[str, list[str]] = {}
+autosummary_context = {"short_names": SHORT_NAMES}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
@@ -154,30 +157,23 @@ def _write_api_pages() -> None:
         title = f"skcalib.{package}"
         lines = [title, "=" * len(title), "", f".. module:: skcalib.{package}", ""]
         lines += [inspect.getdoc(module) or "", ""]
-        for heading, names in _headings(package, module).items():
+        for heading, names in GROUPS[package].items():
             lines += [heading, "-" * len(heading), ""]
+            values = {name: getattr(module, name) for name in names}
+            short = {name for name in names if values[name].__name__ != name}
+            for name in short:
+                SHORT_NAMES.setdefault(values[name].__name__, []).append(name)
             for template, wanted in (("class.rst", True), ("base.rst", False)):
-                members = [
-                    name for name in names if inspect.isclass(getattr(module, name)) == wanted
-                ]
+                members = [n for n in names if inspect.isclass(values[n]) == wanted]
+                members = [name for name in members if name not in short]
                 if members:
                     lines += [".. autosummary::", "   :toctree: generated/", "   :nosignatures:"]
                     lines += [f"   :template: {template}", ""]
                     lines += [*(f"   {name}" for name in members), ""]
+            for name in sorted(short):  # a line, not a second page
+                lines += [f".. class:: {name}", ""]
+                lines += [f"   Short name of :class:`{values[name].__name__}`.", ""]
         _write(HERE / "api" / f"{package}.rst", lines)
-
-
-def _headings(package: str, module: Any) -> dict[str, list[str]]:
-    """Heading -> public names; what has no group yet is sorted into classes and functions."""
-    groups = {
-        heading: [name for name in names if name in module.__all__]
-        for heading, names in GROUPS.get(package, {}).items()
-    }
-    rest = [name for name in module.__all__ if not any(name in names for names in groups.values())]
-    is_class = {name: inspect.isclass(getattr(module, name)) for name in rest}
-    groups["Classes"] = [name for name in rest if is_class[name]]
-    groups["Functions"] = [name for name in rest if not is_class[name]]
-    return {heading: names for heading, names in groups.items() if names}
 
 
 def _write(path: Path, lines: list[str]) -> None:
@@ -189,7 +185,7 @@ def _write(path: Path, lines: list[str]) -> None:
 _write_api_pages()
 
 
-# What a user calls on a net; the other methods it shares with skorch are its hooks.
+# What a user calls on a net; what else it shares with skorch, and callbacks with both, are hooks.
 _NET_METHODS = {"fit", "partial_fit", "predict", "predict_proba"}
 
 
@@ -197,7 +193,8 @@ def _skip_foreign(app: Any, what: str, name: str, member: Any, skip: bool, optio
     """Leave the methods inherited from scikit-learn, torch and skorch to their documentation."""
     owner = getattr(getattr(member, "fget", member), "__module__", None) or "skcalib"
     hook = owner.startswith("skcalib.nets") and hasattr(NeuralNet, name) and what == "class"
-    return skip or owner.partition(".")[0] != "skcalib" or (hook and name not in _NET_METHODS)
+    hook = (hook and name not in _NET_METHODS) or name == "extra_repr"  # of torch
+    return skip or hook or owner.partition(".")[0] != "skcalib"
 
 
 def _copy_mathjax(app: Any, error: Exception | None) -> None:

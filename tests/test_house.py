@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -234,6 +235,20 @@ PUBLIC = list(_public_names())
 def test_all_is_sorted(package):
     names = import_module(f"skcalib.{package}").__all__
     assert names == sorted(set(names))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_has_one_heading_in_the_reference(package):
+    groups = run_path(str(REPOSITORY / "docs" / "api_groups.py"))["GROUPS"][package]
+    names = [name for group in groups.values() for name in group]
+    assert sorted(names) == import_module(f"skcalib.{package}").__all__
+
+
+def test_every_display_has_an_example():
+    """Its page shows the picture of the example."""
+    examples = "\n".join(path.read_text() for path in (REPOSITORY / "examples").rglob("*.py"))
+    names = import_module("skcalib.plots").__all__
+    assert not [name for name in names if f"{name}.from_" not in examples]
 
 
 @pytest.mark.parametrize(("package", "name"), PUBLIC)
