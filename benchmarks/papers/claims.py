@@ -16,6 +16,8 @@ from .statistics import holm, paired
 from .tables import COLUMNS, LEVEL, Column
 
 WORDS = {1: "better", 0: "no difference", -1: "worse"}
+# Where the rival is zero, there is nothing to be better than.
+SIGNS = {1: "as claimed", 0: "not different from zero", -1: "the opposite"}
 METRICS = {column.metric: column for column in COLUMNS} | {
     "classwise": Column("classwise", "classwise ECE, %", 100, 2, -1),
     "ece_width": Column("ece_width", "ECE of equal width, %", 100, 1, -1),
@@ -114,18 +116,19 @@ def _verdict(signs, expected):
 
 
 def _sentence(tests, signs, claim, column):
-    parts = []
+    parts, words = [], SIGNS if claim.rivals == ("zero",) else WORDS
     for setting in dict.fromkeys(test[0] for test in tests):
         here = [(test, sign) for test, sign in zip(tests, signs) if test[0] == setting]
         if len(claim.rivals) == 1:
             (_, _, mean, error, _), sign = here[0]
             factor, digits = column.factor, column.digits
             gain = f"{factor * mean:+.{digits}f} ± {factor * error:.{digits}f}"
-            parts.append(f"{setting}: {gain} ({WORDS[sign]})")
+            parts.append(f"{setting}: {gain} ({words[sign]})")
         else:
             counts = [sum(sign == s for _, sign in here) for s in (1, 0, -1)]
             parts.append(
                 f"{setting}: better than {counts[0]}, like {counts[1]}, worse than {counts[2]} "
                 f"of {len(here)}"
             )
-    return f"{column.header}; " + "; ".join(parts)
+    what = "" if claim.rivals == ("zero",) else f"{column.header}; "
+    return what + "; ".join(parts)

@@ -168,7 +168,11 @@ def toy():
 
 
 def depth():
-    return values_table("Means over runs", view("depth"), "value", Column("", "", 1, 3))
+    found = {
+        setting: {name: points for name, points in values.items() if name != "zero"}
+        for setting, values in view("depth").items()
+    }
+    return values_table("Means over runs", found, "value", Column("", "", 1, 3))
 
 
 def shift():

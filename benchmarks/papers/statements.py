@@ -96,6 +96,26 @@ RMD = (
         ("U20",),
     ),
     Claim(
+        "RMD is a better guide to dropping than Mahalanobis and k-means: accuracy.",
+        "sources",
+        "drop by RMD",
+        ("drop by Mahalanobis", "drop by k-means"),
+        "accuracy",
+        ("U20",),
+    ),
+    Claim(
+        "RMD is a better guide to dropping than losses: accuracy.",
+        "sources",
+        "drop by RMD",
+        (
+            "drop by loss, out-of-fold",
+            "drop by own loss, in-sample",
+            "drop by own loss, out-of-fold",
+        ),
+        "accuracy",
+        ("U20",),
+    ),
+    Claim(
         "RMD finds flipped labels better than Mahalanobis and k-means.",
         "sources:auroc",
         "RMD",
