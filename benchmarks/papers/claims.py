@@ -21,6 +21,7 @@ SIGNS = {1: "as claimed", 0: "not different from zero", -1: "the opposite"}
 METRICS = {column.metric: column for column in COLUMNS} | {
     "classwise": Column("classwise", "classwise ECE, %", 100, 2, -1),
     "ece_width": Column("ece_width", "ECE of equal width, %", 100, 1, -1),
+    "ECE": Column("ECE", "ECE, %", 100, 1, -1),
     "human_kl": Column("human_kl", "divergence from human labels", 1, 3, -1),
 }
 
