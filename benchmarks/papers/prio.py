@@ -1,10 +1,12 @@
 """[PRIO]: which samples to train on, at equal numbers of gradient steps; CLINC150.
 
-After two passes over all samples, every epoch trains on a fifth of the samples (or on random ones
-of the same number), chosen by a guide: its own predictive entropy, that of a target, balanced
-classes or chance. A target is a network of 256 units: fixed (trained for ten epochs, temperature
-fitted) or, as in the paper, one for each epoch (trained alongside on all samples, temperature
-fitted). Steps are equal; seconds, of one thread, count the choosing and not the target's training.
+After a warm-up of 150 steps on all samples, every epoch trains on a fifth of the samples (or on
+random ones of the same number), chosen by a guide: its own predictive entropy, that of a target,
+balanced classes or chance. "Early" is a warm-up of 60 steps and a tenth of the samples. Redundant:
+20 samples a class, each five times; imbalanced: from 100 down to 4 samples a class. A target is a
+network of 256 units: fixed (trained for ten epochs, temperature fitted) or, as in the paper, one
+for each epoch (trained alongside on all samples, temperature fitted). Steps are equal; seconds, of
+one thread, count the choosing and not the target's training.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ from .records import Records
 from .students import Plan, Settings, Trainer, logits_of, train
 from .texts import Bags, Clinc, TextTask, text_task
 
-FRACTION, N_STEPS, POINTS, WARMUP = 0.2, 450, (225, 450), 150
+N_STEPS, POINTS = 450, (225, 450)
+# (fraction of the samples, steps of the warm-up): the longer warm-up is two passes.
+LATE, EARLY = (0.2, 150), (0.1, 60)
 SETTINGS = Settings(n_epochs=1)
-CASES = ("clean", "redundant", "imbalanced", "U20")
+CASES = ("clean", "redundant", "imbalanced", "U20", "redundant, early", "imbalanced, early")
 LOSSES = {
     "cross-entropy": cross_entropy_loss,
     "focal": partial(focal_loss, gamma=3.0),
@@ -37,6 +41,7 @@ MORE = {
     "clean": ("fixed target", "target of the epoch", "entropy, temperature"),
     "U20": ("fixed target",),
     "imbalanced": ("balanced",),
+    "imbalanced, early": ("balanced",),
 }
 
 
@@ -51,7 +56,8 @@ def run(options):
                 if key in records:
                     continue
                 task = make_task(clinc, case, seed) if task is None else task
-                row = records.get(key, partial(prioritized, task, loss, guide, seed))
+                when = EARLY if case.endswith(", early") else LATE
+                row = records.get(key, partial(prioritized, task, loss, guide, seed, *when))
                 last = row["points"]["last"]
                 print(
                     f"{case:<12}{loss:<16}{guide:<22}{seed:2d} {last['accuracy']:.4f}", flush=True
@@ -70,7 +76,7 @@ def _runs(case):
 def make_task(clinc, case, seed):
     if case in ("clean", "U20"):
         return text_task(clinc, 100, case, seed)
-    if case == "redundant":
+    if case.startswith("redundant"):
         task, copies = text_task(clinc, 20, "clean", seed), np.tile(np.arange(3000), 5)
         return _subset(task, copies)
     task = text_task(clinc, 100, "clean", seed)
@@ -96,15 +102,15 @@ def _bags_of(bags, rows):
     return chosen
 
 
-def prioritized(task, loss, guide, seed):
+def prioritized(task, loss, guide, seed, fraction=LATE[0], warmup=LATE[1]):
     """Train with prioritization; measure at some numbers of steps."""
     torch.manual_seed(seed)
     start = time.process_time()
     trainer = Trainer(task.net(), task.inputs["train"], Plan(LOSSES[loss], task.given), SETTINGS)
-    chooser = Chooser(task, guide, seed)
+    chooser = Chooser(task, guide, seed, fraction)
     steps, aside, points = 0, 0.0, {}
     while steps < N_STEPS:
-        rows = trainer.rows if steps < WARMUP else chooser.choose(trainer.net)
+        rows = trainer.rows if steps < warmup else chooser.choose(trainer.net)
         for batch in rows[torch.randperm(len(rows))].split(SETTINGS.batch_size):
             trainer.step(batch)
             steps += 1
@@ -127,10 +133,10 @@ def _measured(task, net):
 class Chooser:
     """Chooses the samples of an epoch; `seconds` is what the targets' own training took."""
 
-    def __init__(self, task, guide, seed):
+    def __init__(self, task, guide, seed, fraction):
         self.task, self.guide, self.seconds = task, guide, 0.0
         self.rng = np.random.default_rng([seed, 5])
-        self.n_chosen = round(FRACTION * len(task.given))
+        self.n_chosen = round(fraction * len(task.given))
         self.target = None
 
     def choose(self, net):

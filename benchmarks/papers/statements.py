@@ -216,7 +216,7 @@ GRA = (
              "ImageNet.", "no accelerator was at hand; `--scale full` has the settings"),
 )  # fmt: skip
 
-CASES = ("clean", "redundant", "imbalanced", "U20")
+CASES = ("clean", "redundant", "imbalanced", "U20", "redundant, early", "imbalanced, early")
 
 
 def _prio(text, method, rivals, metric="accuracy", settings=CASES, **options):
@@ -244,7 +244,7 @@ PRIO = (
     _prio("Calibrating the selector helps: label smoothing.", "entropy, label smoothing",
           ("entropy",), settings=("clean",)),
     _prio("Entropy does more than balance the classes.", "entropy", ("balanced",),
-          settings=("imbalanced",)),
+          settings=("imbalanced", "imbalanced, early")),
     Untested("Prioritization saves wall time on CIFAR-10 and CIFAR-100 with ResNet-34.",
              "no accelerator was at hand; `--scale full` has the settings"),
 )  # fmt: skip
