@@ -173,6 +173,7 @@ LABELS = (
 )  # fmt: skip
 
 TEXTS = ("clean", "U20")
+SPREADS = ("standard deviation 0.3", "standard deviation 0.8")
 OTHERS = ("Brier", "MMCE", "focal", "FLSD", "dual focal", "BSCE")
 
 
@@ -194,8 +195,9 @@ GRA = (
          rival_metric="ece_scaled", expects=0),
     _gra("It costs no accuracy.", "accuracy", (CE,), expects=0),
     _gra("Weighting gradients beats weighting the loss: BSCE.", "ece", ("BSCE",)),
-    _gra("... dual focal.", "ece", ("dual focal",), "dual focal-GRA"),
-    _gra("... FLSD.", "ece", ("FLSD",), "FLSD-GRA"),
+    _gra("Weighting gradients beats weighting the loss: dual focal.", "ece", ("dual focal",),
+         "dual focal-GRA"),
+    _gra("Weighting gradients beats weighting the loss: FLSD.", "ece", ("FLSD",), "FLSD-GRA"),
     _gra("The Brier weight beats the focal one, both on gradients.", "ece", ("FLSD-GRA",)),
     _gra("The Brier weight beats the dual focal one.", "ece", ("dual focal-GRA",)),
     _gra("It is better than weight decay with as many candidates: log-loss.", "nll",
@@ -207,11 +209,10 @@ GRA = (
     _image("On images, it is better calibrated than focal loss.", "ECE", ("focal 3",), better=-1),
     _image("On images, it is closer to human labels than cross-entropy.", "human_kl", (CE,)),
     _image("On images, it costs no accuracy.", "accuracy", (CE,), expects=0),
-    Claim("The Brier weight follows the true error closest (Sec. 4.3): than focal.", "gra_toy",
-          "generalized Brier", ("focal",), "correlation",
-          ("standard deviation 0.3", "standard deviation 0.8")),
-    Claim("... than dual focal.", "gra_toy", "generalized Brier", ("dual focal",), "correlation",
-          ("standard deviation 0.3", "standard deviation 0.8")),
+    Claim("The Brier weight follows the true error closer than the focal one (Sec. 4.3).",
+          "gra_toy", "generalized Brier", ("focal",), "correlation", SPREADS),
+    Claim("It follows the true error closer than the dual focal one.",
+          "gra_toy", "generalized Brier", ("dual focal",), "correlation", SPREADS),
     Untested("The ranking holds for ResNets, WideResNet and DenseNet on CIFAR-100 and Tiny "
              "ImageNet.", "no accelerator was at hand; `--scale full` has the settings"),
 )  # fmt: skip
