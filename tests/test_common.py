@@ -7,13 +7,15 @@ have one entry in CASES.
 import ast
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
@@ -217,6 +219,43 @@ def _failures(estimator):
 @parametrize_with_checks(list(_instances()), expected_failed_checks=_failures)
 def test_estimator(estimator, check):
     check(estimator)
+
+
+def _count_calls(function, *args, stop_at=None):
+    """Return how many functions of the package a call enters; KeyboardInterrupt in `stop_at`."""
+    place, n_calls = str(Path(skcalib.__file__).parent), 0
+
+    def count(frame, event, argument):
+        nonlocal n_calls
+        if frame.f_code.co_filename.startswith(place):
+            n_calls += 1
+            if n_calls == stop_at:
+                raise KeyboardInterrupt
+
+    sys.settrace(count)
+    try:
+        function(*args)
+    finally:
+        sys.settrace(None)
+    return n_calls
+
+
+# A net that is interrupted keeps what it has learned by then, as in skorch.
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+@pytest.mark.parametrize(
+    "estimator",
+    [e for e in _instances() if type(e).__name__ != "CalibratedNetClassifier"],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_an_interrupted_fit_leaves_an_estimator_as_it_was(estimator):
+    X, y = make_blobs(60, n_features=3, centers=3, cluster_std=4, random_state=0)
+    n_calls = _count_calls(clone(estimator).fit, X[::2], y[::2])
+    fitted = estimator.fit(X, y)
+    before = vars(fitted).copy()
+    with pytest.raises(KeyboardInterrupt):
+        _count_calls(fitted.fit, X[::2], y[::2], stop_at=n_calls)
+    assert vars(fitted).keys() == before.keys()
+    assert all(value is before[name] for name, value in vars(fitted).items())
 
 
 def _documented_defaults():

@@ -230,7 +230,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
                 f"No sample of class {', '.join(map(repr, lost.tolist()))} is left after the "
                 "cleaning; its probability will be 0.",
                 SkcalibWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @available_if(_estimator_has("predict"))

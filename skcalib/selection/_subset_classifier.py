@@ -145,7 +145,7 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "its probability will be 0. Select a larger fraction.",
                 SkcalibWarning,
                 # This function, scikit-learn's wrapper of fit, the caller.
-                stacklevel=3,
+                stacklevel=4,
             )
         chosen_params = _check_method_params(X, params, indices=rows)
         self.estimator_ = clone(self.estimator).fit(

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import wraps
 from typing import Any
 
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
+from sklearn.base import _fit_context as _checking_fit
 from sklearn.metrics._scorer import _Scorer
 from sklearn.utils._indexing import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
@@ -45,6 +47,30 @@ __all__ = [
     "validate_parameters",
     "validate_params",
 ]
+
+
+def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[..., Any]:
+    """Return scikit-learn's decorator of `fit`, which checks parameters, with one more promise.
+
+    Where a fit fails or is interrupted, the estimator is as it was: what it learned before is not
+    half replaced. What a fit changes in place, it has to take back by itself.
+    """
+
+    def decorate(fit: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(fit)
+        def all_or_nothing(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+            before = vars(estimator).copy()
+            try:
+                return fit(estimator, *args, **kwargs)
+            except BaseException:
+                vars(estimator).clear()
+                vars(estimator).update(before)
+                raise
+
+        check = _checking_fit(prefer_skip_nested_validation=prefer_skip_nested_validation)
+        return check(all_or_nothing)
+
+    return decorate
 
 
 class Interval(_Interval):

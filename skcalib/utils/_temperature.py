@@ -32,8 +32,8 @@ def fit_temperature(
         warnings.warn(
             f"The temperature is at its {which} bound, {temperature:g}: {why}.",
             SkcalibWarning,
-            # This function, _fit, _check_and_fit, fit, the wrapper of fit, the caller.
-            stacklevel=6,
+            # This function, _fit, _check_and_fit, fit, its two wrappers, the caller.
+            stacklevel=7,
         )
     return temperature
 

@@ -206,7 +206,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
                 f"The depth is undefined for {is_undefined.sum()} of {len(is_undefined)} training "
                 "samples, where the last probe disagrees with the network: is it trained?",
                 SkcalibWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 

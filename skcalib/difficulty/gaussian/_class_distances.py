@@ -227,20 +227,24 @@ def class_distances(
     return ClassDistances(form, statistics.means(), mean, n_unresolved)
 
 
-def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any]) -> None:
-    """Warn of directions that float32 sums lose, and of classes that have a single sample."""
+def warn_of_limits(
+    distances: ClassDistances, classes_of_one: NDArray[Any], *, stacklevel: int
+) -> None:
+    """Warn of directions that float32 sums lose, and of classes that have a single sample.
+
+    `stacklevel` counts the functions from here to the one that the user has called.
+    """
     if distances.n_unresolved:
         warnings.warn(
             f"{distances.n_unresolved} directions of X have too little variance for sums in "
             "float32 and are left out: pass float64 to partial_fit, or one array to fit.",
             SkcalibWarning,
-            # Seen from `fit`: this function, `_use`, `fit`, its wrapper, the caller.
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
     if len(classes_of_one):
         warnings.warn(
             f"{len(classes_of_one)} classes have a single sample, {shown(classes_of_one)}: it is "
             "its own class mean, so difficulty(X, y) takes it for very easy.",
             SkcalibWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
