@@ -8,10 +8,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
+from ..utils._estimators import split_folds
 from ..utils._labels import check_class_labels, class_positions
 from ..utils._private import _num_samples, _safe_indexing
 from ._pipeline import score_difficulty
@@ -84,7 +84,7 @@ def folds_of_all(
     cv: Any, X: Any, labels: NDArray | None
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Return (train, test) of folds that leave every sample out once."""
-    folds = list(check_cv(cv, labels, classifier=labels is not None).split(X, labels))
+    folds = split_folds(cv, X, labels)
     tests = np.concatenate([test for _, test in folds])
     if (np.bincount(tests, minlength=_num_samples(X)) != 1).any():
         raise ValueError("cv must leave out every sample once, got folds that do not.")

@@ -7,13 +7,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.model_selection import cross_val_predict
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features
-from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
+from ..utils._estimators import (
+    common_input_tags,
+    fit_router,
+    inner_fit_params,
+    show_inner,
+    split_folds,
+)
 from ..utils._features import samples_and_labels
 from ..utils._labels import encode
 from ..utils._private import HasMethods, _fit_context
@@ -132,7 +138,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             self.estimator,
             X,
             labels,
-            cv=check_cv(self.cv, labels, classifier=True),
+            cv=split_folds(self.cv, X, labels),
             method="predict_proba",
             params=inner_fit_params(self, "estimator", weight, {}),
         )

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils import SkcalibWarning
+from ..utils._estimators import split_folds
 from ..utils._labels import class_positions
 from ..utils._private import _check_method_params, _safe_indexing
 
@@ -115,7 +115,7 @@ class OutOfFold:
     ) -> None:
         self.X, self.weight, self.estimator = X, weight, estimator
         # By the given labels, so that all refits share their folds.
-        self.folds = list(check_cv(cv, y, classifier=True).split(X, y))
+        self.folds = split_folds(cv, X, y)
         covered = np.bincount(np.concatenate([test for _, test in self.folds]), minlength=len(y))
         if (covered != 1).any():
             raise ValueError("cv must leave out every sample once, got folds that do not.")

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
 from ..utils._arrays import as_features
-from ..utils._estimators import show_inner
+from ..utils._estimators import show_inner, split_folds
 from ..utils._features import samples_and_labels
 from ..utils._labels import check_several_classes
 from ..utils._private import (
@@ -239,7 +238,7 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_, self.confidence_ = self._fit_pair(X, labels, everything, fit_params)
         if isinstance(self.estimator, FrozenEstimator):
             return judge(self.estimator_, self.confidence_, X, labels)
-        folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
+        folds = split_folds(self.cv, X, labels)
         held_out = np.concatenate([test for _, test in folds])
         if not np.array_equal(np.sort(held_out), everything):
             raise ValueError(

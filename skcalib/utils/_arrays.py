@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Set
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from ._chunked import is_chunked
 
-_LENGTHS = re.compile(r"inconsistent numbers of samples: \[(\d+), (\d+)\]")
+_LENGTHS = re.compile(r"inconsistent numbers of samples: \[([\d, ]+)\]")
 _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 
 
@@ -34,14 +34,18 @@ def naming(*names: str) -> Iterator[None]:
         # Not type(error): subclasses such as UnicodeDecodeError want other arguments.
         kind = TypeError if isinstance(error, TypeError) else ValueError
         lengths = _LENGTHS.search(text)
-        if lengths and len(names) == 2:
+        if lengths and len(names) > 1:
             raise kind(
-                f"{names[0]} and {names[1]} must have the same number of samples, "
-                f"got {lengths[1]} and {lengths[2]}."
+                f"{_listed(names)} must have the same number of samples, "
+                f"got {_listed(lengths[1].split(', '))}."
             ) from error
         raise kind(
             f"{names[0]} must be an array that can be used here, got one that cannot: {text}"
         ) from error
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:

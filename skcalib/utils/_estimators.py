@@ -5,7 +5,9 @@ from __future__ import annotations
 from inspect import Parameter, signature
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
 from sklearn.utils import InputTags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
@@ -30,6 +32,17 @@ def common_input_tags(estimator: Any, *others: Any) -> InputTags:
             tags.sparse = tags.sparse and theirs.sparse
             tags.allow_nan = tags.allow_nan and theirs.allow_nan
     return tags
+
+
+def split_folds(
+    cv: Any, X: Any, labels: NDArray | None
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Return (train, test) of all folds; an int is a number of folds, stratified by labels."""
+    splitter = check_cv(cv, labels, classifier=labels is not None)
+    try:
+        return list(splitter.split(X, labels))
+    except ValueError as error:
+        raise ValueError(f"cv must fit the samples, got folds that do not: {error}") from error
 
 
 def check_fit_takes(

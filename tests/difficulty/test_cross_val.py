@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from skcalib.difficulty import (
     KMeansPrototypeScorer,
     LossScorer,
+    NoveltyDetector,
     RelativeMahalanobisScorer,
     cross_val_difficulty,
 )
@@ -62,3 +63,12 @@ def test_folds_that_leave_out_some_samples_twice_are_refused():
 def test_what_is_no_scorer_is_refused():
     with pytest.raises(TypeError, match="must be a difficulty scorer"):
         cross_val_difficulty(LogisticRegression(max_iter=1000), X, Y)
+
+
+@pytest.mark.parametrize("cv", [60, 200])
+def test_more_folds_than_samples_are_named(cv):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="cv must fit the samples, got folds that do not"):
+        cross_val_difficulty(RelativeMahalanobisScorer(), X, y, cv=cv)
+    with pytest.raises(ValueError, match="cv must fit the samples, got folds that do not"):
+        NoveltyDetector(RelativeMahalanobisScorer(), cv=cv).fit(X, y)

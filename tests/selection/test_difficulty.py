@@ -177,3 +177,10 @@ def test_bad_input():
         ValueError, match=r"scorer must have the parameter 'sample_weight' .*Constant"
     ):
         DifficultySelector(Constant()).fit(X[:, :1], sample_weight=np.ones(150))
+
+
+def test_arrays_of_other_lengths_are_named():
+    X, y = load_iris(return_X_y=True)
+    selector = DifficultySelector(RMDScorer()).fit(X, y)
+    with pytest.raises(ValueError, match=r"X, y and arrays must have .*, got 150, 150 and 149"):
+        selector.select(X, y, y[1:])
