@@ -521,7 +521,11 @@ def compare(call: Callable[[], Any], argument: str, expected: np.ndarray, exact:
 IN_COMPANY = {"one sample less", "one sample more", "transposed"}
 # (callable, argument, kind), each a pattern, and why the kind is neither hostile nor the same.
 EXCUSED = [
-    (r"risk_coverage|debiased|reliability_curve|Structured|labels", "sample_weight", "weights of"),
+    (
+        r"risk_coverage|debiased|reliability_curve|Structured|Matrix|Dirichlet|labels",
+        "sample_weight",
+        "weights of",
+    ),
     # counts samples by their weights
     (r"PostHocCalibratedClassifier", "sample_weight", "weights of"),  # the classifier regularizes
     (r"flip_labels", "y", "one sample"),  # the only array

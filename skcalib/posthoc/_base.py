@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils import SkcalibWarning
 from ..utils._arrays import as_features, naming
+from ..utils._columns import refuse_names_in_other_order
 from ..utils._features import validate_data
 from ..utils._labels import (
     check_class_labels,
@@ -24,7 +25,7 @@ from ..utils._labels import (
 )
 from ..utils._private import StrOptions, _fit_context
 from ..utils._proba import SMALLEST_PROBABILITY, check_values, holds_proba
-from ..utils._validation import check_weights
+from ..utils._validation import check_weights, count_unit, scale_weights
 
 
 class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
@@ -119,7 +120,8 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         ------
         ValueError
             If X, `y` or `sample_weight` do not fit together, if X is not finite or not what
-            `input` says, or if the labels do not tell what the columns are.
+            `input` says, if the labels do not tell what the columns are, or if the columns of a
+            DataFrame are named by the classes and in another order.
         TypeError
             If X holds no numbers.
 
@@ -144,6 +146,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
             Probabilities in the order of `classes_`; rows sum to 1.
         """
         check_is_fitted(self)
+        refuse_names_in_other_order(X, self.classes_, name="X")
         return self._predict_proba(self._read_scores(X, reset=False))
 
     def transform(self, X: ArrayLike) -> NDArray:
@@ -220,13 +223,13 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         self._warn_of_proba(scores)
         # One column is the score of the second of two classes.
         self.classes_, codes = self._read_labels(y, max(2, scores.shape[1]))
+        refuse_names_in_other_order(X, self.classes_, name="X")
         with naming("X", "y"):
             check_consistent_length(scores, codes)
-        weight = check_weights(sample_weight, len(scores))
+        weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.
-            if not 1e-100 < weight.max() < 1e100:
-                weight = weight / weight.max()
+            weight = weight * count_unit(unit)
             # Only now: a label of weight 0 still counts among the classes.
             used = weight > 0
             scores, weight = scores[used], weight[used]
@@ -254,8 +257,8 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
                 'X holds probabilities, rows in [0, 1] that sum to 1, where input="logits"; '
                 f'{type(self).__name__}(input="proba") reads them as such.',
                 SkcalibWarning,
-                # This method, _check_and_fit, fit, the wrapper of fit, the caller.
-                stacklevel=5,
+                # This method, _check_and_fit, fit, its two wrappers, the caller.
+                stacklevel=6,
             )
 
     def _read_labels(self, y: Any, n_classes: int) -> tuple[NDArray, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
+from ..utils._private import Interval, validate_params
 from ._base import PostHocCalibrator
 from ._ensemble_temperature import EnsembleTemperatureScaling
 from ._structured_matrix import StructuredMatrixScaling
@@ -11,6 +14,13 @@ from ._temperature import TemperatureScaling
 _SAMPLES_PER_CLASS = 20
 
 
+@validate_params(
+    {
+        "samples_per_class": [Interval(Real, 0, None, closed="neither")],
+        "n_classes": [Interval(Integral, 2, None, closed="left")],
+    },
+    prefer_skip_nested_validation=True,
+)
 def choose_calibrator(samples_per_class: float, n_classes: int) -> PostHocCalibrator:
     """Return the calibrator to start from, by how much there is to fit it on.
 
@@ -52,10 +62,6 @@ def choose_calibrator(samples_per_class: float, n_classes: int) -> PostHocCalibr
     >>> choose_calibrator(5, 10)
     TemperatureScaling()
     """
-    if not samples_per_class > 0:
-        raise ValueError(f"samples_per_class must be above 0, got {samples_per_class!r}.")
-    if n_classes < 2:
-        raise ValueError(f"n_classes must be 2 or more, got {n_classes!r}.")
     if n_classes == 2:
         return EnsembleTemperatureScaling()
     if samples_per_class < _SAMPLES_PER_CLASS:

@@ -125,4 +125,4 @@ class MatrixScaling(MatrixCalibrator):
 
     def _at_temperature(self, scores: NDArray) -> NDArray[np.float64]:
         """Return the logits at the temperature; unlike log-probabilities their rows may shift."""
-        return self._as_logits(scores).astype(np.float64) / self.temperature_
+        return self._scaled(scores)

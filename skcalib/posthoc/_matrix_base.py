@@ -14,6 +14,9 @@ from ..utils._temperature import DEFAULT_BOUNDS, minimize_log_loss
 from ._base import PostHocCalibrator
 from ._linear import Ridge, fit_matrix
 
+# Its square, times a fraction of the weight, is a number in float32.
+_LARGEST = 1e15
+
 
 class MatrixCalibrator(PostHocCalibrator):
     """Base of ``softmax(x @ W.T + b)``, x the scores at their temperature, W near the identity.
@@ -44,5 +47,15 @@ class MatrixCalibrator(PostHocCalibrator):
 
     def _at_temperature(self, scores: NDArray) -> NDArray[np.float64]:
         """Return the log-probabilities at the temperature."""
-        logits = self._as_logits(scores).astype(np.float64)
-        return log_softmax(logits / self.temperature_, axis=1)
+        return log_softmax(self._scaled(scores), axis=1)
+
+    def _scaled(self, scores: NDArray) -> NDArray[np.float64]:
+        """Return the logits at the temperature, so small that the fit can square them."""
+        scaled = self._as_logits(scores).astype(np.float64) / self.temperature_
+        largest = np.abs(scaled).max()
+        if largest > _LARGEST:
+            raise ValueError(
+                f"X must hold logits of at most {_LARGEST:g} at their temperature, "
+                f"{self.temperature_:g}, got {largest:g}."
+            )
+        return scaled

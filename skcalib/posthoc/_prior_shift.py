@@ -12,6 +12,7 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
+from ..utils._arrays import as_floats
 from ..utils._labels import check_column_labels
 from ..utils._private import Interval, StrOptions, _fit_context
 from ..utils._proba import SMALLEST_PROBABILITY
@@ -37,7 +38,8 @@ class PriorShift(PostHocCalibrator):
     Parameters
     ----------
     priors : array-like of shape (n_classes,), default=None
-        Class frequencies of the new population, in the order of `classes_`: in [0, 1], sum 1.
+        Class frequencies of the new population, in the order of `classes_`, or a Series with the
+        classes as its index: in [0, 1], sum 1.
     training_priors : "uniform" or array-like of shape (n_classes,), default="uniform"
         Class frequencies that the model was trained on, above 0, sum 1. "uniform" is right for
         balanced training sets and weights (``class_weight="balanced"``). Not needed for
@@ -178,13 +180,13 @@ class PriorShift(PostHocCalibrator):
         self.training_priors_ = (
             np.full(k, 1 / k)
             if isinstance(self.training_priors, str)
-            else _check_priors(self.training_priors, k, name="training_priors", low=1e-12)
+            else _check_priors(self.training_priors, self.classes_, "training_priors", low=1e-12)
         )
         self.n_iter_ = 1
         if self.priors is not None:
-            self.priors_ = _check_priors(self.priors, k, name="priors", low=0.0)
+            self.priors_ = _check_priors(self.priors, self.classes_, "priors", low=0.0)
         elif self.sampling_rate is not None:
-            before = self.training_priors_ / _check_rate(self.sampling_rate, k)
+            before = self.training_priors_ / _check_rate(self.sampling_rate, self.classes_)
             self.priors_ = before / before.sum()
         elif y is not None:
             count = np.bincount(y, sample_weight, minlength=k)
@@ -213,8 +215,8 @@ class PriorShift(PostHocCalibrator):
                 f"The estimate of the priors stopped after max_iter={self.max_iter} iterations; "
                 "increase max_iter or tol.",
                 ConvergenceWarning,
-                # This method, _fit, _check_and_fit, fit, the wrapper of fit, the caller.
-                stacklevel=6,
+                # This method, _fit, _check_and_fit, fit, its two wrappers, the caller.
+                stacklevel=7,
             )
         self.priors_ = priors
 
@@ -230,8 +232,10 @@ class PriorShift(PostHocCalibrator):
         return tags
 
 
-def _check_priors(priors: ArrayLike, k: int, *, name: str, low: float) -> NDArray[np.float64]:
-    numbers = np.asarray(priors, dtype=np.float64)
+def _check_priors(
+    priors: ArrayLike, classes: NDArray, name: str, *, low: float
+) -> NDArray[np.float64]:
+    k, numbers = len(classes), _numbers_by_class(priors, classes, name)
     if numbers.shape != (k,) or not np.all(numbers >= low) or abs(numbers.sum() - 1) > 1e-3:
         least = "above 0" if low > 0 else "of 0 or more"
         raise ValueError(
@@ -240,8 +244,8 @@ def _check_priors(priors: ArrayLike, k: int, *, name: str, low: float) -> NDArra
     return numbers / numbers.sum()
 
 
-def _check_rate(rate: ArrayLike | float, k: int) -> NDArray[np.float64]:
-    numbers = np.asarray(rate, dtype=np.float64)
+def _check_rate(rate: ArrayLike | float, classes: NDArray) -> NDArray[np.float64]:
+    k, numbers = len(classes), _numbers_by_class(rate, classes, "sampling_rate")
     if numbers.ndim == 0 and k == 2:
         numbers = np.array([float(numbers), 1.0])
     if numbers.shape != (k,) or not np.all((numbers > 0) & (numbers <= 1)):
@@ -250,3 +254,20 @@ def _check_rate(rate: ArrayLike | float, k: int) -> NDArray[np.float64]:
             f"that of the first, got {rate!r}."
         )
     return numbers
+
+
+def _numbers_by_class(values: ArrayLike, classes: NDArray, name: str) -> NDArray[np.float64]:
+    """Return numbers, those of a Series in the order of the classes.
+
+    ``y.value_counts(normalize=True)`` has the most frequent class first.
+    """
+    numbers = as_floats(values, name=name).astype(np.float64)
+    index = getattr(values, "index", None)
+    if index is None or callable(index) or numbers.ndim != 1:
+        return numbers
+    found, wanted = list(index), classes.tolist()
+    if found == list(range(len(found))) or len(found) != len(wanted):
+        return numbers
+    if len(set(found)) < len(found) or set(found) != set(wanted):
+        raise ValueError(f"{name} must have the classes as its index, {wanted}, got {found}.")
+    return numbers[[found.index(label) for label in wanted]]

@@ -58,6 +58,22 @@ def match_names(
     )
 
 
+def refuse_names_in_other_order(X: Any, classes: NDArray[Any], *, name: str) -> None:
+    """Raise if the columns of a frame are named by the classes and are in another order.
+
+    For scores whose columns are classes by their position: other names say nothing.
+    """
+    names = column_names(X)
+    if names is None:
+        return
+    # As text, since a column of class 0 may have the name "0".
+    found, wanted = [str(label) for label in names], [str(label) for label in classes.tolist()]
+    if found != wanted and sorted(found) == sorted(wanted):
+        raise ValueError(
+            f"{name} must have the columns in the order of the classes, {wanted}, got {found}."
+        )
+
+
 def _are_numbered(names: list[Any]) -> bool:
     """Tell whether names are one prefix and the position of the column, from 0 on."""
     prefix = str(names[0]).removesuffix("0")

@@ -3,12 +3,18 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from skcalib import posthoc
-from skcalib.posthoc import PostHocCalibrator
+from skcalib.posthoc import (
+    DirichletCalibration,
+    MatrixScaling,
+    PostHocCalibrator,
+    TemperatureScaling,
+)
 from skcalib.posthoc._matrix_base import MatrixCalibrator
 from skcalib.utils import SkcalibWarning
 
@@ -235,7 +241,10 @@ def test_other_scores_are_not(calibrator, change):
 @pytest.mark.parametrize("scale", [1e308, 1e-300])
 def test_huge_and_tiny_weights_are_their_ratios(calibrator, scale):
     logits, y = sample(n=300)
-    proba = calibrator().fit(logits, y).predict_proba(logits)
+    # Those that count samples by their weights tell no more than 2**100 samples apart.
+    counted = issubclass(calibrator, MatrixCalibrator)
+    known = np.full(300, np.clip(scale, 2.0**-100, 2.0**100) if counted else 1.0)
+    proba = calibrator().fit(logits, y, known).predict_proba(logits)
     weighted = calibrator().fit(logits, y, sample_weight=np.full(300, scale))
     np.testing.assert_allclose(weighted.predict_proba(logits), proba, rtol=RTOL, atol=1e-7)
 
@@ -244,10 +253,9 @@ def test_huge_and_tiny_weights_are_their_ratios(calibrator, scale):
 @pytest.mark.parametrize("unit", ["datetime64[s]", "timedelta64[s]"])
 @pytest.mark.parametrize("as_frame", [False, True])
 def test_dates_and_durations_are_no_scores(calibrator, unit, as_frame):
-    pandas = pytest.importorskip("pandas")
     logits, y = sample(n=60)
     dates = np.round(100 * logits).astype(int).astype(unit)
-    wrong = pandas.DataFrame(dates).add_prefix("c") if as_frame else dates
+    wrong = pd.DataFrame(dates).add_prefix("c") if as_frame else dates
     with pytest.raises(TypeError, match="X must hold numbers, got dtype"):
         calibrator().fit(wrong, y)
     fitted = calibrator().fit(logits, y)
@@ -322,3 +330,40 @@ def test_the_base_is_abstract():
 def test_bad_penalties(name, penalty):
     with pytest.raises(ValueError, match=f"'{penalty}' parameter"):
         getattr(posthoc, name)(**{penalty: -1}).fit(*sample(n=60))
+
+
+@pytest.mark.parametrize("calibrator", [MatrixScaling, DirichletCalibration])
+@pytest.mark.parametrize("scale", [1e99, 1e101, 1e300])
+def test_weights_beyond_all_counts_are_all_the_same(calibrator, scale):
+    rng = np.random.default_rng(0)
+    y = np.tile([0, 1, 2], 30)
+    logits, weight = rng.normal(size=(90, 3)) + np.eye(3)[y], rng.uniform(1, 2, 90)
+    # So many samples that no penalty counts, and so few that only penalties do.
+    for factor, known in ((scale, 2.0**100), (1 / scale, 2.0**-100)):
+        found = calibrator().fit(logits, y, weight * factor).predict_proba(logits)
+        expected = calibrator().fit(logits, y, weight * known).predict_proba(logits)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_columns_named_by_the_classes_have_their_order():
+    scores, codes = sample(n=100, k=3)
+    logits, y = pd.DataFrame(scores, columns=list("abc")), np.array(list("abc"))[codes]
+    moved = logits[list("cab")]
+    expected = TemperatureScaling().fit(logits, y).predict_proba(logits)
+    with pytest.raises(ValueError, match=r"X must have the columns in the order of the classes"):
+        TemperatureScaling().fit(moved, y)
+    told = TemperatureScaling(classes=list("cab")).fit(moved, y).predict_proba(moved)
+    np.testing.assert_allclose(told[:, [1, 2, 0]], expected)
+    # Names that are numbers are no names for scikit-learn, which would not notice.
+    numbered = logits.set_axis([0, 1, 2], axis=1)
+    fitted = TemperatureScaling().fit(numbered, codes)
+    with pytest.raises(ValueError, match=r"order of the classes, \['0', '1', '2'\], got \['2'"):
+        fitted.predict_proba(numbered[[2, 0, 1]])
+
+
+@pytest.mark.parametrize("calibrator", [MatrixScaling, DirichletCalibration])
+def test_logits_beyond_what_can_be_squared_are_named(calibrator):
+    y = np.tile([0, 1, 2], 10)
+    logits = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(ValueError, match=r"X must hold logits of at most 1e\+15"):
+        calibrator().fit(logits * 1e300, y)

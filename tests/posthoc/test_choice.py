@@ -29,13 +29,18 @@ def test_the_rule(samples_per_class, n_classes, name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0, 3), "samples_per_class must be above 0, got 0."),
-        ((np.nan, 3), "samples_per_class must be above 0, got nan."),
-        ((5, 1), "n_classes must be 2 or more, got 1."),
+        ((0, 3), "samples_per_class"),
+        ((np.nan, 3), "samples_per_class"),
+        (("5", 3), "samples_per_class"),
+        ((None, 3), "samples_per_class"),
+        ((5, 1), "n_classes"),
+        ((5, "3"), "n_classes"),
+        ((5, 2.5), "n_classes"),
+        ((5, np.nan), "n_classes"),
     ],
 )
 def test_bad_numbers_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"'{message}' parameter .* must be"):
         choose_calibrator(*arguments)
 
 

@@ -1,6 +1,7 @@
 """Prior shift: Bayes' rule in closed form, priors recovered from simulated samples."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
@@ -167,3 +168,31 @@ def test_stopping_early_is_told():
     with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations") as told:
         assert shift.fit(posterior(X, TRAINING)).n_iter_ == 2
     assert told[0].filename == __file__
+
+
+def test_a_series_is_read_by_its_index():
+    X, y = draw(300, NEW)
+    names = pd.Series(np.array(["b", "c", "a"])[y])
+    # value_counts has the most frequent class first.
+    frequency = names.value_counts(normalize=True)
+    assert frequency.index[0] == "b"
+    shift = PriorShift(frequency, input="proba", classes=["b", "c", "a"]).fit(
+        posterior(X, TRAINING)
+    )
+    np.testing.assert_allclose(shift.priors_, np.bincount(y) / 300)
+    shift = PriorShift(frequency.set_axis(range(3)), input="proba", classes=["b", "c", "a"])
+    np.testing.assert_allclose(shift.fit(posterior(X, TRAINING)).priors_, frequency)
+
+
+@pytest.mark.parametrize(
+    ("priors", "message"),
+    [
+        (["a", "b", "c"], "priors must hold real numbers"),
+        ({0: 0.2, 1: 0.3, 2: 0.5}, "priors must hold real numbers"),
+        (pd.Series([0.2, 0.3, 0.5], index=[1, 2, 3]), "priors must have the classes as its index"),
+    ],
+)
+def test_priors_that_cannot_be_read_are_named(priors, message):
+    X, _ = draw(20, NEW)
+    with pytest.raises((TypeError, ValueError), match=message):
+        PriorShift(priors, input="proba").fit(posterior(X, TRAINING))
