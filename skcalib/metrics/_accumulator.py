@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from numbers import Integral
 from typing import Any, Self
@@ -331,7 +331,8 @@ def _is_empty(values: ArrayLike, name: str) -> bool:
 
 def _check_metrics(metrics: Sequence[str]) -> Sequence[str]:
     # A str is a sequence of str, too: of its letters.
-    if isinstance(metrics, str) or not set(metrics) <= set(_WITH_SUMS):
+    is_sequence = isinstance(metrics, Iterable) and not isinstance(metrics, str)
+    if not is_sequence or not all(name in _WITH_SUMS for name in metrics):
         raise ValueError(f"metrics must be a sequence of {list(_WITH_SUMS)}, got {metrics!r}.")
     return metrics
 

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from ..utils._arrays import as_floats
+from ..utils._columns import column_names
 from ..utils._private import StrOptions, validate_params
 from ..utils._proba import check_values
 from ..utils._validation import check_weights
 from ._calibration_error import expected_calibration_error
+from ._resampling import as_number, check_metric
 
 
 @validate_params(
@@ -59,8 +62,10 @@ def multilabel_calibration_error(
     Raises
     ------
     ValueError
-        If `y_true` does not hold 0 and 1 alone, if the shapes differ, or if `y_proba` holds NaN
-        or values outside [0, 1].
+        If `y_true` does not hold 0 and 1 alone, if the shapes or the names of the columns of two
+        DataFrames differ, or if `y_proba` holds NaN or values outside [0, 1].
+    TypeError
+        If `metric` does not take weights or returns no number.
 
     See Also
     --------
@@ -77,7 +82,15 @@ def multilabel_calibration_error(
     >>> multilabel_calibration_error(y_true, y_proba, average=None).round(3)
     array([0.125, 0.15 ])
     """
+    for name in ("labels", "pos_label"):
+        if name in options:
+            raise TypeError(
+                f"{name} must not be given: every column is a label of its own, "
+                f"got {options[name]!r}."
+            )
+    check_metric(metric, "sample_weight")
     indicator, proba = _check_indicator(y_true), as_floats(y_proba, name="y_proba")
+    _check_same_columns(y_true, y_proba)
     if proba.shape != indicator.shape:
         raise ValueError(
             "y_proba must have the shape of y_true, (n_samples, n_labels), "
@@ -89,19 +102,27 @@ def multilabel_calibration_error(
     weight = check_weights(sample_weight, n_samples)
     if average == "micro":
         pair_weight = None if weight is None else np.repeat(weight, n_labels)
-        return float(
+        return as_number(
             metric(indicator.ravel(), proba.ravel(), sample_weight=pair_weight, **options)
         )
     errors = np.array(
         [
-            float(metric(has_label, column, sample_weight=weight, **options))
+            as_number(metric(has_label, column, sample_weight=weight, **options))
             for has_label, column in zip(indicator.T, proba.T)
         ]
     )
     return errors if average is None else float(errors.mean())
 
 
+def _check_same_columns(y_true: Any, y_proba: Any) -> None:
+    names, wanted = column_names(y_proba), column_names(y_true)
+    if names is not None and wanted is not None and names != wanted:
+        raise ValueError(f"y_proba must have the columns of y_true, {wanted}, got {names}.")
+
+
 def _check_indicator(y_true: ArrayLike) -> NDArray[np.intp]:
+    if issparse(y_true):
+        raise TypeError("y_true must be dense, got a sparse matrix; y_true.toarray() makes it so.")
     array = as_floats(y_true, name="y_true")
     if array.ndim != 2 or array.size == 0:
         raise ValueError(

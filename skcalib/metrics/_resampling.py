@@ -87,6 +87,29 @@ class Resampler(NamedTuple):
         return values
 
 
+def check_metric(metric: Callable[..., float], *needed: str) -> None:
+    """Raise unless a metric takes the parameters `needed`."""
+    try:
+        parameters = inspect.signature(metric).parameters.values()
+    except ValueError:  # some functions written in C do not tell
+        return
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    missing = [name for name in needed if name not in {p.name for p in parameters}]
+    if missing:
+        raise TypeError(
+            f"metric must be a function of (y_true, y_proba) that takes {' and '.join(needed)}, "
+            f"got {getattr(metric, '__name__', metric)}, which has no {missing[0]}."
+        )
+
+
+def as_number(value: Any) -> float:
+    """Return what a metric returned, which has to be one number."""
+    if np.ndim(value) or not np.issubdtype(np.asarray(value).dtype, np.number):
+        raise TypeError(f"metric must return a number, got {type(value).__name__}.")
+    return float(value)
+
+
 def draw_seeds(random_state: Any, n: int) -> NDArray[np.int64]:
     """Return a seed for every resample, so that the number of jobs changes nothing."""
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)
@@ -113,7 +136,9 @@ def _statistic(
     """Return the metric as a function of (codes, count of every sample)."""
     classes = np.arange(2 if proba.ndim == 1 else proba.shape[1])
     whole = partial(metric, labels=classes, **options)
-    whole(codes, proba, sample_weight=weight)  # an error in the options shows up here
+    check_metric(metric, "sample_weight", "labels")
+    # An error in the options shows up here.
+    as_number(whole(codes, proba, sample_weight=weight))
     if metric in (expected_calibration_error, maximum_calibration_error):
         # Options as the metric itself completes them; the maximum error has no norm to choose.
         bound = inspect.signature(metric).bind(codes, proba, **options)

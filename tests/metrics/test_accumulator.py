@@ -315,3 +315,9 @@ def test_bad_edges(edges):
 def test_bad_options(options):
     with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter"):
         CalibrationAccumulator(**options)
+
+
+@pytest.mark.parametrize("metrics", [3, None, [["a"]], "smooth_calibration_error"])
+def test_metrics_that_are_no_names_are_named(metrics):
+    with pytest.raises(ValueError, match="metrics must be a sequence of"):
+        CalibrationAccumulator(metrics=metrics)

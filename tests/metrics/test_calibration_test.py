@@ -9,7 +9,9 @@ from skcalib.metrics import (
     calibration_test,
     classwise_calibration_error,
     expected_calibration_error,
+    generalized_brier_score,
     ks_calibration_error,
+    predictive_entropy,
 )
 
 
@@ -104,3 +106,9 @@ def test_constant_weights_change_nothing():
 def test_bad_options_are_named(options):
     with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter"):
         calibration_test([0, 1], [0.2, 0.9], **options)
+
+
+@pytest.mark.parametrize("metric", [predictive_entropy, generalized_brier_score])
+def test_a_metric_of_another_kind_is_named(metric):
+    with pytest.raises(TypeError, match=r"metric must be a function .* sample_weight and labels"):
+        calibration_test([0, 1], [0.2, 0.7], metric=metric, n_resamples=5)

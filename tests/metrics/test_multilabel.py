@@ -1,10 +1,13 @@
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics import brier_score_loss
 
 from skcalib.metrics import (
     debiased_calibration_error,
     expected_calibration_error,
+    generalized_brier_score,
     get_scorer_names,
     ks_calibration_error,
     multilabel_calibration_error,
@@ -111,3 +114,33 @@ def test_indicators_are_refused_elsewhere(data):
 def test_it_is_no_scorer():
     # A scorer hands classes to its metric, and labels are not classes.
     assert not [name for name in get_scorer_names() if "multilabel" in name]
+
+
+def test_columns_are_those_of_the_labels_by_name(data):
+    y, p, _ = data
+    y, p = pd.DataFrame(y, columns=list("abcd")), pd.DataFrame(p, columns=list("abcd"))
+    assert multilabel_calibration_error(y, p) > 0
+    with pytest.raises(ValueError, match="y_proba must have the columns of y_true"):
+        multilabel_calibration_error(y, p[list("dcba")])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": ["a", "b", "c", "d"]}, "labels must not be given"),
+        ({"pos_label": 0}, "pos_label must not be given"),
+        ({"metric": generalized_brier_score}, "metric must be a function .* no sample_weight"),
+        ({"metric": lambda y, p, sample_weight: p}, "metric must return a number, got ndarray"),
+        ({"metric": lambda y, p, sample_weight: None}, "metric must return a number, got None"),
+    ],
+)
+def test_what_makes_no_sense_for_labels_is_named(data, options, message):
+    y, p, _ = data
+    with pytest.raises(TypeError, match=message):
+        multilabel_calibration_error(y, p, **options)
+
+
+def test_sparse_labels_are_told_what_to_do(data):
+    y, p, _ = data
+    with pytest.raises(TypeError, match="y_true must be dense"):
+        multilabel_calibration_error(csr_array(y), p)
