@@ -24,6 +24,8 @@ def read_predictions(
     All columns but those of the label, the weight and the groups are probabilities of the
     classes that their names say; labels are compared as text.
     """
+    if isinstance(groups, str):
+        raise TypeError(f"groups must be a sequence of names of columns, got {groups!r}.")
     header, lines = _read_lines(path)
     special = [label, *([sample_weight] if sample_weight else []), *groups]
     for name in special:
@@ -37,7 +39,7 @@ def read_predictions(
     if not classes:
         raise ValueError(f"{path} must have a column of probabilities a class, got none.")
     columns = {name: [line[header.index(name)].strip() for line in lines] for name in header}
-    proba = np.column_stack([_numbers(columns[name], path, name) for name in classes])
+    proba = np.column_stack([_probabilities(columns[name], path, name) for name in classes])
     return {
         "y_true": np.array(columns[label]),
         **_judged(np.array(columns[label]), proba, classes, path),
@@ -67,7 +69,15 @@ def _read_lines(path: Path) -> tuple[list[str], list[list[str]]]:
     """Return the header and the lines below it, all as long as the header."""
     # utf-8-sig: spreadsheets put a mark before the first letter.
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
+        try:
+            rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise ValueError(
+                f"{path} must be a CSV file in UTF-8, got another: {error}."
+            ) from None
+    for separator in (";", "\t"):
+        if rows and len(rows[0]) == 1 and separator in rows[0][0]:
+            raise ValueError(f"{path} must have commas between columns, got {separator!r}.")
     if len(rows) < 2:
         raise ValueError(f"{path} must have a header and a line a sample, got {len(rows)} lines.")
     header = [name.strip() for name in rows[0]]
@@ -79,6 +89,19 @@ def _read_lines(path: Path) -> tuple[list[str], list[list[str]]]:
                 f"{path} must have {len(header)} columns, got {len(row)} in sample {number}."
             )
     return header, rows[1:]
+
+
+def _probabilities(texts: list[str], path: Path, name: str) -> NDArray[np.float64]:
+    """Return numbers in [0, 1]; a column of something else was not told to be one."""
+    numbers = _numbers(texts, path, name)
+    outside = ~((numbers >= 0) & (numbers <= 1))
+    if outside.any():
+        first = int(outside.argmax())
+        raise ValueError(
+            f"Column {name!r} of {path} must hold probabilities in [0, 1], got "
+            f"{texts[first]!r} in sample {first + 1}."
+        )
+    return numbers
 
 
 def _numbers(texts: list[str], path: Path, name: str) -> NDArray[np.float64]:

@@ -116,6 +116,10 @@ def _check_lengths(n_samples: int, others: dict[str, Any]) -> None:
         value = others.get(field)
         if value is None:
             continue
+        if name == "images" and (isinstance(value, Mapping) or not hasattr(value, "__len__")):
+            raise TypeError(
+                f"images must be a sequence, one entry a sample, got {type(value).__name__}."
+            )
         length = value.shape[0] if hasattr(value, "shape") else len(value)
         if length != n_samples:
             raise ValueError(f"{name} must hold {n_samples} samples, got {length}.")
@@ -128,18 +132,28 @@ def _read_groups(
     if groups is None:
         return None
     named = isinstance(groups, Mapping) or hasattr(groups, "columns")
-    columns = dict(groups.items()) if named else {getattr(groups, "name", None) or "group": groups}
-    read = {}
-    for name, values in columns.items():
+    columns = groups.items() if named else [(getattr(groups, "name", None) or "group", groups)]
+    read: dict[str, NDArray[Any]] = {}
+    for name, values in columns:
+        if str(name) in read:
+            raise ValueError(f"groups must have distinct names, got {str(name)!r} twice.")
         array = as_labels(values, name="groups")
         check_same_length(groups=array, y_true=np.empty(n_samples))
         read[str(name)] = array[kept]
-    return read
+    return read or None
 
 
 def _seed(random_state: Any) -> int:
     """Return one seed, the integer that was given where it is one: every number starts from it."""
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
-        check_random_state(int(random_state))  # an error where it is negative or too large
+    try:
+        if isinstance(random_state, bool):  # for scikit-learn the number 1
+            raise ValueError
+        rng = check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            "random_state must be an int in [0, 2**32 - 1], a RandomState instance or None, "
+            f"got {random_state!r}."
+        ) from None
+    if isinstance(random_state, int | np.integer):
         return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    return int(rng.randint(np.iinfo(np.int32).max))

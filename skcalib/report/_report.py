@@ -253,10 +253,18 @@ class CalibrationReport:
         Parameters
         ----------
         path : str or path
-            Where to; a file that is there is replaced. A name that ends in ".md" gives Markdown.
+            Where to; a file that is there is replaced. The name ends in ".html" or ".htm" or, for
+            Markdown, in ".md".
+
+        Raises
+        ------
+        ValueError
+            If the name has another ending.
         """
-        markdown = Path(path).suffix == ".md"
-        text = self.to_markdown() if markdown else as_html(self.results_, page=True)
+        ending = Path(path).suffix.lower()
+        if ending not in (".html", ".htm", ".md"):
+            raise ValueError(f"path must end in .html, .htm or .md, got {str(path)!r}.")
+        text = self.to_markdown() if ending == ".md" else as_html(self.results_, page=True)
         Path(path).write_text(text, encoding="utf-8")
 
     def to_markdown(self) -> str:

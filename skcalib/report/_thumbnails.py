@@ -74,6 +74,10 @@ def _pixels(array: NDArray[Any]) -> NDArray[np.uint8]:
             "images must hold images of shape (height, width) or (height, width, channels) with "
             f"1, 3 or 4 channels, got one of shape {array.shape}."
         )
+    if array.size == 0 or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"images must hold images of numbers, got one of {array.dtype} of shape {array.shape}."
+        )
     if array.dtype == np.uint8:
         return array
     values = array.astype(np.float64)

@@ -10,6 +10,7 @@ import pytest
 from skcalib.__main__ import main
 from skcalib.datasets import make_predictions
 from skcalib.report import CalibrationReport
+from skcalib.report._csv import read_predictions
 
 
 def write(path, columns):
@@ -88,3 +89,46 @@ def test_bad_file_is_refused_in_one_sentence(text, message, tmp_path, capsys):
 def test_missing_file_is_refused(tmp_path, capsys):
     assert main(["report", str(tmp_path / "none.csv")]) == 2
     assert "none.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"label;a;b\na;.9;.1\n", "must have commas between columns, got ';'"),
+        (b"label;a;b\na;0,9;0,1\n", "must have commas between columns, got ';'"),
+        (b"label\ta\tb\na\t.9\t.1\n", "must have commas between columns"),
+        ("label,ä,b\nä,.9,.1\n".encode("latin-1"), "must be a CSV file in UTF-8"),
+        ("label,a,b\na,.9,.1\n".encode("utf-16"), "must be a CSV file in UTF-8"),
+        (b"label,a,b\n" + b"a" * 200_000 + b",.9,.1\n", "must be a CSV file in UTF-8"),
+        (b"id,label,a,b\n7,a,.9,.1\n", "Column 'id' of .* must hold probabilities .*got '7'"),
+        (b"label,a,b\na,90,10\n", "Column 'a' of .* must hold probabilities in .*got '90'"),
+        (b"label,a,b\na,nan,.1\n", "Column 'a' of .* must hold probabilities"),
+    ],
+)
+def test_file_that_cannot_be_read_is_told_why(content, message, tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        CalibrationReport.from_csv(path)
+
+
+def test_empty_lines_hold_nothing(table, tmp_path):
+    path = write(tmp_path / "p.csv", table)
+    expected = read_predictions(path)["y_proba"]
+    with path.open("a", encoding="utf-8") as file:
+        file.write("\n  \n,,,\n")
+    np.testing.assert_array_equal(read_predictions(path)["y_proba"], expected)
+
+
+def test_groups_are_a_list_of_names(table, tmp_path):
+    path = write(tmp_path / "p.csv", {**table, "site": ["x"] * 120})
+    with pytest.raises(TypeError, match="groups must be a sequence of names"):
+        CalibrationReport.from_csv(path, groups="site")
+
+
+def test_command_does_not_replace_a_file_of_another_kind(table, tmp_path, capsys):
+    path = write(tmp_path / "p.csv", table)
+    before = path.read_bytes()
+    assert main(["report", str(path), "-o", str(path)]) == 2
+    assert path.read_bytes() == before
+    assert "path must end in .html, .htm or .md" in capsys.readouterr().err

@@ -39,3 +39,15 @@ def test_several_columns_are_several_tables(predictions):
     by_frame = CalibrationReport.from_predictions(*predictions, groups=frame).results_["groups"]
     assert list(by_frame) == ["site", "day"]
     assert len(by_frame["day"]) == 3
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {1: ["a", "b"], "1": ["c", "d"]},
+        pd.DataFrame([["a", "b"], ["c", "d"]], columns=["site", "site"]),
+    ],
+)
+def test_groups_of_one_name_are_refused(groups):
+    with pytest.raises(ValueError, match=r"groups must have distinct names, got '\w+' twice"):
+        CalibrationReport.from_predictions([0, 1], [0.2, 0.7], groups=groups)

@@ -215,3 +215,32 @@ def test_classifier_without_probabilities_is_refused():
 def test_wrong_length_is_named(predictions, argument, value):
     with pytest.raises(ValueError, match=argument):
         CalibrationReport.from_predictions(*predictions, **{argument: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"images": {"a": 1}}, "images must be a sequence"),
+        ({"images": iter("ab")}, "images must be a sequence"),
+        ({"images": np.zeros((2, 0, 4))}, "images must hold images of numbers"),
+        ({"images": np.zeros((2, 4, 4), dtype=complex)}, "images must hold images of numbers"),
+        ({"random_state": "a"}, "random_state must be an int in .*, got 'a'"),
+        ({"random_state": -1}, "random_state must be an int in .*, got -1"),
+        ({"random_state": True}, "random_state must be an int in .*, got True"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        CalibrationReport.from_predictions([0, 1], [0.2, 0.7], **options)
+
+
+@pytest.mark.parametrize("name", ["r.pdf", "r.csv", "r"])
+def test_a_report_is_written_as_html_or_markdown_alone(report, tmp_path, name):
+    with pytest.raises(ValueError, match=r"path must end in \.html, \.htm or \.md"):
+        report.save(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def test_endings_may_be_capital(report, tmp_path):
+    report.save(tmp_path / "r.MD")
+    assert (tmp_path / "r.MD").read_text(encoding="utf-8").startswith("# ")
