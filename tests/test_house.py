@@ -318,3 +318,30 @@ def test_public_signature_is_annotated(package, name):
     missing = [p.name for p in signature.parameters.values() if p.annotation is p.empty]
     assert not missing, f"{name}: no annotation on {missing}"
     assert signature.return_annotation is not signature.empty
+
+
+# What users type into the search of the site -> pages that must hold the word.
+SEARCHED = {
+    "overconfident": {"faq", "glossary", "metrics", "posthoc"},
+    "ECE": {"faq", "glossary", "metrics", "intervals"},
+    "MCE": {"glossary"},
+    "conformal": {"faq", "glossary", "comparison"},
+    "hallucination": {"faq", "glossary"},
+    "LLM": {"faq"},
+    "OOD": {"glossary", "difficulty"},
+    "Platt": {"glossary"},
+    "abstention": {"glossary", "abstain"},
+    "drift": {"glossary"},
+    "epistemic": {"glossary"},
+    "imbalance": {"glossary"},
+    "mislabeled": {"glossary"},
+    "multi-label": {"glossary"},
+    "temperature": {"glossary", "posthoc"},
+}
+
+
+@pytest.mark.parametrize("word", SEARCHED)
+def test_searched_words_are_on_their_pages(word):
+    for page in SEARCHED[word]:
+        text = (REPOSITORY / "docs" / "user_guide" / f"{page}.rst").read_text()
+        assert re.search(rf"\b{word}", text, re.IGNORECASE), f"{page}.rst does not say {word}"
