@@ -34,3 +34,19 @@ def device(request, monkeypatch):
     # As it is on a GPU. Tensor.numpy, which is asked for, remains.
     monkeypatch.setattr(torch.Tensor, "__array__", refuse)
     return request.param
+
+
+@pytest.fixture
+def trips():
+    """Return a list that gets the size of every tensor that is taken to the host."""
+    torch = pytest.importorskip("torch")
+    sizes = []
+
+    class Watch(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            if getattr(function, "__name__", "") in ("cpu", "numpy", "tolist"):
+                sizes.append(args[0].numel())
+            return function(*args, **(kwargs or {}))
+
+    with Watch():
+        yield sizes

@@ -15,6 +15,7 @@ from ..utils._binning import uniform_edges
 from ..utils._chunked import is_chunked
 from ..utils._private import Interval, validate_params
 from ..utils._proba import as_proba
+from ..utils._tensors import on_accelerator
 from ..utils._validation import Predictions, check_predictions
 from ._bins import NORM_CONSTRAINTS, Bins, ReliabilityCurve, curve_of, gap_norm, sums_between
 from ._brier import generalized_brier_score
@@ -156,7 +157,7 @@ class CalibrationAccumulator:
         if _is_empty(y_true, "y_true") and _is_empty(y_proba, "y_proba"):
             return self
         # () for the positive class alone, (n_classes,) for a column a class.
-        columns = as_proba(y_proba).shape[1:]
+        columns = as_proba(y_proba, in_blocks=True).shape[1:]
         if self._columns not in (None, columns):
             raise ValueError(
                 f"y_proba must have the columns of the updates before, {self._columns}, "
@@ -324,8 +325,8 @@ def _metric_sums(
     return np.array(weight @ score)
 
 
-def _is_empty(values: ArrayLike, name: str) -> bool:
-    array = as_array(values, name=name)
+def _is_empty(values: Any, name: str) -> bool:
+    array = values if on_accelerator(values) else as_array(values, name=name)
     return array.ndim > 0 and len(array) == 0
 
 

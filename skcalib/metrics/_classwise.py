@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._arrays import to_host
 from ..utils._binning import bin_index, bin_sums, quantile_edges, round_down, uniform_edges
 from ..utils._private import StrOptions, validate_params
 from ..utils._proba import check_values, iter_proba_blocks
@@ -181,9 +182,10 @@ def _quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]
     """Return the bin sums of every class, each with its own bins of equal weight."""
     # Quantiles need whole columns: the values are checked in a pass of their own.
     check_values(predictions.proba)
+    proba = to_host(predictions.proba[:])
     # Where edges are merged, the last bins stay empty.
-    sums = np.zeros((predictions.proba.shape[1], 3, n_bins))
-    for k, column in enumerate(predictions.proba.T):
+    sums = np.zeros((proba.shape[1], 3, n_bins))
+    for k, column in enumerate(proba.T):
         values = np.ascontiguousarray(column)
         edges = quantile_edges(values, n_bins, predictions.weight)
         of_class = bin_sums(values, predictions.codes == k, predictions.weight, edges)

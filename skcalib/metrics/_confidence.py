@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array
+from ..utils._arrays import as_array, to_host
 from ..utils._blocks import iter_blocks, row_entropy, row_margin, two_columns
 from ..utils._proba import check_values
 from ..utils._validation import check_predictions, check_same_length
@@ -20,10 +20,11 @@ CONFIDENCES = ("msp", "entropy", "margin")
 class TopLabels(NamedTuple):
     """Checked probabilities (n, K), their maximum, and whether the predicted class is correct.
 
-    ``weight`` and ``counts`` are those of :class:`Predictions`.
+    ``proba`` may be rows of a tensor on an accelerator; ``weight`` and ``counts`` are those of
+    :class:`Predictions`.
     """
 
-    proba: NDArray[Any]
+    proba: Any
     top: NDArray[Any]
     correct: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
@@ -70,9 +71,11 @@ def confidence_of(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray[
         )
     # Samples whose probabilities are equal up to their order must tie, whatever the rounding.
     score = row_margin if confidence == "margin" else lambda block: -row_entropy(block)
-    return np.concatenate(
-        [score(block.astype(np.float64)).round(12) for _, block in iter_blocks(predicted.proba)]
-    )
+    scores = []
+    for _, block in iter_blocks(predicted.proba, on_device=True):
+        wide = block.astype(np.float64) if isinstance(block, np.ndarray) else block.double()
+        scores.append(to_host(score(wide)).round(12))
+    return np.concatenate(scores)
 
 
 def rank_predictions(

@@ -8,6 +8,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._arrays import to_host
 from ..utils._blocks import iter_blocks, row_entropy, row_margin, row_max, row_sum, two_columns
 from ..utils._private import Interval, validate_params
 from ..utils._proba import as_proba, check_logits, iter_proba_blocks
@@ -216,10 +217,10 @@ def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
 
 
 def _score_rows(y_proba: ArrayLike, score: Callable[[NDArray], NDArray]) -> NDArray:
-    proba = as_proba(y_proba)
+    proba = as_proba(y_proba, in_blocks=True)
     out = np.empty(len(proba), np.float64 if proba.dtype == np.float64 else np.float32)
-    for rows, block in iter_proba_blocks(proba):
-        out[rows] = score(two_columns(block))
+    for rows, block in iter_proba_blocks(proba, on_device=True):
+        out[rows] = to_host(score(two_columns(block)))
     return out
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..utils._arrays import to_host
 from ..utils._blocks import ENOUGH_ROWS, FEW_COLUMNS
 from ..utils._proba import iter_proba_blocks
 from ..utils._validation import Predictions
@@ -25,7 +26,7 @@ def iter_top_label(
     """
     gathered: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
     start = 0
-    for rows, block in iter_proba_blocks(predictions.proba):
+    for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
         codes = predictions.codes[rows]
         gathered.append((block, codes == 1) if block.ndim == 1 else _top_label(block, codes))
         # Wide blocks have few rows: what follows should not be called for each.
@@ -35,9 +36,11 @@ def iter_top_label(
             gathered, start = [], rows.stop
 
 
-def _top_label(
-    block: NDArray[Any], codes: NDArray[np.intp]
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _top_label(block: Any, codes: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    if not isinstance(block, np.ndarray):
+        # A number a sample leaves the device. Of equals, torch takes the first, too.
+        values, labels = block.max(dim=1)
+        return to_host(values), to_host(labels) == codes
     index = np.arange(len(block))
     if block.shape[1] <= FEW_COLUMNS:
         # Where no row has two largest values, the maximum tells the class, without an argmax.

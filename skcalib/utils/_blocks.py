@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from ._arrays import to_host
+from ._tensors import BLOCKS_AT_ONCE, TensorRows, back_end
 
 # Measured by benchmarks/block_sizes.py: process time, one thread, noisy machine, float32.
 
@@ -37,10 +41,19 @@ SCATTER_BLOCK_ROWS = 512
 ACTIVATION_BLOCK_SIZE = 2**27
 
 
-def iter_blocks(array: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Yield (rows, block): C-contiguous blocks of rows, float16 widened to float32."""
+def iter_blocks(
+    array: NDArray[Any] | TensorRows, *, on_device: bool = False
+) -> Iterator[tuple[slice, Any]]:
+    """Yield (rows, block): C-contiguous blocks of rows, float16 widened to float32.
+
+    Rows of a tensor on an accelerator come as arrays or, with `on_device`, as tensors.
+    """
     n_rows = array.shape[0]
     step = max(1, BLOCK_SIZE // (array.shape[1] if array.ndim == 2 else 1))
+    if isinstance(array, TensorRows):
+        for rows in gen_batches(n_rows, BLOCKS_AT_ONCE * step):
+            yield rows, array[rows] if on_device else to_host(array[rows])
+        return
     dtype = np.float32 if array.dtype == np.float16 else array.dtype
     for start in range(0, n_rows, step):
         rows = slice(start, min(start + step, n_rows))
@@ -52,13 +65,18 @@ def two_columns(block: NDArray) -> NDArray:
     return block if block.ndim == 2 else np.column_stack([1 - block, block])
 
 
+def _along_rows(block: Any) -> bool:
+    """Tell whether to reduce along the rows: of many columns, and of tensors."""
+    return block.shape[1] > FEW_COLUMNS or not isinstance(block, np.ndarray)
+
+
 def row_sum(block: NDArray) -> NDArray:
     """Return the sum of every row, in the precision of the block.
 
     Equal rows have equal sums wherever they stand in the block, which a product with a vector of
     ones does not promise: scores that rank the rows must not split ties.
     """
-    if block.shape[1] > FEW_COLUMNS:
+    if _along_rows(block):
         return block.sum(axis=1)
     total = block[:, 0].copy()
     for column in block.T[1:]:
@@ -68,14 +86,14 @@ def row_sum(block: NDArray) -> NDArray:
 
 def row_max(block: NDArray) -> NDArray:
     """Return the largest value of every row."""
-    if block.shape[1] > FEW_COLUMNS:
-        return block.max(axis=1)
+    if _along_rows(block):
+        return back_end(block)[0].amax(block, 1)
     return np.ascontiguousarray(block.T).max(axis=0)
 
 
 def row_top_two(block: NDArray) -> tuple[NDArray, NDArray]:
     """Return the largest and the second-largest value of every row (equal where tied)."""
-    if block.shape[1] > FEW_COLUMNS:
+    if _along_rows(block):
         return _top_two_of_many(block)
     columns = np.ascontiguousarray(block.T)
     first = columns[0].copy()
@@ -90,6 +108,9 @@ def row_top_two(block: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def _top_two_of_many(block: NDArray) -> tuple[NDArray, NDArray]:
+    if not isinstance(block, np.ndarray):
+        first, second = block.topk(2, dim=1)[0].T
+        return first, second
     rest = block.copy()
     top = np.arange(len(rest)), rest.argmax(axis=1)
     first = rest[top]
@@ -106,11 +127,12 @@ def row_margin(block: NDArray) -> NDArray:
 
 def row_entropy(block: NDArray) -> NDArray:
     """Return the entropy of every row in nats."""
+    xp, _ = back_end(block)
     # 0 x log(tiny) = 0: no mask for the zeros. What validation lets pass beyond [0, 1] has none.
-    terms = np.maximum(block, np.finfo(block.dtype).tiny)
-    np.log(terms, out=terms)
-    np.multiply(terms, block, out=terms)
-    return np.maximum(-row_sum(terms), 0)
+    terms = block.clip(min=xp.finfo(block.dtype).tiny)
+    xp.log(terms, out=terms)
+    xp.multiply(terms, block, out=terms)
+    return (-row_sum(terms)).clip(min=0)
 
 
 # Of the samples, where neither a fraction nor a number is given.

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from ._arrays import as_floats
+from ._arrays import as_floats, to_host
 from ._blocks import iter_blocks
+from ._tensors import TensorRows, back_end, matrix_on_accelerator
 
 # What rounding may do to a value, and to a sum of many in low precision.
 RANGE_TOLERANCE = 1e-5
@@ -29,9 +30,14 @@ def _check_not_empty(array: NDArray[Any], *, name: str) -> None:
         raise ValueError(f"{name} must have at least one row, got shape {array.shape}.")
 
 
-def as_proba(y_proba: ArrayLike, *, name: str = "y_proba") -> NDArray[Any]:
-    """Check type and shape alone; the values are checked by :func:`iter_proba_blocks`."""
-    proba = as_floats(y_proba, name=name)
+def as_proba(y_proba: Any, *, name: str = "y_proba", in_blocks: bool = False) -> Any:
+    """Check type and shape alone; the values are checked by :func:`iter_proba_blocks`.
+
+    With `in_blocks` the caller reads them through it and no other way: (n, K) of a tensor on an
+    accelerator stays there, as `TensorRows`.
+    """
+    there = matrix_on_accelerator(y_proba) if in_blocks else None
+    proba: Any = as_floats(y_proba, name=name) if there is None else there
     if proba.ndim not in (1, 2):
         raise ValueError(
             f"{name} must have shape (n_samples, n_classes) or (n_samples,), "
@@ -47,18 +53,20 @@ def as_proba(y_proba: ArrayLike, *, name: str = "y_proba") -> NDArray[Any]:
 
 
 def iter_proba_blocks(
-    proba: NDArray[Any], *, name: str = "y_proba"
-) -> Iterator[tuple[slice, NDArray[Any]]]:
+    proba: NDArray[Any] | TensorRows, *, name: str = "y_proba", on_device: bool = False
+) -> Iterator[tuple[slice, Any]]:
     """Yield (rows, block) as :func:`iter_blocks` does, every block checked."""
-    for rows, block in iter_blocks(proba):
+    for rows, block in iter_blocks(proba, on_device=True):
         if not _block_is_valid(block):
-            _explain_block(block, rows.start, name)
-        yield rows, block
+            _explain_block(to_host(block), rows.start, name)
+        yield rows, block if on_device else to_host(block)
 
 
-def _block_is_valid(block: NDArray[Any]) -> bool:
+def _block_is_valid(block: Any) -> bool:
+    xp, place = back_end(block)
     # In the dtype of the block, so that 1.00001 rounded to float32 is within the tolerance.
-    lowest, highest = block.dtype.type(-RANGE_TOLERANCE), block.dtype.type(1 + RANGE_TOLERANCE)
+    kind = np.float64 if block.dtype == xp.float64 else np.float32
+    lowest, highest = kind(-RANGE_TOLERANCE), kind(1 + RANGE_TOLERANCE)
     minimum = block.min()
     # Not `minimum < lowest`, which would let NaN pass.
     if not minimum >= lowest:
@@ -66,7 +74,7 @@ def _block_is_valid(block: NDArray[Any]) -> bool:
     if block.ndim == 1:
         return bool(block.max() <= highest)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = block @ np.ones(block.shape[1], dtype=block.dtype)
+        sums = block @ place(np.ones(block.shape[1], dtype=kind))
     largest = sums.max()
     if not (largest <= 1 + ROW_SUM_TOLERANCE and sums.min() >= 1 - ROW_SUM_TOLERANCE):
         return False

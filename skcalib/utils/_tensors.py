@@ -46,7 +46,7 @@ class TensorRows:
 
     def __init__(self, tensor: Any) -> None:
         torch = sys.modules["torch"]
-        self.tensor = tensor.detach()
+        self.tensor, self.ndim = tensor.detach(), tensor.ndim
         self.shape, self.device = tuple(tensor.shape), tensor.device
         known = {torch.float16: np.float16, torch.bfloat16: np.float32, torch.float32: np.float32}
         self.dtype = np.dtype(known.get(tensor.dtype, np.float64))
@@ -66,6 +66,15 @@ class TensorRows:
             block = self.tensor[rows]
             if not block.isfinite().all():
                 assert_all_finite(to_host(block), **names)
+
+
+def matrix_on_accelerator(values: Any) -> TensorRows | None:
+    """Return floats (n, d) that lie on an accelerator, None for anything else."""
+    if isinstance(values, TensorRows):
+        return values
+    if on_accelerator(values) and values.ndim == 2 and values.is_floating_point():
+        return TensorRows(values)
+    return None
 
 
 def back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:

@@ -18,12 +18,13 @@ class Predictions(NamedTuple):
     """Validated labels, probabilities and weights of one call.
 
     ``codes`` is the column of the true class, (n,); where ``proba`` is (n,), 1 means positive.
+    ``proba`` is an array, or rows of a tensor where the values are deferred.
     ``weight`` is float64 or None, scaled by :func:`scale_weights`; ``unit`` times it is what was
     given. ``classes`` are the labels in column order, (K,).
     """
 
     codes: NDArray[np.intp]
-    proba: NDArray[Any]
+    proba: Any
     weight: NDArray[np.float64] | None
     classes: NDArray[Any]
     unit: float = 1.0
@@ -129,9 +130,10 @@ def check_predictions(
     labels are sorted. `pos_label` is for `y_proba` of shape (n,) alone;
     without it the positive class is the second of `labels`, or 1 among {0, 1} or {-1, 1}.
     With `defer_values`, the caller reads the probabilities through
-    :func:`iter_proba_blocks`, which checks them on the way.
+    :func:`iter_proba_blocks`, which checks them on the way, and in no other: they may be rows of
+    a tensor on an accelerator.
     """
-    proba = as_proba(y_proba)
+    proba = as_proba(y_proba, in_blocks=defer_values)
     y = as_labels(y_true, name="y_true")
     check_same_length(y_true=y, y_proba=proba)
     weight, unit = scale_weights(check_weights(sample_weight, len(y)))

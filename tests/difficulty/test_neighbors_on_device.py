@@ -42,6 +42,14 @@ def test_distance_to_the_kth_neighbor(device, k, dtype):
     np.testing.assert_allclose(on_host.score_samples(queries), -expected, rtol=3e-6)
 
 
+def test_samples_do_not_go_to_the_host(device, trips):
+    train = torch.tensor(_data(), device=device)
+    scorer = KNNScorer(4).fit(train)
+    scorer.difficulty(train)
+    scorer.fit_difficulty(train)
+    assert max(trips) == 5 * 150  # the neighbors
+
+
 @pytest.mark.parametrize("normalize", [False, True])
 def test_training_samples_are_scored_by_the_others(device, normalize):
     train = _data()

@@ -297,6 +297,34 @@ def test_tensors_of_any_kind(case, binary):
         assert_same(expected, case(torch.tensor(y), tensor, **known(binary)), case.dtype_atol)
 
 
+@shapes
+@every_case
+def test_tensors_on_a_device(device, case, binary):
+    torch = pytest.importorskip("torch")
+    y, proba = make(4, binary=binary, grid=64)
+    weight = {"sample_weight": np.linspace(0, 1, len(y))} if case.weighted else {}
+    expected = case(y, proba, **weight)
+    there = {name: torch.tensor(value, device=device) for name, value in weight.items()}
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        tensor = torch.tensor(proba, device=device, dtype=dtype, requires_grad=True)
+        found = case(torch.tensor(y, device=device), tensor, **there)
+        assert_same(expected, found, max(case.atol, case.dtype_atol))
+
+
+@shapes
+@pytest.mark.parametrize("case", CASES + RANDOM, ids=str)
+@pytest.mark.parametrize("fault", [np.nan, -0.5, 1.5])
+def test_faults_of_tensors_on_a_device_are_named(device, case, binary, fault):
+    torch = pytest.importorskip("torch")
+    y, proba = make(4, binary=binary)
+    proba[7] = fault
+    with pytest.raises(ValueError) as expected:
+        case(y, proba)
+    with pytest.raises(ValueError) as raised:
+        case(y, torch.tensor(proba, device=device))
+    assert str(raised.value) == str(expected.value)
+
+
 @every_case
 def test_columns_named_by_labels_are_matched_by_name(case):
     pd = pytest.importorskip("pandas")
