@@ -21,12 +21,8 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-pytestmark = [
-    # One cluster, where the tests of a group are kept together.
-    pytest.mark.xdist_group("cluster"),
-    # Sockets of the workers are closed by the garbage collector, some time after the cluster.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+# One cluster, where --dist loadgroup keeps the tests of a group together.
+pytestmark = pytest.mark.xdist_group("cluster")
 
 RNG = np.random.default_rng(0)
 N = 600

@@ -48,6 +48,10 @@ class DifficultyProfiler(BaseEstimator):
     test_size : float or int, default=0.1
         Fraction, or number, of samples that a repeat holds out. All samples are held out equally
         often, give or take one, and at least once: ``n_repeats * test_size`` must not be below 1.
+    n_probe_samples : int, default=None
+        Training samples that the probes of a repeat are fitted to, drawn anew for each. None: all
+        it trains on; the search among them then takes time that grows as n_samples squared. A
+        class that is not among them gets no votes, and samples of it no depth.
     n_jobs : int, default=None
         Repeats run at the same time, through the joblib backend that is active.
     random_state : int, RandomState instance or None, default=None
@@ -128,6 +132,7 @@ class DifficultyProfiler(BaseEstimator):
             Interval(Real, 0, 1, closed="neither"),
             Interval(Integral, 1, None, closed="left"),
         ],
+        "n_probe_samples": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "threshold": [Interval(Real, None, None, closed="neither"), None],
@@ -142,6 +147,7 @@ class DifficultyProfiler(BaseEstimator):
         *,
         n_repeats: int = 25,
         test_size: float = 0.1,
+        n_probe_samples: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         threshold: float | None = None,
@@ -152,6 +158,7 @@ class DifficultyProfiler(BaseEstimator):
         self.estimator = estimator
         self.n_repeats = n_repeats
         self.test_size = test_size
+        self.n_probe_samples = n_probe_samples
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.threshold = threshold
@@ -185,11 +192,12 @@ class DifficultyProfiler(BaseEstimator):
             X = np.ascontiguousarray(X)
         weight = check_weights(sample_weight, len(labels))
         n_test = self._n_test(len(labels))
+        self._check_n_probe_samples(scorer, len(labels) - n_test)
         plans = plan_repeats(len(labels), n_test, check_random_state(self.random_state))
         planned = list(islice(plans, self.n_repeats))
         # Without n_repeats: a longer study begins with the repeats of a shorter one.
-        folder = self._open_folder((scorer, n_test), X, labels, weight)
-        repeats = self._run(folder, planned, scorer, X, labels, weight)
+        folder = self._open_folder((scorer, n_test, self.n_probe_samples), X, labels, weight)
+        repeats = self._run(folder, planned, scorer, self.n_probe_samples, X, labels, weight)
         self.held_out_ = np.stack([plan.held_out for plan in planned])
         self.predictions_ = np.stack([repeat.predictions for repeat in repeats])
         self.depth_ = np.stack([repeat.depth for repeat in repeats])
@@ -232,6 +240,14 @@ class DifficultyProfiler(BaseEstimator):
                 f"{self.n_repeats}."
             )
         return n_test
+
+    def _check_n_probe_samples(self, scorer: PredictionDepthScorer, n_train: int) -> None:
+        fewest = scorer.n_neighbors + scorer.exclude_self if scorer.probe is None else 1
+        if self.n_probe_samples is not None and not fewest <= self.n_probe_samples <= n_train:
+            raise ValueError(
+                f"n_probe_samples must be at least {fewest}, for the probes, and at most the "
+                f"{n_train} samples that a repeat trains on, got {self.n_probe_samples}."
+            )
 
     def _open_folder(self, settings: tuple, *data: Any) -> StudyFolder | None:
         if self.folder is None:

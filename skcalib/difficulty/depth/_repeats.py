@@ -53,7 +53,9 @@ def plan_repeats(
         yield Plan(held_out, int(random_state.randint(np.iinfo(np.int32).max)))
 
 
-def run_repeat(plan: Plan, scorer: Any, X: Any, y: NDArray, sample_weight: Any) -> Repeat:
+def run_repeat(
+    plan: Plan, scorer: Any, n_probe_samples: int | None, X: Any, y: NDArray, sample_weight: Any
+) -> Repeat:
     """Train a network on what is not held out, and let it judge all samples."""
     train = np.flatnonzero(~plan.held_out)
     X_train, y_train = _safe_indexing(X, train), y[train]
@@ -64,6 +66,9 @@ def run_repeat(plan: Plan, scorer: Any, X: Any, y: NDArray, sample_weight: Any) 
     predictions = as_labels(model.predict(X), name="predictions")
     # The probes know the training samples alone; `difficulty` then asks them about all.
     fitted = clone(scorer).set_params(estimator=FrozenEstimator(model), random_state=plan.seed)
+    if n_probe_samples is not None:
+        drawn = np.sort(np.random.RandomState(plan.seed).permutation(len(train))[:n_probe_samples])
+        X_train, y_train = _safe_indexing(X_train, drawn), y_train[drawn]
     fitted._fit_probes(X_train, y_train, None)
     depth = fitted.difficulty(X, y)
     learned = np.full(len(y), np.nan)

@@ -163,6 +163,7 @@ def test_parameters_after_the_estimator_are_named_and_have_these_defaults():
     defaults = {
         "n_repeats": 25,
         "test_size": 0.1,
+        "n_probe_samples": None,
         "n_jobs": None,
         "random_state": None,
         "threshold": None,
@@ -173,6 +174,27 @@ def test_parameters_after_the_estimator_are_named_and_have_these_defaults():
     assert DifficultyProfiler(None).get_params(deep=False) == {"estimator": None, **defaults}
     with pytest.raises(TypeError, match="positional argument"):
         DifficultyProfiler(None, 25)
+
+
+def test_probes_on_some_of_the_training_samples(blobs, monkeypatch):
+    fitted_to = []
+    fit = PredictionDepthScorer._fit_probes
+
+    def recorded(self, X, y, sample_weight):
+        fitted_to.append(X)
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(PredictionDepthScorer, "_fit_probes", recorded)
+    whole = small().fit(*blobs)
+    n_train = len(fitted_to[0])
+    assert_same(whole, small().set_params(n_probe_samples=n_train).fit(*blobs))
+    del fitted_to[:]
+    some = small().set_params(n_probe_samples=n_train // 2).fit(*blobs)
+    assert [len(X) for X in fitted_to] == [n_train // 2] * some.n_repeats
+    assert not np.array_equal(fitted_to[0], fitted_to[1])
+    # The networks are the same.
+    np.testing.assert_array_equal(some.predictions_, whole.predictions_)
+    assert np.isclose(some.depth_, whole.depth_, equal_nan=True).mean() > 0.5
 
 
 def test_skorch_net(blobs):
@@ -208,6 +230,8 @@ def test_skorch_net(blobs):
             "The 'n_neighbors' parameter of PredictionDepthScorer must be an int",
         ),
         ({"estimator": GaussianNB()}, TypeError, "estimator must be an MLPClassifier"),
+        ({"n_probe_samples": 2}, ValueError, "n_probe_samples must be at least 3, for the probes"),
+        ({"n_probe_samples": 999}, ValueError, "and at most the [0-9]+ samples that a repeat"),
     ],
 )
 def test_bad_parameters(blobs, options, error, message):
