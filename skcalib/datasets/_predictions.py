@@ -59,6 +59,11 @@ def make_predictions(
     true_proba : ndarray of shape (n_samples, n_classes)
         The probabilities that the labels were drawn from.
 
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
     See Also
     --------
     skcalib.metrics.expected_calibration_error : Measures what was put in.

@@ -55,6 +55,12 @@ def error_rate_by_difficulty(
         Fraction of wrong predictions in each group, in [0, 1], from the easiest to the hardest. A
         difficulty worth its name makes it rise.
 
+    Raises
+    ------
+    ValueError
+        If `y_true` and `y_pred` are labels of different types, `difficulty` is not finite, lengths
+        differ, or there are more groups than samples.
+
     See Also
     --------
     skcalib.plots.DifficultyDisplay : The same as a picture.

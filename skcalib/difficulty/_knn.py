@@ -159,6 +159,11 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         -------
         difficulty : ndarray of shape (n_samples,)
             Larger means harder.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite, or has another number of features than in `fit`.
         """
         check_is_fitted(self)
         data = self._scaled(validate_rows(self, X, reset=False, dtype=_DTYPES))

@@ -159,6 +159,11 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         difficulty : ndarray of shape (n_samples,)
             Non-negative; larger means harder.
+
+        Raises
+        ------
+        ValueError
+            If a label is not among `classes_`, or `y` is of another length.
         """
         check_is_fitted(self)
         proba = self.estimator_.predict_proba(as_features(X))

@@ -151,6 +151,11 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         -------
         difficulty : ndarray of shape (n_samples,)
             Larger means harder.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite, or has another number of features than in `fit`.
         """
         check_is_fitted(self)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])

@@ -348,7 +348,13 @@ def find_label_issues(
         Samples.
     y : array-like of shape (n_samples,)
         Their labels.
-    noise, threshold, n_refits, cv
+    noise : {"mixed", "random"}, default="mixed"
+        As for :class:`LabelIssueFinder`.
+    threshold : float in (0, 1), default=0.5
+        As for :class:`LabelIssueFinder`.
+    n_refits : int, default=1
+        As for :class:`LabelIssueFinder`.
+    cv : int, cross-validation generator or iterable, default=None
         As for :class:`LabelIssueFinder`.
     sample_weight, verified : array-like of shape (n_samples,), default=None
         As for :meth:`LabelIssueFinder.fit`.
@@ -360,6 +366,11 @@ def find_label_issues(
     issues : structured array of shape (n_samples,), or DataFrame
         The columns of ``issues_`` in rising order of ``p_label_correct``,
         ties in falling order of ``margin``. The first column, ``sample``, is the position in X.
+
+    Raises
+    ------
+    ValueError
+        As :meth:`LabelIssueFinder.fit`.
 
     See Also
     --------

@@ -157,6 +157,7 @@ class CalibrationLoss(torch.nn.Module):
         Returns
         -------
         loss : Tensor of shape () or, with ``reduction="none"``, (n,) or (n, ...)
+            Smaller = better; the function of the same formula says its range.
         """
         return self._evaluate(logits, target, difficulty_weight, sample_weight=sample_weight)
 

@@ -89,16 +89,16 @@ def calibration_error_interval(
     ValueError
         As :func:`expected_calibration_error`.
 
+    See Also
+    --------
+    calibration_test : Is there an error at all?
+    groupwise_calibration_error : The interval of every group.
+
     Notes
     -----
     The expected and the maximum error over bins of equal width, and the smooth error, depend on
     the samples through sums over bins or over a grid: samples are put there once, and only the
     sums are resampled. Other metrics are evaluated anew with the counts of the samples as weights.
-
-    See Also
-    --------
-    calibration_test : Is there an error at all?
-    groupwise_calibration_error : The interval of every group.
 
     References
     ----------

@@ -213,9 +213,8 @@ class CalibratedNetClassifier(TrainingLoop):
             :func:`~skcalib.difficulty.difficulty_weights` makes of a difficulty.
         target_proba : array-like of shape (n_samples, n_classes), default=None
             Class probabilities to train on in place of the labels, columns in the order of
-            `classes_` (those of a DataFrame that are named by labels are matched by name). The
-            labels y still give `classes_`, are what a split stratifies by, and what validation
-            compares with.
+            `classes_` (those of a DataFrame named by labels are matched by name). The labels y
+            still give `classes_`, and are what splits stratify by and validation compares with.
         **fit_params : dict
             Passed to the forward of the module and to `train_split`, as in skorch.
 
@@ -259,10 +258,12 @@ class CalibratedNetClassifier(TrainingLoop):
 
         Parameters
         ----------
-        X, y, sample_weight, difficulty_weight, target_proba
+        X, y : array-like
             As in :meth:`fit`.
         classes : array-like of shape (n_classes,), default=None
             All labels that later calls may bring; by default those of the first y.
+        sample_weight, difficulty_weight, target_proba : array-like, default=None
+            As in :meth:`fit`.
         **fit_params : dict
             As in :meth:`fit`.
 

@@ -114,8 +114,14 @@ class ClassReliabilityDisplay(BaseDisplay):
             True labels, integers or strings.
         y_proba : array-like of shape (n_samples, n_classes)
             Probabilities of the classes.
-        kind, n_bins, strategy, confidence_level
+        kind : {"bins", "isotonic", "smooth"}, default="bins"
             As in :meth:`ReliabilityDisplay.from_predictions`.
+        n_bins : int, default=10
+            Number of bins.
+        strategy : {"uniform", "quantile"}, default="uniform"
+            Bins of equal width or of equal weight.
+        confidence_level : float or None, default=0.95
+            Level in (0, 1) of the band. None draws no band.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         labels : array-like of shape (n_classes,), default=None

@@ -176,13 +176,21 @@ class DifficultyDisplay(BaseDisplay):
             Weights of the samples.
         name : str, default=None
             Name in the legend.
-        ax, **kwargs
-            See :meth:`plot`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; a new figure by default.
+        **kwargs : dict
+            Passed to :meth:`plot`.
 
         Returns
         -------
         display : DifficultyDisplay
             The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            As :func:`~skcalib.difficulty.error_rate_by_difficulty`, or if `confidence_level` is
+            not in (0, 1).
         """
         rate = error_rate_by_difficulty(
             y_true, y_pred, difficulty, n_groups=n_groups, sample_weight=sample_weight

@@ -143,6 +143,11 @@ class DifficultyPlaneDisplay(BaseDisplay):
         -------
         display : DifficultyPlaneDisplay
             The display, plotted.
+
+        Raises
+        ------
+        ValueError
+            As :func:`~skcalib.difficulty.difficulty_quadrant`.
         """
         held_out = as_floats(depth_held_out, name="depth_held_out")
         trained = as_floats(depth_trained, name="depth_trained")

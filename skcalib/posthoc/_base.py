@@ -144,6 +144,12 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         -------
         proba : ndarray of shape (n_samples, n_classes)
             Probabilities in the order of `classes_`; rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            If X is not finite, has another number of columns than in `fit`, or is to be
+            probabilities and is not.
         """
         check_is_fitted(self)
         refuse_names_in_other_order(X, self.classes_, name="X")

@@ -207,6 +207,11 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         chosen : array, or list of arrays
             The chosen rows of X in their order, or a list of these and of the same rows of `y`
             and every other array that is given.
+
+        Raises
+        ------
+        ValueError
+            If X, `y` and `arrays` differ in length.
         """
         check_is_fitted(self)
         given = [*([] if y is None else [y]), *arrays]

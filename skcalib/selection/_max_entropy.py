@@ -243,6 +243,11 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             other array. Where X is a dask array, they are lazy ones, in chunks of unknown sizes:
             the choice is made at once, by a process that takes a number a sample, and X read
             again for the chosen rows.
+
+        Raises
+        ------
+        ValueError
+            If X and `arrays` differ in length.
         """
         check_is_fitted(self)
         if is_chunked(X):
