@@ -149,7 +149,8 @@ def regrets(rows, rule):
 def page(rows):
     """Return the tables of the guide."""
     names = ["none", *CALIBRATORS]
-    parts = [_regret_table(rows)]
+    # The guide shows what comes below the comment on demand.
+    parts = [_regret_table(rows), ".. scores\n"]
     for title, value, error in (("Log-loss", 4, 5), ("ECE, top label, 15 bins", 6, 7)):
         cells = {}
         for row in rows:
