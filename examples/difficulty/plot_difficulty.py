@@ -14,7 +14,7 @@ knows nothing of it.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.manifold import TSNE
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
@@ -31,9 +31,9 @@ difficulty = score_difficulty(scorer, X_test)
 # %%
 # A map
 # -----
-# Two directions that tell the classes apart. Hard samples lie between the groups.
-directions = LinearDiscriminantAnalysis(n_components=2).fit(X_train, y_train)
-EmbeddingMapDisplay.from_predictions(directions.transform(X_test), difficulty)
+# t-SNE puts samples with the same neighbors together. Hard samples lie between the groups and at
+# their edges.
+EmbeddingMapDisplay.from_predictions(X_test, difficulty, projection=TSNE(random_state=0))
 plt.show()
 
 # %%
