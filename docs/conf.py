@@ -102,6 +102,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "doc_module": ("skcalib",),
     "backreferences_dir": "api/backreferences",
+    "remove_config_comments": True,
     "plot_gallery": "True",
     "abort_on_example_error": True,
 }
