@@ -90,8 +90,14 @@ class NeighborSearch:
             # Neighbors do not change; far from the origin, float32 would lose their digits.
             self.center_ = to_host(xp.mean(self._direction(X), 0, dtype=xp.float64))
             centered = self._prepare(X)
+            largest, smallest = float(abs(centered).max()), np.finfo(np.float32).tiny
+            if largest < smallest and bool((X[:] != X[:1]).any()):
+                raise ValueError(
+                    f"{self.name} must have differences of {smallest:.1g} or more, which float32 "
+                    f"can tell, got at most {largest:.1g}."
+                )
             # Values up to 1 have squares that do not overflow. The scale stays 1 if all are 0.
-            self.scale_ = np.float32(float(abs(centered).max())) or self.scale_
+            self.scale_ = np.float32(largest) or self.scale_
             centered /= self.scale_
             self.train_ = centered
         if back_end(self.train_)[0] is np:

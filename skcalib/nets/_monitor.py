@@ -104,6 +104,8 @@ class CalibrationMonitor(EpochScoring):
                 raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}.")
         if self.metric not in ("ece", "refinement"):
             raise ValueError(f"metric must be 'ece' or 'refinement', got {self.metric!r}.")
+        if not isinstance(self.name, str | None):
+            raise TypeError(f"name must be a str or None, got {self.name!r}.")
         for name, default in _BINS.items() if self.metric == "refinement" else ():
             if getattr(self, name) != default:
                 raise ValueError(

@@ -122,3 +122,15 @@ def test_bad_input():
         KNNScorer(0).fit(X)
     with pytest.raises(ValueError, match="X must be finite in float32"):
         KNNScorer(2).fit(np.vstack([X, [[1e300, 0.0]]]))
+
+
+def test_differences_that_float32_loses_are_an_error(algorithm):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    # Each scale is exact, so the distances are, too.
+    for scale in (2.0**-100, 2.0**100):
+        found = KNNScorer(algorithm=algorithm).fit(X * scale).difficulty(X * scale)
+        expected = KNNScorer(algorithm=algorithm).fit(X).difficulty(X)
+        np.testing.assert_allclose(found / scale, expected, rtol=1e-6, atol=1e-7)
+    with pytest.raises(ValueError, match="X must have differences of 1e-38 or more"):
+        KNNScorer(algorithm=algorithm).fit(X * 1e-200)
+    assert not KNNScorer(2).fit(np.zeros((9, 2))).difficulty([[0, 0]]).any()

@@ -144,3 +144,8 @@ def test_flags_are_booleans(name):
 def test_bad_parameter():
     with pytest.raises(ValueError, match="n_bins"):
         make_net(CalibrationMonitor(n_bins=0)).fit(X, Y)
+
+
+def test_a_name_that_is_no_text_is_refused():
+    with pytest.raises(TypeError, match="name must be a str or None, got 3"):
+        CalibrationMonitor(name=3).initialize()
