@@ -1,6 +1,6 @@
 """What every public callable does with hostile input: no wrong answer without a word.
 
-    python -m benchmarks.hostile_inputs [--verbose]
+    python -m benchmarks.hostile_inputs [--verbose] [package ...]
 
 Every array argument of every public function, and of the methods of every public estimator, is
 replaced by each of the kinds of input below. A kind is either *hostile* (NaN, masks, text, wrong
@@ -16,7 +16,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skcalib import datasets, difficulty, labels, losses, metrics, posthoc, selection
 from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.report._data import read_data
 
 RNG = np.random.default_rng(0)
 N, K, D = 60, 3, 4
@@ -381,6 +382,17 @@ def estimator_calls() -> Iterator[Call]:
     )
 
 
+def report_calls() -> Iterator[Call]:
+    """Yield what a report checks before it computes; the numbers behind it cost seconds."""
+
+    def read(**given: Any) -> tuple[Any, ...]:
+        data = read_data(labels=None, **given)
+        return data.codes, data.proba, data.weight, *data.groups.values()
+
+    arguments = {name: ROLES[name] for name in ("y_true", "y_proba", "sample_weight", "groups")}
+    yield Call("skcalib.report.CalibrationReport.from_predictions", read, arguments)
+
+
 def small_network() -> Any:
     from sklearn.neural_network import MLPClassifier
 
@@ -521,12 +533,10 @@ def compare(call: Callable[[], Any], argument: str, expected: np.ndarray, exact:
 IN_COMPANY = {"one sample less", "one sample more", "transposed"}
 # (callable, argument, kind), each a pattern, and why the kind is neither hostile nor the same.
 EXCUSED = [
-    (
-        r"risk_coverage|debiased|reliability_curve|Structured|Matrix|Dirichlet|labels",
-        "sample_weight",
-        "weights of",
-    ),
-    # counts samples by their weights
+    # They count samples by their weights.
+    (r"risk_coverage|debiased|reliability_curve|labels", "sample_weight", "weights of"),
+    (r"Matrix|Dirichlet|CalibrationReport", "sample_weight", "weights of"),
+    (r"CalibrationReport", "groups", "a dict"),  # several columns, by name
     (r"PostHocCalibratedClassifier", "sample_weight", "weights of"),  # the classifier regularizes
     (r"flip_labels", "y", "one sample"),  # the only array
     (r"HistogramBinning", "X", "float32"),  # a step function of the scores
@@ -550,8 +560,11 @@ def is_excused(call: Call, argument: str, kind: str) -> bool:
     )
 
 
-def outcomes() -> Iterator[tuple[str, str, str, str]]:
-    for call in [*function_calls(), *estimator_calls()]:
+def outcomes(packages: Collection[str] = ()) -> Iterator[tuple[str, str, str, str]]:
+    """Yield callable, argument, kind and outcome of every call, of these packages or of all."""
+    for call in [*function_calls(), *estimator_calls(), *report_calls()]:
+        if packages and call.name.split(".")[1] not in packages:
+            continue
         values = {name: argument.value for name, argument in call.arguments.items()}
         expected = flat(call.function(**values, **call.fixed))
         for name, argument in call.arguments.items():
@@ -570,18 +583,20 @@ def outcomes() -> Iterator[tuple[str, str, str, str]]:
                 else:
                     exact = kind.name not in ("float32",)
                     yield call.name, name, kind.name, compare(run, name, expected, exact)
-    yield from loss_outcomes()
+    if not packages or "losses" in packages:
+        yield from loss_outcomes()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--verbose", action="store_true", help="print every faulty call")
+    parser.add_argument("packages", nargs="*", help="packages to try, such as posthoc; all")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
     counts: dict[str, Counter] = {}
     faults = []
-    for callable_name, argument, kind, outcome in outcomes():
+    for callable_name, argument, kind, outcome in outcomes(arguments.packages):
         package = callable_name.split(".")[1]
         counts.setdefault(package, Counter())[outcome.split(":")[0]] += 1
         if outcome.split(":")[0] in ("unnamed error", "crash", "WRONG"):
