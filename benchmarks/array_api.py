@@ -1,0 +1,52 @@
+"""What scikit-learn's array API dispatch changes in the public callables: nothing.
+
+    SCIPY_ARRAY_API=1 python -m benchmarks.array_api
+
+The calls of ``benchmarks.hostile_inputs``, with arrays, lists and tensors, under
+``sklearn.set_config(array_api_dispatch=True)``: what works without it has to give the same. The
+exit status is 1 if something does not.
+"""
+
+import sys
+import warnings
+from collections.abc import Iterator
+
+import torch
+from sklearn import config_context
+
+from benchmarks.hostile_inputs import KINDS, compare, estimator_calls, flat, function_calls
+
+
+def outcomes() -> Iterator[tuple[str, str]]:
+    same_values = [kind for kind in KINDS if kind.name in ("list", "float32", "tensor")]
+    for call in [*function_calls(), *estimator_calls()]:
+        values = {name: argument.value for name, argument in call.arguments.items()}
+        tensors = {name: torch.tensor(value) for name, value in values.items()}
+        given = [("all = array", values), ("all = tensor", tensors)]
+        for name, argument in call.arguments.items():
+            for kind in same_values:
+                if argument.role in kind.roles:
+                    arguments = {**values, name: kind.make(argument.value)}
+                    given.append((f"{name} = {kind.name}", arguments))
+        for form, arguments in given:
+            run = lambda arguments=arguments, call=call: call.function(**arguments, **call.fixed)
+            try:
+                expected = flat(run())
+            except (ValueError, TypeError):
+                continue  # refused without dispatch
+            with config_context(array_api_dispatch=True):
+                outcome = compare(run, next(iter(values)), expected, exact=True)
+            yield f"{call.name}({form})", outcome
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    found = dict(outcomes())
+    faults = {call: outcome for call, outcome in found.items() if outcome != "same result"}
+    print(f"{len(found) - len(faults)} of {len(found)} calls give the same with dispatch")
+    print(*(f"{call}: {outcome}" for call, outcome in faults.items()), sep="\n")
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""scikit-learn's array API dispatch breaks nothing that works without it."""
+
+import os
+import subprocess
+import sys
+
+
+def test_results_are_those_without_dispatch():
+    # scikit-learn asks for the variable before scipy is imported: a process of its own.
+    result = subprocess.run(
+        [sys.executable, "-m", "benchmarks.array_api"],
+        env={**os.environ, "SCIPY_ARRAY_API": "1", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "calls give the same" in result.stdout
