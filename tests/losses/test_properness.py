@@ -57,7 +57,8 @@ def test_where_training_stops(name):
         stop = stationary_point(loss)
         assert stop.tolist() == pytest.approx(STATIONARY[name], abs=6e-4)
     shown = ", ".join(f"{x:.3f}"[1:] for x in STATIONARY[name])
-    row = GUIDE[GUIDE.index(f"``{name}``") :]
+    table = GUIDE[GUIDE.index("Where the losses stop") :]
+    row = table[table.index(f"``{name}``") :]
     assert row[: row.index(")", row.index("- (")) + 1].endswith(f"({shown})")
 
 
