@@ -43,6 +43,8 @@ class LeaveOneOut:
         self.X, self.fitted = X, clone(estimator)
         self.labels: NDArray | None = None
         self.weight = np.ones(len(y)) if weight is None else weight
+        if weight is not None:
+            _check_counts(y, weight)
         self.scorer = self.fitted
         if isinstance(self.fitted, Pipeline):
             self.scorer = self.fitted[-1]
@@ -105,6 +107,17 @@ class LeaveOneOut:
         left_out += penalty.astype(left_out.dtype)
         # One sample does not make a class that others could belong to.
         left_out[:, size <= 1.0] = np.inf
+
+
+def _check_counts(y: NDArray, weight: NDArray[np.float64]) -> None:
+    """Raise where weights, which count samples, leave fewer than two classes of several."""
+    classes, codes = np.unique(y, return_inverse=True)
+    total = np.bincount(codes, weight, minlength=len(classes))
+    if np.count_nonzero(total > 1) < 2:
+        raise ValueError(
+            "sample_weight must count samples, more than one in at least two classes (weights "
+            f"that sum to 1 do not), got a total of {total.max():.3g} in the largest class."
+        )
 
 
 class OutOfFold:

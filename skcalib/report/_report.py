@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 
 from ._csv import read_predictions
 from ._data import read_data
@@ -288,6 +289,8 @@ def _worth_showing(X: Any) -> Any:
     """Return X where a reader recognizes a sample in it: texts, images, named columns."""
     if hasattr(X, "columns"):
         return X
+    if issparse(X):
+        return None
     first = X[0] if hasattr(X, "__len__") and len(X) else None
     if isinstance(first, str) or (hasattr(X, "ndim") and X.ndim in (3, 4)):
         return X

@@ -224,3 +224,12 @@ def test_probabilities_are_a_mean_of_those_before_and_after_the_refit(monkeypatc
     np.testing.assert_allclose(mean.label_proba_, first / 3 + 2 * last / 3)
     low, high = mean.noise_rate_interval_
     assert low < mean.noise_rate_ < high
+
+
+@pytest.mark.parametrize("total", [1.0, 1e-290])
+def test_weights_that_do_not_count_samples_are_refused(total):
+    X, y = make_blobs(60, centers=3, random_state=0)
+    with pytest.raises(ValueError, match="sample_weight must count samples"):
+        LabelIssueFinder().fit(X, y, sample_weight=np.full(60, total / 60))
+    # Folds do not need counts.
+    LabelIssueFinder(GaussianNB()).fit(X, y, sample_weight=np.full(60, total / 60))

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from skcalib import metrics
 from skcalib.datasets import make_predictions
@@ -244,3 +245,15 @@ def test_a_report_is_written_as_html_or_markdown_alone(report, tmp_path, name):
 def test_endings_may_be_capital(report, tmp_path):
     report.save(tmp_path / "r.MD")
     assert (tmp_path / "r.MD").read_text(encoding="utf-8").startswith("# ")
+
+
+def test_sparse_features_are_those_of_the_classifier():
+    rng = np.random.default_rng(0)
+    X, y = rng.poisson(1.0, size=(60, 5)).astype(float), np.tile([0, 1], 30)
+    model = MultinomialNB().fit(X, y)
+    expected = CalibrationReport.from_estimator(model, X, y).results_
+    found = CalibrationReport.from_estimator(model, csr_array(X), y).results_
+    assert found["overview"] == expected["overview"]
+    assert [e["sample"] for e in found["hardest"]["table"]] == [
+        e["sample"] for e in expected["hardest"]["table"]
+    ]
