@@ -33,7 +33,7 @@ def expected_calibration_error(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Expected calibration error: the mean gap between confidence and accuracy.
+    """Expected calibration error (ECE): the mean gap between confidence and accuracy.
 
     The samples are put into bins by confidence. With `y_proba` of shape (n_samples, n_classes),
     confidence is the largest probability of a sample and accuracy the fraction of samples whose
@@ -127,7 +127,7 @@ def maximum_calibration_error(
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Maximum calibration error: the largest gap between confidence and accuracy of a bin.
+    """Maximum calibration error (MCE): the largest gap between confidence and accuracy of a bin.
 
     It is :func:`expected_calibration_error` with ``norm="max"`` [1]_. The bin with the largest
     gap is often one with few samples: read it beside :func:`reliability_curve`.

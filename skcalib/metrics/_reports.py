@@ -126,7 +126,7 @@ def ood_report(
     pos_label: Any = None,
     as_frame: bool = False,
 ) -> Report | pd.DataFrame:
-    """How well scores tell in-distribution from out-of-distribution samples [1]_, [2]_.
+    """How well scores tell in-distribution from out-of-distribution (OOD) samples [1]_, [2]_.
 
     Parameters
     ----------
