@@ -42,7 +42,7 @@ def draw(n_samples, temperature, seed):
 # %%
 # The error against the number of samples
 # ---------------------------------------
-figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7.5, 3.8), sharey=True, layout="constrained")
 for ax, (name, temperature) in zip(axes, temperatures.items()):
     for (metric_name, metric), marker in zip(metrics.items(), "osDv"):
         errors = [np.mean([metric(*draw(n, temperature, s)) for s in range(10)]) for n in sizes]

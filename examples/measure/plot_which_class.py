@@ -35,7 +35,7 @@ proba = model.predict_proba(X_test)
 # Every class against the rest
 # ----------------------------
 # The class with the largest error comes first. Below the diagonal, a class is stated too often.
-ClassReliabilityDisplay.from_predictions(y_test, proba)
+ClassReliabilityDisplay.from_predictions(y_test, proba, n_columns=2)
 plt.show()
 
 # %%

@@ -52,7 +52,7 @@ calibrators = {
 sizes = [50, 150, 500, 1500, 5000]
 rng = np.random.default_rng(0)
 draws = {n: [rng.choice(len(y_fit), n, replace=False) for _ in range(3)] for n in sizes}
-figure, ax = plt.subplots(figsize=(8, 4.8), layout="constrained")
+figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
 for (name, calibrator), marker in zip(calibrators.items(), "osDv^<>Pp"):
     losses = []
     for n in sizes:

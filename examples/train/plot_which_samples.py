@@ -48,7 +48,7 @@ def accuracy(way, fraction, noise, seed):
 # %%
 # Accuracy against the fraction
 # -----------------------------
-figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7.5, 3.8), sharey=True, layout="constrained")
 for ax, noise in zip(axes, [0.0, 0.2]):
     for way, marker in zip(ways, "osDv"):
         runs = np.array([[accuracy(way, f, noise, s) for s in range(10)] for f in fractions])
