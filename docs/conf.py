@@ -162,7 +162,7 @@ def _write_api_pages() -> None:
             lines += [heading, "-" * len(heading), ""]
             values = {name: getattr(module, name) for name in names}
             short = {name for name in names if values[name].__name__ != name}
-            for name in short:
+            for name in sorted(short):
                 SHORT_NAMES.setdefault(values[name].__name__, []).append(name)
             for template, wanted in (("class.rst", True), ("base.rst", False)):
                 members = [n for n in names if inspect.isclass(values[n]) == wanted]
@@ -186,7 +186,7 @@ def _write(path: Path, lines: list[str]) -> None:
 _write_api_pages()
 
 
-# What a user calls on a net; what else it shares with skorch, and callbacks with both, are hooks.
+# What a user calls on a net; what else a net or a callback shares with skorch is a hook.
 _NET_METHODS = {"fit", "partial_fit", "predict", "predict_proba"}
 
 

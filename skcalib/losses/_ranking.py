@@ -341,6 +341,7 @@ class CorrectnessRankingLoss(CalibrationLoss):
         Returns
         -------
         loss : Tensor of shape () or, with ``reduction="none"``, (n,)
+            Smaller = better.
         """
         if history is None:
             raise ValueError(
