@@ -16,7 +16,7 @@ from . import toy as toy_study
 from .claims import judge
 from .statistics import holm
 from .summary import load
-from .tables import LEVEL, POINTS, Column, cell, comparison, csv_table
+from .tables import LEVEL, POINTS, Column, cell, comparison, csv_table, options_text
 from .views import available, view
 
 FOLDER = Path(__file__).parents[2] / "docs" / "evidence"
@@ -137,10 +137,16 @@ def validation():
                 if point.startswith("stop"):
                     labels = point.partition(", ")[2] or "clean"
                     cells = (cell(values[c.metric], c) for c in columns)
-                    rows.append([setting, name.replace(" {}", ""), labels, *cells])
+                    rows.append([setting, _plain(name, values), labels, *cells])
     header = ["noise", "method", "validation labels", "temperature", "epoch", "accuracy, %",
               "log-loss scaled"]  # fmt: skip
     return csv_table("Stopped and scaled by validation labels of three kinds", header, rows)
+
+
+def _plain(name, values):
+    """Return "method, option value" for the name of a candidate."""
+    options = options_text(values["options"])
+    return name.split(" {")[0] + (f", {options}" if values["options"] else "")
 
 
 def prioritization():
@@ -244,6 +250,7 @@ PARTS = {
     "sensitivity": sensitivity,
     "sources": sources,
     "human": human,
+    "validation_claims": lambda: claims(statements.VALIDATION),
     "validation": validation,
     "gra_claims": lambda: claims(statements.GRA),
     "gra_texts": lambda: comparisons("gra_texts"),

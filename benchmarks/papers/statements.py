@@ -172,6 +172,24 @@ LABELS = (
          expects=0),
 )  # fmt: skip
 
+
+def _validated(text, method, rival, metric, **options):
+    return Claim(text, "validation:labels", method, (rival,), metric, ("U20",), **options)
+
+
+VALIDATION = (
+    _validated("Noisy validation labels stop cross-entropy at an epoch that is as good: accuracy.",
+               f"{CE}, noisy", f"{CE}, clean", "accuracy", expects=0),
+    _validated("They choose a method that is as good: accuracy.", "choice, noisy", "choice, clean",
+               "accuracy", expects=0),
+    _validated("They spoil the temperature: the log-loss is higher than with clean ones.",
+               f"{SOFT}, clean", f"{SOFT}, noisy", "nll_scaled"),
+    _validated("Repaired validation labels are as good as clean ones: log-loss.",
+               f"{SOFT}, repaired", f"{SOFT}, clean", "nll_scaled", expects=0),
+    _validated("Repaired validation labels choose a method that is as good: log-loss.",
+               "choice, repaired", "choice, clean", "nll_scaled", expects=0),
+)  # fmt: skip
+
 TEXTS = ("clean", "U20")
 SPREADS = ("standard deviation 0.3", "standard deviation 0.8")
 OTHERS = ("Brier", "MMCE", "focal", "FLSD", "dual focal", "BSCE")

@@ -200,7 +200,15 @@ def _sensitivity(records):
 
 
 def _validation(records):
-    kept = ("accuracy", "nll", "nll_scaled", "ece_scaled", "temperature", "epoch")
+    kept = (
+        "accuracy",
+        "nll",
+        "nll_scaled",
+        "ece_scaled",
+        "temperature",
+        "epoch",
+        "val_nll_scaled",
+    )
     names = ("last", "stop")
     points = [p if v == "clean" else f"{p}, {v}" for p in names for v in VALIDATION]
     return every_candidate(records, points=points, kept=kept), {}

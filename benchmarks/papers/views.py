@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .summary import RESULTS, load
+from .summary import RESULTS, VALIDATION, load
 
 
 def available():
@@ -85,7 +85,28 @@ def _recalibrated():
     return settings
 
 
+def _by_labels():
+    """Kinds of validation labels as methods: what each stops at, and what it would choose."""
+    settings = {}
+    for setting, methods in load("validation")["settings"].items():
+        found = settings.setdefault(setting, {})
+        for kind in VALIDATION:
+            point = "stop" if kind == "clean" else f"stop, {kind}"
+            for name, points in methods.items():
+                found[f"{name.removesuffix(' {}')}, {kind}"] = {"last": points[point]}
+            found[f"choice, {kind}"] = {"last": _choice([p[point] for p in methods.values()])}
+    return settings
+
+
+def _choice(points):
+    """Per seed the test metrics of the candidate with the lowest loss on validation."""
+    best = np.argmin([point["val_nll_scaled"] for point in points], axis=0)
+    names = ("accuracy", "nll_scaled")
+    return {n: [points[i][n][seed] for seed, i in enumerate(best)] for n in names}
+
+
 VIEWS = {
+    "validation:labels": _by_labels,
     "human:gains": lambda: load("human")["extra"]["rmd_minus"],
     "sources:auroc": _auroc,
     "gra_toy": _toy,
