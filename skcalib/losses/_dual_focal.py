@@ -101,7 +101,8 @@ def dual_focal_weight(
 
     References
     ----------
-    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration", ICML 2023.
+    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration",
+       ICML 2023.
 
     Examples
     --------
@@ -173,7 +174,8 @@ def dual_focal_loss(
 
     References
     ----------
-    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration", ICML 2023.
+    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration",
+       ICML 2023.
     .. [2] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
        CVPR 2025.
 
@@ -231,7 +233,8 @@ class DualFocalLoss(CalibrationLoss):
 
     References
     ----------
-    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration", ICML 2023.
+    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration",
+       ICML 2023.
 
     Examples
     --------

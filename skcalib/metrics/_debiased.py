@@ -77,7 +77,8 @@ def debiased_calibration_error(
 
     References
     ----------
-    .. [1] A. Kumar, P. Liang, T. Ma, "Verified Uncertainty Calibration", NeurIPS 2019, Def. 5.1.
+    .. [1] A. Kumar, P. Liang, T. Ma, "Verified Uncertainty Calibration", NeurIPS 2019,
+       Def. 5.1.
 
     Examples
     --------
