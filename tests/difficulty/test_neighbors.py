@@ -114,8 +114,22 @@ def test_auto_depends_on_what_is_installed_alone(monkeypatch):
         resolve_algorithm("faiss", "manhattan")
 
 
+def test_tight_clusters_are_searched_once(monkeypatch):
+    faiss = pytest.importorskip("faiss")
+    rng = np.random.default_rng(0)
+    centers, label = rng.normal(size=(4, 40)), np.arange(200) % 4
+    tight, wide = centers[label] + 1e-3 * rng.normal(size=(200, 40)), rng.normal(size=(200, 40))
+    for X, times in ((tight, 0), (wide, 1)):
+        fitted, calls = search(X, 5, "faiss"), []
+        knn = faiss.knn
+        with monkeypatch.context() as patch:
+            patch.setattr(faiss, "knn", lambda *args: calls.append(1) or knn(*args))
+            neighbors = fitted.kneighbors(X)
+        assert len(calls) == times
+        np.testing.assert_array_equal(neighbors, search(X, 5, "brute").kneighbors(X))
+
+
 def test_missing_faiss_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
-    fitted = search(np.zeros((3, 40)), 1, "faiss")
     with pytest.raises(ImportError, match=r"pip install 'skcalib\[faiss\]'"):
-        fitted.kneighbors(np.zeros((1, 40)))
+        search(np.zeros((3, 40)), 1, "faiss")
