@@ -14,7 +14,8 @@ import numpy as np
 
 def is_chunked(values: Any) -> TypeGuard[Any]:
     """Tell whether `values` is a collection of dask, an array or another; dask is not imported."""
-    return type(values).__module__.split(".")[0] == "dask" and hasattr(values, "dask")
+    kind = type(values)
+    return kind.__module__.split(".")[0] == "dask" and hasattr(kind, "__dask_graph__")
 
 
 def aligned(**arrays: Any) -> list[Any]:

@@ -114,19 +114,16 @@ def test_auto_depends_on_what_is_installed_alone(monkeypatch):
         resolve_algorithm("faiss", "manhattan")
 
 
-def test_tight_clusters_are_searched_once(monkeypatch):
+@pytest.mark.parametrize(("spread", "n_by_faiss"), [(1e-3, 0), (1.0, 1)])
+def test_clusters_are_searched_once_tight_or_wide(monkeypatch, spread, n_by_faiss):
     faiss = pytest.importorskip("faiss")
     rng = np.random.default_rng(0)
-    centers, label = rng.normal(size=(4, 40)), np.arange(200) % 4
-    tight, wide = centers[label] + 1e-3 * rng.normal(size=(200, 40)), rng.normal(size=(200, 40))
-    for X, times in ((tight, 0), (wide, 1)):
-        fitted, calls = search(X, 5, "faiss"), []
-        knn = faiss.knn
-        with monkeypatch.context() as patch:
-            patch.setattr(faiss, "knn", lambda *args: calls.append(1) or knn(*args))
-            neighbors = fitted.kneighbors(X)
-        assert len(calls) == times
-        np.testing.assert_array_equal(neighbors, search(X, 5, "brute").kneighbors(X))
+    X = rng.normal(size=(4, 40))[np.arange(200) % 4] + spread * rng.normal(size=(200, 40))
+    fitted, by_faiss, knn = search(X, 5, "faiss"), [], faiss.knn
+    monkeypatch.setattr(faiss, "knn", lambda *args: by_faiss.append(args) or knn(*args))
+    neighbors = fitted.kneighbors(X)
+    assert len(by_faiss) == n_by_faiss
+    np.testing.assert_array_equal(neighbors, search(X, 5, "brute").kneighbors(X))
 
 
 def test_missing_faiss_is_named(monkeypatch):
