@@ -1,0 +1,209 @@
+"""Scorers, metrics, losses and nets on a GPU, each beside a bound of the same run.
+
+    python -m benchmarks.cuda [--output FILE] [--device cuda] [--repeats 5] [--small]
+
+The bound of a scorer is its own matrix products, that of a metric one pass over the probabilities,
+that of a loss a training step with torch's cross-entropy, that of a net a bare loop over the same
+batches. Every line also says how far the result is from that of an array on the host, for part of
+the samples. Without a GPU the script says so and ends; ``--device cpu --small`` runs it there
+through the same code, for its own sake: the ratios of the CPU mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from skcalib import losses, metrics
+from skcalib.difficulty import KNNScorer, RMDScorer
+from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.utils import _tensors
+
+SIZES = {
+    "rmd": {"n_samples": 1_000_000, "n_features": 1024, "n_classes": 1000},
+    "neighbors": {"n_samples": 200_000, "n_queries": 20_000, "n_features": 512},
+    "metrics": {"n_samples": 2_000_000, "n_classes": 1000},
+    "losses": {"batch": 4096, "n_features": 1024, "n_classes": 1000},
+    "nets": {"n_samples": 200_000, "n_features": 256, "n_classes": 100, "batch": 512},
+}
+SMALL = {
+    "rmd": {"n_samples": 2000, "n_features": 16, "n_classes": 5},
+    "neighbors": {"n_samples": 500, "n_queries": 100, "n_features": 40},
+    "metrics": {"n_samples": 2000, "n_classes": 40},
+    "losses": {"batch": 64, "n_features": 16, "n_classes": 5},
+    "nets": {"n_samples": 512, "n_features": 8, "n_classes": 3, "batch": 128},
+}
+HOST_SAMPLES = 2000  # compared with the host
+
+Case = tuple[str, Callable[[], Any], Callable[[], Any], float | None]
+
+
+def blobs(n: int, d: int, n_classes: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator(device).manual_seed(0)
+    y = torch.randint(n_classes, (n,), device=device, generator=generator)
+    means = torch.randn((n_classes, d), device=device, generator=generator)
+    return torch.randn((n, d), device=device, generator=generator).add_(means[y]), y
+
+
+def rmd(device: str, n_samples: int, n_features: int, n_classes: int) -> Iterator[Case]:
+    X, y = blobs(n_samples, n_features, n_classes, device)
+    labels = y.cpu().numpy()
+    square = torch.randn((n_features, n_features), device=device)
+    wide = torch.randn((n_features, n_classes), device=device)
+    scorer = RMDScorer().fit(X, y)
+    part = X[:HOST_SAMPLES]
+    expected = scorer.difficulty(part.cpu().numpy(), labels[:HOST_SAMPLES])
+    apart = np.abs(scorer.difficulty(part, labels[:HOST_SAMPLES]) - expected).max()
+    error = float(apart / np.std(expected))
+    yield "RMD fit", lambda: RMDScorer().fit(X, labels), lambda: X.T @ X, None
+    yield "RMD difficulty(X, y)", lambda: scorer.difficulty(X, labels), lambda: X @ square, error
+    both = lambda: [(rows @ square) @ wide for rows in X.split(2**16)]
+    yield "RMD difficulty(X)", lambda: scorer.difficulty(X), both, None
+
+
+def neighbors(device: str, n_samples: int, n_queries: int, n_features: int) -> Iterator[Case]:
+    X, _ = blobs(n_samples + n_queries, n_features, 10, device)
+    train, queries = X[:n_samples], X[n_samples:]
+    scorer = KNNScorer(30).fit(train)
+    few = queries[:100].cpu().numpy()
+    expected = KNNScorer(30).fit(train.cpu().numpy()).difficulty(few)
+    error = float(np.abs(scorer.difficulty(queries[:100]) / expected - 1).max())
+    product = lambda: [(rows @ train.T).amax(1) for rows in queries.split(2**10)]
+    yield "KNNScorer.difficulty", lambda: scorer.difficulty(queries), product, error
+
+
+def of_probabilities(device: str, n_samples: int, n_classes: int) -> Iterator[Case]:
+    proba, y = blobs(n_samples, n_classes, n_classes, device)
+    torch.softmax(proba, 1, out=proba)
+    labels = y.cpu().numpy()
+    part, part_labels = proba[:HOST_SAMPLES], labels[:HOST_SAMPLES]
+    for name in ("expected_calibration_error", "area_under_risk_coverage"):
+        metric = getattr(metrics, name)
+        expected = metric(part_labels, part.cpu().numpy())
+        error = abs(float(metric(part_labels, part) - expected))
+        yield name, lambda m=metric: m(labels, proba), lambda: proba.max(1), error
+    yield (
+        "predictive_entropy",
+        lambda: metrics.predictive_entropy(proba),
+        lambda: proba.sum(1),
+        None,
+    )
+
+
+def training_steps(device: str, batch: int, n_features: int, n_classes: int) -> Iterator[Case]:
+    X, y = blobs(batch, n_features, n_classes, device)
+    network = torch.nn.Linear(n_features, n_classes, device=device)
+
+    def step(loss: Callable[..., torch.Tensor]) -> None:
+        network.zero_grad()
+        loss(network(X), y).backward()
+
+    bound = lambda: step(functional.cross_entropy)
+    for name in ("focal_loss", "dual_focal_loss", "brier_loss", "bsce_gra_loss", "mmce_loss"):
+        loss = getattr(losses, name)
+        with torch.no_grad():
+            there, here = network(X), network(X).cpu()
+            error = abs(float(loss(there, y)) - float(loss(here, y.cpu())))
+        yield f"step with {name}", lambda loss=loss: step(loss), bound, error
+
+
+def epochs(
+    device: str, n_samples: int, n_features: int, n_classes: int, batch: int
+) -> Iterator[Case]:
+    X, y = (values.cpu().numpy() for values in blobs(n_samples, n_features, n_classes, device))
+
+    def fit() -> None:
+        net = CalibratedNetClassifier(
+            MLP, max_epochs=1, batch_size=batch, device=device, random_state=0, verbose=0
+        )
+        net.fit(X, y)
+
+    def bare() -> None:
+        there, labels = torch.tensor(X, device=device), torch.tensor(y, device=device)
+        network = MLP(n_features, n_classes).to(device)
+        optimizer = torch.optim.Adam(network.parameters())
+        for rows in torch.randperm(n_samples, device=device).split(batch):
+            optimizer.zero_grad()
+            functional.cross_entropy(network(there[rows]), labels[rows]).backward()
+            optimizer.step()
+
+    yield "epoch of CalibratedNetClassifier", fit, bare, None
+
+
+BENCHMARKS: dict[str, Callable[..., Iterator[Case]]] = {
+    "rmd": rmd,
+    "neighbors": neighbors,
+    "metrics": of_probabilities,
+    "losses": training_steps,
+    "nets": epochs,
+}
+
+
+def seconds(function: Callable[[], Any], device: str) -> float:
+    start = time.perf_counter()
+    function()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def measure(
+    name: str, sizes: dict[str, int], device: str, repeats: int
+) -> Iterator[dict[str, Any]]:
+    for label, function, bound, error in BENCHMARKS[name](device, **sizes):
+        least = [np.inf, np.inf]
+        for turn in range(repeats + 1):  # the first one warms up
+            for i, task in enumerate((function, bound)):
+                taken = seconds(task, device)
+                least[i] = min(least[i], taken) if turn else np.inf
+        ratio = least[0] / least[1]
+        print(
+            f"{label:<36}{least[0]:10.4f} s{least[1]:10.4f} s{ratio:8.2f} x  {error}", flush=True
+        )
+        yield {
+            "name": label, "sizes": sizes, "seconds": least[0], "bound_seconds": least[1],
+            "ratio": ratio, "error_against_host": error,
+        }  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--output", type=Path, help="write the figures there, as JSON")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--small", action="store_true", help="tiny sizes, to try the script")
+    options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        print("There is no GPU that torch can use here: nothing was measured.")
+        return 0
+    name = torch.cuda.get_device_name() if options.device == "cuda" else "CPU: no figures of a GPU"
+    if options.device == "cpu":
+        _tensors.ACCELERATORS.add("cpu")
+    # The bounds in full precision, as the products of the package are.
+    torch.set_float32_matmul_precision("highest")
+    warnings.simplefilter("ignore")
+    print(f"{name}, torch {torch.__version__}")
+    print(f"{'':<36}{'here':>12}{'bound':>12}{'ratio':>10}  error against the host")
+    figures = []
+    for benchmark, sizes in (SMALL if options.small else SIZES).items():
+        figures += measure(benchmark, sizes, options.device, options.repeats)
+        if options.device == "cuda":
+            torch.cuda.empty_cache()
+    if options.output is not None:
+        result = {"device": name, "torch": torch.__version__, "figures": figures}
+        options.output.write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""The benchmark of a GPU runs, here on the CPU and with tiny sizes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import torch
+
+
+def _run(*options):
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks.cuda", *options],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_every_line_has_a_bound_and_agrees_with_the_host(tmp_path):
+    output = tmp_path / "figures.json"
+    _run("--device", "cpu", "--small", "--repeats", "1", "--output", str(output))
+    result = json.loads(output.read_text())
+    assert result["device"].startswith("CPU")
+    names = " ".join(figure["name"] for figure in result["figures"])
+    for part in ("RMD fit", "KNNScorer", "expected_calibration_error", "brier_loss", "epoch"):
+        assert part in names
+    for figure in result["figures"]:
+        assert figure["seconds"] > 0
+        assert figure["bound_seconds"] > 0
+        assert figure["error_against_host"] is None or figure["error_against_host"] < 1e-3
+
+
+def test_says_that_there_is_no_gpu():
+    if not torch.cuda.is_available():
+        assert _run().startswith("There is no GPU")
