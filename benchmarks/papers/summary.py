@@ -14,6 +14,8 @@ from pathlib import Path
 from .compare import SCREENING_SEED, chosen
 from .records import Records
 
+# A study that was interrupted reports the settings that have as many.
+LEAST_SEEDS = 5
 RESULTS = Path(__file__).parent / "results"
 KEPT = (
     "accuracy", "nll", "ece", "ece_width", "classwise", "nll_scaled", "ece_scaled",
@@ -172,13 +174,14 @@ def _prio(records):
             same = [r for r in rows if {**r["key"], "seed": 0} == {**key, "seed": 0}]
             methods[name] = {point: values_of(same, point, kept) for point in row["points"]}
             methods[name] = {p: {"options": {}, **v} for p, v in methods[name].items()}
-    return {setting: _complete(methods) for setting, methods in settings.items()}, {}
+    complete = {setting: _complete(methods) for setting, methods in settings.items()}
+    return {setting: methods for setting, methods in complete.items() if methods}, {}
 
 
 def _complete(methods):
-    """Leave out methods that have not run on all seeds."""
+    """Leave out methods that have not run on enough seeds yet."""
     seeds = {name: len(points["last"]["accuracy"]) for name, points in methods.items()}
-    return {name: points for name, points in methods.items() if seeds[name] == max(seeds.values())}
+    return {name: points for name, points in methods.items() if seeds[name] >= LEAST_SEEDS}
 
 
 def _shift(records):
