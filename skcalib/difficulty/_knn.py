@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._features import validate_rows
 from ..utils._private import Interval, StrOptions, _fit_context
-from ..utils._tensors import exact_products
 from ..utils._unit_rows import UnitRows
 from ._base import DifficultyMixin
 from ._neighbors import NeighborSearch, drop, resolve_algorithm
@@ -184,7 +183,4 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         return data
 
     def _scaled(self, data: Any) -> Any:
-        if not self.normalize:
-            return data
-        with exact_products(data):
-            return UnitRows(data)[:]
+        return UnitRows(data)[:] if self.normalize else data

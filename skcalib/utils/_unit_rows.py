@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._tensors import TensorRows, back_end
+from ._tensors import TensorRows, back_end, row_squares
 
 
 class UnitRows:
@@ -41,5 +41,7 @@ class UnitRows:
         if xp is np and block.dtype == np.float16:
             block = block.astype(np.float32)
         scaled = block / largest[:, None]
-        scaled /= xp.einsum("ij,ij->i", scaled, scaled)[:, None] ** 0.5
+        # Not a product on an accelerator, where TensorFloat-32 would round it.
+        squares = np.einsum("ij,ij->i", scaled, scaled) if xp is np else row_squares(scaled)
+        scaled /= squares[:, None] ** 0.5
         return scaled

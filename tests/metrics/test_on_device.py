@@ -72,6 +72,15 @@ def test_accumulator_takes_batches_of_tensors(data, trips):
         assert everything.result(metric) == pytest.approx(expected.result(metric), abs=1e-7)
 
 
+@pytest.mark.parametrize("name", ["expected_calibration_error", "area_under_risk_coverage"])
+def test_autocast_of_the_caller_does_not_round(data, device, name):
+    y, proba, y_there, there = data
+    metric, options = getattr(metrics, name), OF_ONE_NUMBER.get(name, {})
+    with torch.autocast(device, dtype=torch.bfloat16):
+        found = metric(y_there, there, **options)
+    assert found == pytest.approx(metric(y, proba, **options), abs=1e-7)
+
+
 def test_sums_are_in_float64(device):
     # In float32 a sum of 2**25 halves stops at 2**24.
     there = torch.full((2**25, 2), 0.5, device=device, dtype=torch.float16)
