@@ -141,7 +141,8 @@ def many_classes() -> tuple[float, float, float]:
     """Return the seconds of a sum, of finalize, and of the difficulty of one sample."""
     X, y = labeled(3 * MANY, 1024, MANY)
     y[:MANY] = np.arange(MANY)  # a sample of every class
-    first, second = (RMDScorer().partial_fit(X, y) for _ in range(2))
+    first = RMDScorer().partial_fit(X, y)
+    second = RMDScorer().partial_fit(X[::-1], y[::-1])  # about other references
     added = seconds(lambda: first + second, 1)
     finalized = seconds(first.finalize, 1)
     return added, finalized, seconds(lambda: first.difficulty(X[:1], y[:1]))

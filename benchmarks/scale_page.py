@@ -14,7 +14,8 @@ def table(header: list[str], rows: list[list[str]], widths: str) -> str:
 
 
 def time_of(seconds: float) -> str:
-    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+    units = {"years": 31_557_600.0, "days": 86_400.0, "hours": 3600.0, "minutes": 60.0}
+    for unit, length in units.items():
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} s"

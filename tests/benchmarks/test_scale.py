@@ -12,7 +12,14 @@ def test_the_page_shows_the_results():
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(3.2, "3 s"), (119, "119 s"), (121, "2 minutes"), (9000, "2 hours"), (200_000, "2 days")],
+    [
+        (3.2, "3 s"),
+        (119, "119 s"),
+        (121, "2 minutes"),
+        (9000, "2 hours"),
+        (200_000, "2 days"),
+        (1e8, "3 years"),
+    ],
 )
 def test_times_are_read_in_a_unit_that_fits(seconds, text):
     assert time_of(seconds) == text
