@@ -201,7 +201,8 @@ class NeighborSearch:
         if "train_" in state and "search_" not in state:
             # On the host: whoever loads it need not have the device.
             state["train_"] = to_host(self.train_)
-            state["search_"] = self._search_of(state["train_"])
+            # scikit-learn searches there, so that faiss need not be installed.
+            state["search_"], state["in_float64_"] = self._search_of(state["train_"]), True
         return state
 
 
