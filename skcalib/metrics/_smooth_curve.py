@@ -140,8 +140,8 @@ def smooth_reliability_curve(
     curves = [_kernel_mean(center, n_draws, draw, bandwidth) for draw in drawn]
     tail = (1 - confidence_level) / 2
     lower, upper = np.quantile(curves, [tail, 1 - tail], axis=0)
-    far = _distance(prob_pred, forecast) > REACH * bandwidth
-    # The point next to an outer confidence is kept, so that one sample has a curve.
+    # The point next to a confidence is kept, so that one sample has a curve.
+    far = _distance(prob_pred, forecast) > max(REACH * bandwidth, STRIDE / N_STEPS)
     far |= (prob_pred < forecast[0] - STRIDE / N_STEPS) | (
         prob_pred > forecast[-1] + STRIDE / N_STEPS
     )
