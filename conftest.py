@@ -1,6 +1,7 @@
 """One thread for torch: with two cores, checks of nets take seconds instead of minutes."""
 
 import signal
+import sys
 from contextlib import suppress
 
 import matplotlib
@@ -20,6 +21,14 @@ with suppress(ImportError):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Close what a test or a page of the guide has drawn: more than 20 open figures warn."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(params=DEVICES)

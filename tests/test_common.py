@@ -227,7 +227,9 @@ def _count_calls(function, *args, stop_at=None):
 
     def count(frame, event, argument):
         nonlocal n_calls
-        if frame.f_code.co_filename.startswith(place):
+        # A generator is entered a last time when it is thrown away, where no exception gets out.
+        generator = frame.f_code.co_flags & inspect.CO_GENERATOR
+        if not generator and frame.f_code.co_filename.startswith(place):
             n_calls += 1
             if n_calls == stop_at:
                 raise KeyboardInterrupt
@@ -249,8 +251,9 @@ def _count_calls(function, *args, stop_at=None):
 )
 def test_an_interrupted_fit_leaves_an_estimator_as_it_was(estimator):
     X, y = make_blobs(60, n_features=3, centers=3, cluster_std=4, random_state=0)
-    n_calls = _count_calls(clone(estimator).fit, X[::2], y[::2])
     fitted = estimator.fit(X, y)
+    # Counted in the second fit: the first one imports what it needs.
+    n_calls = _count_calls(clone(estimator).fit, X[::2], y[::2])
     before = vars(fitted).copy()
     with pytest.raises(KeyboardInterrupt):
         _count_calls(fitted.fit, X[::2], y[::2], stop_at=n_calls)
