@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from benchmarks.labels import load
+from benchmarks.labels import load, out_of_fold
 from benchmarks.labels_page import PAGE, RESULTS, gain, page
 
 
@@ -27,3 +27,12 @@ def test_every_run_is_of_one_seed_of_one_method():
     rows = load(RESULTS)
     keys = {(r["set"], r["noise"], r["noise_rate"], r["method"], r["seed"]) for r in rows}
     assert len(keys) == len(rows)
+
+
+def test_columns_of_probabilities_are_classes_also_where_a_class_has_no_label():
+    rng = np.random.default_rng(0)
+    given = np.repeat([0, 2, 3], 20)
+    X = np.eye(4)[given] + rng.normal(scale=0.1, size=(60, 4))
+    proba = out_of_fold(X, given, n_classes=4)
+    assert (proba[:, 1] == 0).all()
+    assert (proba.argmax(axis=1) == given).all()
