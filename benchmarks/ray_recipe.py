@@ -41,12 +41,11 @@ def recipe(data: Any, classes: list[str], batch_size: int) -> tuple:
         rows = data.map_batches(of_batch, batch_size=batch_size).iter_rows()
         return sum(pickle.loads(row["part"]) for row in rows)
 
-    scorer = ray.put(added_up(fit).finalize())
-
     def score(batch):
         values = ray.get(scorer).difficulty(np.stack(batch["features"]), batch["label"])
         return {"id": batch["id"], "difficulty": values}
 
+    scorer = ray.put(added_up(fit).finalize())
     difficulty = data.map_batches(score, batch_size=batch_size)
     error = added_up(judge).result()
     # The guide ends here.

@@ -33,25 +33,24 @@ def recipe(spark: Any, frame: Any, n_features: int, classes: list[str]) -> tuple
         part = RMDScorer()
         for batch in batches:
             part.partial_fit(matrix(batch["features"], n_features), batch["label"])
-        yield pa.RecordBatch.from_pydict({"part": [pickle.dumps(part)]})
+        yield pa.record_batch({"part": [pickle.dumps(part)]})
 
     def judge(batches):
         part = CalibrationAccumulator(labels=classes)
         for batch in batches:
             part.update(batch["label"], matrix(batch["proba"], len(classes)))
-        yield pa.RecordBatch.from_pydict({"part": [pickle.dumps(part)]})
+        yield pa.record_batch({"part": [pickle.dumps(part)]})
 
     def added_up(of_partition):
         rows = frame.mapInArrow(of_partition, "part binary").collect()
         return sum(pickle.loads(row.part) for row in rows)
 
-    scorer = spark.sparkContext.broadcast(added_up(fit).finalize())
-
     def score(batches):
         for batch in batches:
             values = scorer.value.difficulty(matrix(batch["features"], n_features), batch["label"])
-            yield pa.RecordBatch.from_pydict({"id": batch["id"], "difficulty": values})
+            yield pa.record_batch({"id": batch["id"], "difficulty": values})
 
+    scorer = spark.sparkContext.broadcast(added_up(fit).finalize())
     difficulty = frame.mapInArrow(score, "id long, difficulty double")
     error = added_up(judge).result()
     # The guide ends here.
