@@ -18,7 +18,13 @@ from ._tensors import TensorRows, on_accelerator
 
 
 def validate_data(
-    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, **options: Any
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    reset: bool = True,
+    ensure_all_finite: bool = True,
+    **options: Any,
 ) -> Any:
     """Validate as the function of scikit-learn does, which it calls.
 
@@ -26,20 +32,28 @@ def validate_data(
     """
     X = as_features(X)
     is_half = isinstance(X, np.ndarray) and X.dtype == np.float16
+    by_sum = ensure_all_finite and not is_half
     with naming("X", "y"):
         validated = sklearn_validation.validate_data(
-            estimator, X, y, reset=reset, ensure_all_finite=not is_half, **options
+            estimator, X, y, reset=reset, ensure_all_finite=by_sum, **options
         )
-        if is_half and not get_config()["assume_finite"]:
+        if ensure_all_finite and is_half and not get_config()["assume_finite"]:
             _check_half_finite(X, type(estimator).__name__)
     return validated
 
 
 def validate_rows(
-    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool = True, **options: Any
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    reset: bool = True,
+    ensure_all_finite: bool = True,
+    **options: Any,
 ) -> Any:
     """Validate as `validate_data` does, but leave a tensor on an accelerator: as `TensorRows`."""
     if not on_accelerator(X) or X.ndim != 2:
+        options["ensure_all_finite"] = ensure_all_finite
         return validate_data(estimator, X, y, reset=reset, **options)
     # All that scikit-learn checks but the values, on a matrix of their shape that takes no memory.
     stand_in = np.broadcast_to(np.zeros((), complex if X.is_complex() else float), X.shape)
@@ -48,7 +62,8 @@ def validate_rows(
             estimator, stand_in, y, reset=reset, ensure_all_finite=False, **options
         )
     rows = TensorRows(X)
-    rows.check_finite(estimator_name=type(estimator).__name__, input_name="X")
+    if ensure_all_finite:
+        rows.check_finite(estimator_name=type(estimator).__name__, input_name="X")
     return (rows, validated[1]) if isinstance(validated, tuple) else rows
 
 

@@ -90,6 +90,11 @@ def back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:
     return torch, lambda array: torch.tensor(array, device=device)
 
 
+def take_rows(matrix: Any, positions: Any) -> Any:
+    """Return ``matrix[positions]``; the method of numpy takes half the time of its indexing."""
+    return matrix.take(positions, axis=0) if back_end(matrix)[0] is np else matrix[positions]
+
+
 def row_squares(rows: Any) -> Any:
     """Return the sum of squares of every row, in float64."""
     if back_end(rows)[0] is np:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
@@ -47,9 +48,13 @@ def for_chunks(
         return
     try:
         with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
-            # A few chunks at a time, so that results do not pile up.
-            for few in gen_batches(len(chunks), 2 * n_threads):
-                for result in pool.map(compute, chunks[few]):
-                    collect(result)
+            running: deque[Future[Result]] = deque()
+            for rows in chunks:
+                # A few chunks at a time, so that results do not pile up.
+                if len(running) == 2 * n_threads:
+                    collect(running.popleft().result())
+                running.append(pool.submit(compute, rows))
+            for future in running:
+                collect(future.result())
     finally:
         _threads_in_use.release()

@@ -13,7 +13,14 @@ from sklearn.utils.validation import validate_data as sklearn_validate
 
 from skcalib.utils import _tensors
 from skcalib.utils._features import validate_rows
-from skcalib.utils._tensors import TensorRows, back_end, exact_products, for_blocks, on_accelerator
+from skcalib.utils._tensors import (
+    TensorRows,
+    back_end,
+    exact_products,
+    for_blocks,
+    on_accelerator,
+    take_rows,
+)
 from skcalib.utils._unit_rows import UnitRows
 
 DTYPES = {
@@ -170,3 +177,11 @@ def test_many_blocks_are_one_on_an_accelerator(device):
     found.clear()
     for_blocks(lambda rows: rows, np.ones((100, 2)), 50, found.append)
     assert found == [slice(0, 50), slice(50, 100)]
+
+
+def test_rows_are_taken_by_position(device):
+    matrix, positions = np.arange(12.0).reshape(6, 2), np.array([5, 0, 0])
+    expected = [[10.0, 11.0], [0.0, 1.0], [0.0, 1.0]]
+    np.testing.assert_array_equal(take_rows(matrix, positions), expected)
+    there = [torch.tensor(array, device=device) for array in (matrix, positions)]
+    assert take_rows(*there).tolist() == expected

@@ -58,6 +58,20 @@ def test_results_do_not_pile_up(n_threads):
     assert most <= 2 * n_threads
 
 
+def test_threads_go_on_while_results_are_collected(monkeypatch):
+    monkeypatch.setattr(_threads, "blas_threads", lambda: 2)
+    later_chunk, in_time = threading.Event(), []
+
+    def compute(rows):
+        if rows.start >= 4:
+            later_chunk.set()
+        return rows.start
+
+    # Four chunks are under way. The fifth takes the place of the first, not that of all four.
+    for_chunks(compute, 8, 1, lambda start: start == 1 and in_time.append(later_chunk.wait(5)))
+    assert in_time == [True]
+
+
 def test_chunks_hold_the_blas_to_one_thread(monkeypatch):
     inside = []
     for_chunks(lambda _: blas_threads(), 4, 1, inside.append)

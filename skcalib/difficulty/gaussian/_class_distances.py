@@ -13,7 +13,7 @@ from ...utils import SkcalibWarning
 from ...utils._arrays import to_host
 from ...utils._blocks import DISTANCE_BLOCK_ROWS, DISTANCE_BLOCK_SIZE
 from ...utils._labels import shown
-from ...utils._tensors import back_end, for_blocks
+from ...utils._tensors import back_end, for_blocks, take_rows
 from ._diagonalize import JointForm, RankTolerance, default_tol, joint_form, plain_form
 from ._statistics import GaussianStatistics, shrunk, working_dtype
 
@@ -65,7 +65,7 @@ class ClassDistances:
         self.n_unresolved = n_unresolved
         self.absent = np.asarray(np.isnan(means).any(axis=1))
         # A stand-in for means that do not exist: their distances are overwritten by infinity.
-        self.means = np.where(self.absent[:, None], mean, means)
+        self.means = np.where(self.absent[:, None], mean, means) if self.absent.any() else means
         self._polynomials: dict[tuple[str, type[np.floating]], _Polynomial] = {}
 
     def to_all_classes(self, X: Any) -> NDArray:
@@ -118,10 +118,10 @@ class ClassDistances:
         def fill(rows: slice) -> None:
             label = place(codes[rows])
             # Added to in place: new memory costs more than the sum.
-            deviation = minus_origin[label]
+            deviation = take_rows(minus_origin, label)
             deviation += X[rows]
             z = deviation @ projection
-            out[rows] += to_host(xp.einsum("ij,ij->i", z, linear[label]))
+            out[rows] += to_host(xp.einsum("ij,ij->i", z, take_rows(linear, label)))
             out[rows] += to_host(xp.einsum("ij,ij,j->i", z, z, quadratic))
 
         for_blocks(fill, X, self._block_rows(self.form.projection.shape[1]))
@@ -198,7 +198,7 @@ def class_distances(
     # Rounding of the input is a variance too: that of its last digit.
     # The diagonal of R^T R is the variance between the classes. A value x is rounded by about
     # eps |x|, and the mean of x^2 is mean^2 + variance.
-    variance = np.diag(within) + (root**2).sum(axis=0)
+    variance = np.diag(within) + np.einsum("ij,ij->j", root, root)
     noise = statistics.input_eps**2 * (mean**2 + variance)
     n_varying = int((np.diag(within) > noise).sum())
     if not n_varying:

@@ -111,7 +111,7 @@ def _inverse_triangle(
     except np.linalg.LinAlgError:
         return None
     inverse = solve_triangular(lower, np.eye(len(lower)), lower=True)
-    return inverse if np.sum(inverse**2) * floor < 1 else None
+    return inverse if np.linalg.norm(inverse) ** 2 * floor < 1 else None
 
 
 def plain_form(covariance: NDArray[np.float64], tolerance: RankTolerance) -> JointForm:

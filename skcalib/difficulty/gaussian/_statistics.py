@@ -29,7 +29,7 @@ from sklearn.utils import gen_batches
 
 from ...utils._arrays import to_host
 from ...utils._blocks import SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE
-from ...utils._tensors import back_end, exact_products, for_blocks
+from ...utils._tensors import back_end, exact_products, for_blocks, take_rows
 
 # Chunks during which the references stay.
 _CHUNKS_PER_PIECE = 8
@@ -91,10 +91,14 @@ class GaussianStatistics:
         chunk_rows = max(SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE // X.shape[1])
         total = replace(
             self,
+            # Added to in place below.
+            sums=self.sums.copy(),
+            scatter=self.scatter.copy(),
             input_eps=max(self.input_eps, float(np.finfo(input_dtype).eps)),
             work_eps=max(self.work_eps, float(np.finfo(work).eps)),
         )
-        with exact_products(X):
+        # What overflows here is found, and said, when the distances are asked for.
+        with exact_products(X), np.errstate(over="ignore", invalid="ignore"):
             for rows in gen_batches(len(X), _CHUNKS_PER_PIECE * chunk_rows):
                 weight = None if sample_weight is None else sample_weight[rows]
                 total = total._with_piece(X[rows], codes[rows], weight, chunk_rows, work)
@@ -108,12 +112,15 @@ class GaussianStatistics:
         chunk_rows: int,
         work: type[np.floating],
     ) -> GaussianStatistics:
-        """Add samples whose classes keep their references meanwhile."""
+        """Add samples whose classes keep their references meanwhile.
+
+        Changes `sums` and `scatter`, which are the caller's own, in place.
+        """
         used = np.ones(len(X), dtype=bool) if sample_weight is None else sample_weight > 0
         placed = self._with_references_near(X, codes, used, chunk_rows, work)
         _, place = back_end(X)
-        minus_reference = place(-placed.reference.astype(work))
-        sums, scatter = place(placed.sums.copy()), place(placed.scatter.copy())
+        minus_reference = place(np.negative(placed.reference, dtype=work))
+        sums, scatter = place(placed.sums), place(placed.scatter)
 
         def chunk_sums(rows: slice) -> tuple[Any, Any]:
             if sample_weight is None:
@@ -128,10 +135,8 @@ class GaussianStatistics:
             sums += chunk[0]
             scatter += chunk[1]
 
-        # What overflows here is found, and said, when the distances are asked for.
-        with np.errstate(over="ignore", invalid="ignore"):
-            # Sums in float32 of longer blocks would lose digits.
-            for_blocks(chunk_sums, X, chunk_rows, add, blocks_at_once=1)
+        # Sums in float32 of longer blocks would lose digits.
+        for_blocks(chunk_sums, X, chunk_rows, add, blocks_at_once=1)
         count = self.count + np.bincount(codes[used], minlength=len(self.count))
         weight = self.weight + np.bincount(codes, sample_weight, minlength=len(self.weight))
         return replace(
@@ -152,7 +157,7 @@ class GaussianStatistics:
         gets its mean so far, if its first samples have turned out to lie apart. All references
         are representable in `work`: deviations from them lose nothing to rounding.
         """
-        reference = self.reference.copy()
+        reference = self.reference.astype(work)
         missing = self.weight == 0
         _, place = back_end(X)
         for rows in gen_batches(len(X), chunk_rows):
@@ -164,18 +169,26 @@ class GaussianStatistics:
                 # Without the weights: a reference need only be near.
                 reference[found] = sums[found] / count[found, None]
                 missing[found] = False
-        touched = np.bincount(codes[used], minlength=len(missing)) > 0
-        old = np.flatnonzero(touched & (self.weight > 0))
-        if len(old) and np.isfinite(self.scatter).all():
-            offset = self.sums[old] / self.weight[old, None]
-            # The variance about the references is larger than that about the means: if all are
-            # a standard deviation off in every feature, twice as large.
-            variance = np.diag(self.scatter) / self.total_weight
-            inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
-            # Then offset^2 / variance is 1/2 in each feature.
-            apart = offset**2 @ inverse > 0.5 * len(variance)
-            reference[old[apart]] += offset[apart]
-        return self.with_references(reference.astype(work).astype(np.float64))
+        apart = self._apart() & (np.bincount(codes[used], minlength=len(missing)) > 0)
+        offset = self.sums[apart] / self.weight[apart, None]
+        reference[apart] = self.reference[apart] + offset
+        # Mostly they stay: one comparison, and no new matrix of all classes.
+        if np.array_equal(reference, self.reference):
+            return self
+        return self.with_references(reference.astype(np.float64))
+
+    def _apart(self) -> NDArray[np.bool_]:
+        """Return the classes whose mean is apart from the reference."""
+        if not self.weight.any() or not np.isfinite(self.scatter).all():
+            return np.zeros(len(self.weight), dtype=bool)
+        # The variance about the references is larger than that about the means: if all are
+        # a standard deviation off in every feature, twice as large.
+        variance = np.diag(self.scatter) / self.total_weight
+        inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
+        # Then offset^2 / variance is 1/2 in each feature; the sums are weight times offset. An
+        # overflow does no harm: sums are exact whether references move or not.
+        squares = np.einsum("ij,ij,j->i", self.sums, self.sums, inverse)
+        return squares > 0.5 * len(variance) * self.weight**2
 
     def with_references(self, reference: NDArray[np.float64]) -> GaussianStatistics:
         """Return the same statistics about other references."""
@@ -235,9 +248,10 @@ class GaussianStatistics:
 
     def within_covariance(self) -> NDArray[np.float64]:
         """Return the covariance about the class means, normalized by the total weight."""
-        seen = self.weight > 0
-        # The sum of sums_k sums_k^T / m_k is one product, of rows sums_k / sqrt(m_k).
-        scaled_sums = self.sums[seen] / np.sqrt(self.weight[seen])[:, None]
+        # The sum of sums_k sums_k^T / m_k is one product, of rows sums_k / sqrt(m_k); without
+        # samples they are 0.
+        root = np.sqrt(np.where(self.weight > 0, self.weight, 1.0))
+        scaled_sums = self.sums / root[:, None]
         return (self.scatter - scaled_sums.T @ scaled_sums) / self.total_weight
 
     def between_root(self) -> NDArray[np.float64]:
@@ -288,7 +302,7 @@ def _sums(
     _, place = back_end(X)
     with np.errstate(over="ignore", invalid="ignore"):
         # Added to in place: new memory costs more than the sum.
-        deviation = minus_reference[place(codes)]
+        deviation = take_rows(minus_reference, place(codes))
         deviation += X
         if root_weight is not None:
             deviation *= root_weight[:, None]

@@ -178,7 +178,12 @@ class StreamingMixin(DifficultyMixin):
         if is_chunked(X):
             self._update_from_chunks(X, y, classes, sample_weight, reset=reset, work=work)
             return
-        data, labels = self._read(X, check_class_labels(y), reset=reset)
+        # NaN and infinity remain in the sums, which are looked at below: X is read only once.
+        # Samples of weight 0 do not get there, and those of unit length are divided first.
+        check_first = self.normalize or sample_weight is not None
+        data, labels = self._read(
+            X, check_class_labels(y), reset=reset, ensure_all_finite=check_first
+        )
         weight = check_weights(sample_weight, len(data))
         found = np.unique(labels if weight is None else labels[weight > 0])
         announced = self._check_announced(classes, reset)
@@ -192,6 +197,8 @@ class StreamingMixin(DifficultyMixin):
         # A sample of weight 0 may bear a label that nothing else has.
         labels = labels if weight is None else np.where(weight > 0, labels, found[0])
         statistics = statistics.with_samples(data, encode(labels, new_classes), weight, work=work)
+        if not np.isfinite(statistics.sums).all():
+            self._read(X, reset=False)
         self._set_state(classes_=new_classes, _statistics=statistics, _announced=is_final)
 
     def _update_from_chunks(

@@ -110,6 +110,38 @@ def test_a_rejected_batch_changes_nothing():
         np.testing.assert_array_equal(old, now)
 
 
+@pytest.mark.usefixtures("_small_chunks")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("row", [0, 250, 399])
+@pytest.mark.parametrize("values", [[np.nan], [np.inf], [-np.inf], [np.inf, -np.inf]])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_value_that_is_not_finite_is_found_wherever_it_is(dtype, row, values, normalize):
+    X, y = _data()
+    X = X.astype(dtype)
+    bad = X.copy()
+    rows = np.resize(np.flatnonzero(y == y[row]), len(values))  # in one class: they may cancel
+    rows[0] = row
+    bad[rows, 3] = values
+    weight = np.ones(len(X))
+    weight[rows] = 0.0
+    message = f"Input X contains {'NaN' if np.isnan(values[0]) else 'infinity'}"
+    scorer = RMDScorer(normalize=normalize).fit(X, y)
+    before = copy.deepcopy(_state(scorer))
+    for fit in (scorer.fit, scorer.partial_fit):
+        for sample_weight in (None, np.ones(len(X)), weight):
+            # scikit-learn adds up the values to find out: inf - inf.
+            with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=message):
+                fit(bad, y, sample_weight=sample_weight)
+    for old, now in zip(before, _state(scorer), strict=True):
+        np.testing.assert_array_equal(old, now)
+
+
+def test_a_sum_that_overflows_is_no_value_that_is_not_finite():
+    X, y = _data()
+    with pytest.raises(ValueError, match="squares to be finite in its precision"):
+        RMDScorer().fit((1e37 * (X + 20)).astype(np.float32), y)
+
+
 @pytest.mark.parametrize(
     ("size", "distance", "unit"),
     [(20, 1e2, 1.0), (20, 1e3, 1.0), (20, 1e3, 1e-3), (50, 1e3, 1.0), (500, 1e2, 1.0)],
