@@ -15,7 +15,7 @@ import torch
 from . import page
 from .summary import summarize
 
-STUDIES = ("rmd", "gra", "prio", "depth", "shift", "quick")
+STUDIES = ("rmd", "gra", "cifar", "prio", "depth", "shift", "quick")
 HERE = Path(__file__).parent
 
 

@@ -1,18 +1,17 @@
-"""[GRA]: nine losses on texts and small images, and the toy of Sec. 4.3."""
+"""[GRA]: nine losses on texts, and the toy of Sec. 4.3; images are in ``cifar.py``."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from .compare import compare
-from .images import image_task
 from .methods import GRA
 from .records import Records
 from .students import Settings
 from .texts import Clinc, text_task
 from .toy import correlations
 
-PARTS = ("toy", "texts", "images")
+PARTS = ("toy", "texts")
 
 
 def run(options):
@@ -29,14 +28,6 @@ def study_texts(options):
         compare(
             records, make, GRA, Settings(n_epochs=20), noise, range(options.seeds), stops=False
         )
-
-
-def study_images(options):
-    """Four thousand images of CIFAR-10, halved, and a small convolutional network."""
-    records = Records(options.out / "gra_images.jsonl")
-    settings = Settings(n_epochs=12, lr=2e-3, batch_size=64)
-    make = partial(image_task, options.data)
-    compare(records, make, GRA, settings, "CIFAR-10, small", range(options.seeds), stops=False)
 
 
 def study_toy(options):

@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from ..cifar_networks import CifarResNet
+
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 
 
@@ -66,6 +68,13 @@ def small_net(size=16, n_classes=10):
         Conv2d(32, 64, 3, padding=1), ReLU(), MaxPool2d(2),
         Flatten(), Linear(64 * (size // 4) ** 2, 64), ReLU(), Linear(64, n_classes),
     )  # fmt: skip
+
+
+def small_resnet(n_classes=10):
+    """Return the smallest residual network of CIFAR, max-pooling behind its first convolution."""
+    net = CifarResNet(8, n_classes=n_classes)
+    net.stem.append(torch.nn.MaxPool2d(2))
+    return net
 
 
 @dataclass

@@ -37,7 +37,7 @@ def proba_of(logits):
 def measure(logits, y_test, y_val, human=None):
     """Measure test logits, before and after a temperature that is fitted on validation logits.
 
-    `human` are distributions of human labels; "human_kl" is the mean divergence of them.
+    `human` are distributions of human labels; "human_kl" is the mean divergence from them.
     """
     proba = proba_of(logits["test"])
     scaler = TemperatureScaling().fit(logits["val"], y_val)
@@ -54,6 +54,7 @@ def measure(logits, y_test, y_val, human=None):
     }
     if human is not None:
         row["human_kl"] = divergence(human, proba)
+        row["human_kl_scaled"] = divergence(human, scaler.predict_proba(logits["test"]))
     if "ood" in logits:
         row |= out_of_distribution(proba, proba_of(logits["ood"]))
     return row

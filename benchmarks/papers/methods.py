@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
@@ -160,6 +160,38 @@ GRA = (
     Method("dual focal 5, as published", by_loss(losses.dual_focal_loss)),
     Method("BSCE-GRA 4, as published", by_loss(losses.bsce_gra_loss)),
 )
+
+
+def _with(methods, grids, dropped=()):
+    """Return the methods with other candidates where there are any, without those dropped."""
+    return tuple(
+        replace(method, candidates=grids.get(method.name, method.candidates))
+        for method in methods
+        if method.name not in dropped
+    )
+
+
+# Images: ten classes, and a student that is far more overconfident.
+AWARE_IMAGES = tuple(
+    {"temperature": t, "alpha": a} for t, a in ((0.1, 1.0), (0.3, 0.6), (0.3, 1.2), (0.3, 2.4))
+)
+GRIDS = {
+    "cross-entropy, weight decay": grid(weight_decay=(0.1, 0.3, 1.0, 3.0)),
+    "label smoothing": grid(alpha=(0.05, 0.1, 0.2, 0.3)),
+    "L1 of logits": grid(alpha=(0.01, 0.03, 0.1, 0.3)),
+    "entropy regularization": grid(alpha=(0.1, 0.2, 0.4, 0.8)),
+    "correctness ranking": grid(weight=(0.5, 1.0, 3.0, 6.0)),
+    **{name: AWARE_IMAGES for name in (m.name for m in RMD) if name.startswith("difficulty")},
+}
+RMD_IMAGES = _with(
+    (*RMD[:9], Method("difficulty-aware by rotation", aware("rotation"), AWARE), *RMD[9:]),
+    GRIDS | {"difficulty-aware by rotation": AWARE_IMAGES},
+    (
+        "difficulty-aware, min-max", "drop at random", "label issues: drop",
+        "label issues: relabel", "label issues: weight",
+    ),
+)  # fmt: skip
+GRA_IMAGES = _with(GRA, GRIDS)
 
 
 def sources_of_weights(names, fraction):

@@ -25,6 +25,7 @@ class Settings:
     weight_decay: float = 0.0
     optimizer: str = "adam"
     device: str = "cpu"
+    cosine: bool = False  # stochastic gradient descent always has that schedule
 
 
 @dataclass
@@ -69,9 +70,14 @@ def make_optimizer(net, settings, weight_decay=0.0):
         optimizer = torch.optim.SGD(
             net.parameters(), settings.lr, momentum=0.9, nesterov=True, weight_decay=decay
         )
-        return optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.n_epochs)
-    # AdamW without decay is Adam. One kernel for all parameters is what pays here.
-    return torch.optim.AdamW(net.parameters(), settings.lr, weight_decay=decay, fused=True), None
+    else:
+        # AdamW without decay is Adam. One kernel for all parameters is what pays here.
+        optimizer = torch.optim.AdamW(
+            net.parameters(), settings.lr, weight_decay=decay, fused=True
+        )
+    if not settings.cosine and settings.optimizer != "sgd":
+        return optimizer, None
+    return optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.n_epochs)
 
 
 class Trainer:
@@ -112,7 +118,7 @@ def train(task, plan, settings, *, seed, watch=True, net=None):
     torch.manual_seed(seed)
     trainer = Trainer(task.net() if net is None else net, task.inputs["train"], plan, settings)
     best = dict.fromkeys(task.val_labels, np.inf)
-    stops, epochs = {}, {}
+    states, epochs = {}, {}
     for epoch in range(1, settings.n_epochs + 1):
         order = trainer.rows[torch.randperm(len(trainer.rows))]
         for batch in order.split(settings.batch_size):
@@ -122,16 +128,24 @@ def train(task, plan, settings, *, seed, watch=True, net=None):
         # Every other epoch: the search for a temperature costs as much as the epoch.
         if not watch or (settings.n_epochs - epoch) % 2:
             continue
-        val, every = logits_of(trainer.net, task.inputs["val"]), None
+        val = logits_of(trainer.net, task.inputs["val"]).numpy()
         for name, labels in task.val_labels.items():
-            loss = scaled_loss(val.numpy(), labels)
+            loss = scaled_loss(val, labels)
             if loss < best[name]:
-                every = _all_logits(trainer.net, task, val) if every is None else every
-                best[name], stops[name], epochs[name] = loss, every, epoch
-    val = logits_of(trainer.net, task.inputs["val"])
-    return Trained(trainer.net, _all_logits(trainer.net, task, val), stops, epochs)
+                best[name], states[name], epochs[name] = loss, _copy(trainer.net), epoch
+    end, last = _copy(trainer.net), _all_logits(trainer.net, task)
+    stops = {}
+    for name, state in states.items():
+        trainer.net.load_state_dict(state)
+        stops[name] = last if epochs[name] == settings.n_epochs else _all_logits(trainer.net, task)
+    trainer.net.load_state_dict(end)
+    return Trained(trainer.net, last, stops, epochs)
 
 
-def _all_logits(net, task, val):
-    others = {n: logits_of(net, i).numpy() for n, i in task.inputs.items() if n in ("test", "ood")}
-    return {"val": val.numpy(), **others}
+def _copy(net):
+    return {name: value.clone() for name, value in net.state_dict().items()}
+
+
+def _all_logits(net, task):
+    parts = ("val", "test", "ood")
+    return {n: logits_of(net, i).numpy() for n, i in task.inputs.items() if n in parts}

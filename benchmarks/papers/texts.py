@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -15,11 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
-from skcalib.datasets import flip_labels
-from skcalib.difficulty import difficulty_weights
 from skcalib.labels import LabelIssueFinder
 
-from .sources import DIFFICULTIES
+from .tasks import Scored, noisy_labels, rivals_of
 
 N_CLASSES = 150
 
@@ -97,63 +95,29 @@ class Clinc:
             }
             saved = {}
             for name, p in proba.items():
-                p[np.arange(len(p)), self.labels[name]] = -1.0
-                saved |= {f"{name}_class": p.argmax(axis=1), f"{name}_proba": p.max(axis=1)}
+                wrong, probability = rivals_of(p, self.labels[name])
+                saved |= {f"{name}_class": wrong, f"{name}_proba": probability}
             np.savez(path, **saved)
         with np.load(path) as data:
             return {n: (data[f"{n}_class"], data[f"{n}_proba"]) for n in ("train", "val")}
 
     def noisy(self, split, rows, noise, seed):
         """Return the labels of some samples with noise such as "U20", "I20" or "clean"."""
-        y = self.labels[split][rows]
-        if noise == "clean":
-            return y
-        fraction = int(noise[1:]) / 100
-        if noise[0] == "U":
-            return flip_labels(y, fraction=fraction, random_state=seed)[0]
-        wrong, proba = (values[rows] for values in self.rivals[split])
-        # In proportion to the probability, without replacement.
-        order = np.log(proba) + np.random.default_rng([seed, 1]).gumbel(size=len(y))
-        flipped = np.argsort(-order)[: round(fraction * len(y))]
-        given = y.copy()
-        given[flipped] = wrong[flipped]
-        return given
+        rivals = [values[rows] for values in self.rivals[split]] if noise[0] == "I" else None
+        return noisy_labels(self.labels[split][rows], noise, seed, rivals)
 
 
-@dataclass
-class TextTask:
+@dataclass(kw_only=True)
+class TextTask(Scored):
     """Texts to learn from with the labels given, and those to judge by."""
 
     inputs: dict
-    given: np.ndarray
-    true: np.ndarray
-    features: np.ndarray
     val_labels: dict
     test_labels: np.ndarray
     n_words: int
-    seed: int
-    _difficulty: dict = field(default_factory=dict)
 
     def net(self, **params):
         return BagNet(self.n_words, **params)
-
-    def difficulty(self, source):
-        if source not in self._difficulty:
-            self._difficulty[source] = DIFFICULTIES[source](self)
-        return self._difficulty[source]
-
-    def weights(self, source, *, temperature, scale="rank", control=None):
-        """Difficulty weights; "shuffled" hands them to other samples, "inverted" turns them."""
-        difficulty = self.difficulty(source)
-        if control == "shuffled":
-            difficulty = np.random.default_rng([self.seed, 2]).permutation(difficulty)
-        elif control == "inverted":
-            difficulty = -difficulty
-        return difficulty_weights(difficulty, temperature=temperature, scale=scale)
-
-    @cached_property
-    def finder(self):
-        return LabelIssueFinder().fit(self.features, self.given)
 
 
 def repaired(features, given):

@@ -1,0 +1,69 @@
+"""What the tasks share: noise in labels, difficulties by source, the finder of wrong labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from skcalib.datasets import flip_labels
+from skcalib.difficulty import difficulty_weights
+from skcalib.labels import LabelIssueFinder
+
+from .sources import DIFFICULTIES
+
+
+def rivals_of(proba, y):
+    """Return the most probable wrong class of every sample, and how probable it is."""
+    wrong = proba.copy()
+    wrong[np.arange(len(y)), y] = -1.0
+    return wrong.argmax(axis=1), wrong.max(axis=1)
+
+
+def noisy_labels(y, noise, seed, rivals):
+    """Return labels with noise such as "U20", "I20" or "clean".
+
+    `rivals` holds the wrong class that noise I flips to, and the probability of it.
+    """
+    if noise == "clean":
+        return y
+    fraction = int(noise[1:]) / 100
+    if noise[0] == "U":
+        return flip_labels(y, fraction=fraction, random_state=seed)[0]
+    wrong, proba = rivals
+    # In proportion to the probability, without replacement.
+    order = np.log(proba) + np.random.default_rng([seed, 1]).gumbel(size=len(y))
+    flipped = np.argsort(-order)[: round(fraction * len(y))]
+    given = y.copy()
+    given[flipped] = wrong[flipped]
+    return given
+
+
+@dataclass(kw_only=True)
+class Scored:
+    """Training samples with the labels given, the true ones, and features that score them."""
+
+    given: np.ndarray
+    true: np.ndarray
+    features: np.ndarray
+    seed: int
+    _difficulty: dict = field(default_factory=dict)
+
+    def difficulty(self, source):
+        if source not in self._difficulty:
+            self._difficulty[source] = DIFFICULTIES[source](self)
+        return self._difficulty[source]
+
+    def weights(self, source, *, temperature, scale="rank", control=None):
+        """Difficulty weights; "shuffled" hands them to other samples, "inverted" turns them."""
+        difficulty = self.difficulty(source)
+        if control == "shuffled":
+            difficulty = np.random.default_rng([self.seed, 2]).permutation(difficulty)
+        elif control == "inverted":
+            difficulty = -difficulty
+        return difficulty_weights(difficulty, temperature=temperature, scale=scale)
+
+    @cached_property
+    def finder(self):
+        return LabelIssueFinder().fit(self.features, self.given)
