@@ -8,14 +8,14 @@ import torch
 from scipy.sparse import random as random_sparse
 from scipy.stats import ttest_rel
 
-from benchmarks.papers import full
+from benchmarks.papers import cifar, full
 from benchmarks.papers.claims import Claim, judge
 from benchmarks.papers.compare import chosen, compare
 from benchmarks.papers.images import ImageTask, Pictures
 from benchmarks.papers.methods import CE, FOCAL
 from benchmarks.papers.records import Records
 from benchmarks.papers.statistics import holm, paired
-from benchmarks.papers.students import Settings
+from benchmarks.papers.students import Settings, logits_of, train
 from benchmarks.papers.summary import compared
 from benchmarks.papers.texts import BagNet, Bags
 
@@ -114,3 +114,61 @@ def test_shifted_and_flipped_images_keep_their_pixels():
         same = [(windows - image).abs().flatten(1).max(1).values.min() for image in
                 (after, after.flip(-1))]  # fmt: skip
         assert min(same) == 0
+
+
+@pytest.fixture
+def small_cifar(monkeypatch):
+    monkeypatch.setattr(cifar, "N_TRAIN", 60)
+    monkeypatch.setattr(cifar, "N_TEST", 40)
+    rng, n = np.random.default_rng(0), 120
+    images = cifar.Cifar.__new__(cifar.Cifar)
+    images.labels = np.arange(n) % 3
+    # The first pixel says which image it is.
+    images.inputs = torch.arange(float(n))[:, None, None, None].expand(n, 3, 16, 16)
+    images.features = rng.normal(size=(n, 4)) + images.labels[:, None]
+    images.rotation = rng.normal(size=(n, 4))
+    images.human = np.full((n, 3), 1 / 3)
+    images.ood = Pictures(images.inputs[:5])
+    return images
+
+
+@pytest.mark.parametrize("noise", ["clean", "U20", "I20"])
+def test_images_are_in_one_part_and_those_to_test_on_are_the_same_for_all_seeds(
+    noise, small_cifar
+):
+    tasks = [cifar.cifar_task(small_cifar, noise, seed) for seed in (0, 1)]
+    parts = [{n: p.images[:, 0, 0, 0].numpy() for n, p in t.inputs.items()} for t in tasks]
+    for task, part in zip(tasks, parts):
+        together = np.concatenate([part[name] for name in ("train", "val", "test")])
+        assert sorted(together) == list(range(120))
+        assert (task.true == part["train"] % 3).all()
+        assert (task.given != task.true).sum() == (0 if noise == "clean" else 12)
+    np.testing.assert_array_equal(parts[0]["test"], parts[1]["test"])
+    assert (parts[0]["train"] != parts[1]["train"]).any()
+
+
+def test_difficulty_by_rotation_reads_other_features(small_cifar):
+    task = cifar.cifar_task(small_cifar, "U20", 0)
+    other = cifar.cifar_task(small_cifar, "U20", 0)
+    other.features = other.rotation
+    assert (task.difficulty("RMD") != task.difficulty("rotation")).any()
+    np.testing.assert_array_equal(task.difficulty("rotation"), other.difficulty("RMD"))
+
+
+def test_images_out_of_distribution_have_the_size_of_the_others():
+    for images in (cifar.enlarged_digits(), cifar.crops()):
+        assert images.shape == (cifar.N_OOD, 32, 32, 3)
+        assert images.dtype == np.uint8
+
+
+def test_stopped_logits_are_those_of_the_epoch_that_stopped():
+    task = _task(0)
+    plan = CE.plan(task)
+    trained = train(task, plan, Settings(n_epochs=6, lr=1.0, batch_size=5), seed=0)
+    again = train(
+        task, plan, Settings(n_epochs=trained.epochs["clean"], lr=1.0, batch_size=5), seed=0
+    )
+    np.testing.assert_array_equal(trained.stops["clean"]["test"], again.last["test"])
+    np.testing.assert_array_equal(
+        logits_of(trained.net, task.inputs["test"]).numpy(), trained.last["test"]
+    )
