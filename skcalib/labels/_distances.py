@@ -64,12 +64,13 @@ class LeaveOneOut:
         # is left out of the sums of the fit, so that another parameter needs no other fit.
         plain = copy(self._scorer_of(labels)).set_params(relative=False)
         left_out = plain.leave_one_out_transform(self.X, labels, self.weight)
-        columns = class_positions(plain.classes_, classes)
         own = class_positions(labels, plain.classes_)
         member = np.flatnonzero((own >= 0) & (self.weight > 0))
         self._predict(left_out, plain.class_count_, member, own[member])
+        if len(plain.classes_) == len(classes):
+            return left_out
         distances = np.full((len(labels), len(classes)), np.inf, dtype=left_out.dtype)
-        distances[:, columns] = left_out
+        distances[:, class_positions(plain.classes_, classes)] = left_out
         return distances
 
     def _scorer_of(self, labels: NDArray) -> Any:

@@ -215,21 +215,23 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         for _ in range(self.n_refits + 1):
             # The scorer is fitted to the labels believed; those given are judged.
             distances = source.distances(believed, self.classes_)
+            margin = distances[np.arange(len(codes)), codes] - distances.min(axis=1)
             noise = fit_noise_model(distances, codes, weight, known, mixed=mixed)
-            proba = label_posterior(distances, codes, known, noise.parameters, noise.flips)
+            proba = label_posterior(
+                distances, codes, known, noise.parameters, noise.flips, out=distances
+            )
             first = proba if first is None else first
             believed = self.classes_[proba.argmax(axis=1)]
         # A refit believes its own mistakes, the more the fewer samples a class has.
         n_each = weight.sum() / len(np.unique(codes[weight > 0]))
-        part = _WEIGHT_OF_FIRST / (_WEIGHT_OF_FIRST + n_each)
+        part = float(_WEIGHT_OF_FIRST / (_WEIGHT_OF_FIRST + n_each))
         if first is not proba:
+            first -= proba
             first *= part
-            proba *= 1.0 - part
             proba += first
         believed = self.classes_[proba.argmax(axis=1)]
         self.label_proba_ = proba
         self._summarize(labels, codes, weight, noise, known)
-        margin = distances[np.arange(len(codes)), codes] - distances.min(axis=1)
         p_correct = proba[np.arange(len(codes)), codes]
         columns = {
             "label": labels,
