@@ -15,7 +15,7 @@ import torch
 from . import page
 from .summary import summarize
 
-STUDIES = ("rmd", "gra", "cifar", "prio", "depth", "shift", "quick")
+STUDIES = ("rmd", "gra", "cifar", "prio", "depth", "shift", "quick", "gpu")
 HERE = Path(__file__).parent
 
 
@@ -25,17 +25,21 @@ def main(arguments=None) -> None:
     parser.add_argument("--data", type=Path, help="folder with the real data")
     parser.add_argument("--out", type=Path, default=HERE.parent / "results" / "papers")
     parser.add_argument("--scale", choices=("small", "full"), default="small")
-    parser.add_argument("--device", default="cpu", help="for --scale full: cuda")
+    parser.add_argument("--device", default="cpu", help="for --scale full and gpu: cuda")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", default="", help="one part of the study")
     parser.add_argument("--noise", nargs="+", help="some settings of the study, such as U20")
     parser.add_argument("--threads", type=int, default=1)
     full = parser.add_argument_group("with --scale full")
-    full.add_argument("--dataset", choices=("cifar10", "cifar100"), default="cifar10")
+    sets = ("cifar10", "cifar100", "svhn", "fashion_mnist")
+    full.add_argument("--dataset", choices=sets, default="cifar10")
     full.add_argument("--network", help="a ResNet of torchvision in place of the paper's")
+    full.add_argument("--target", default="resnet50", help="the target of prio")
+    full.add_argument("--networks", type=int, default=250, help="networks of depth, 10 or more")
     full.add_argument("--features", type=Path, help=".npz with features of the training images")
     full.add_argument("--epochs", type=int, help="fewer than in the paper")
     full.add_argument("--images", type=int, help="fewer images, for a trial")
+    full.add_argument("--minutes", type=float, default=9.0, help="for gpu")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -45,7 +49,7 @@ def main(arguments=None) -> None:
         return
     if options.data is None:
         parser.error("--data is needed by every study")
-    study = "full" if options.scale == "full" else options.study
+    study = "full" if options.scale == "full" and options.study != "gpu" else options.study
     import_module(f"benchmarks.papers.{study}").run(options)
 
 

@@ -67,7 +67,7 @@ def _run(records, tasks, method, options, seed, settings, setting, stops):
             f"{name} {point['accuracy']:.4f} {point['ece']:.4f}"
             for name, point in row["points"].items()
         )
-        line = f"{setting:<24}{method.name:<32}{options!s:<44}{seed:4d} {shown}"
+        line = f"{setting:<24} {method.name:<32}{options!s:<44}{seed:4d} {shown}"
         print(f"{line} {row['seconds']:.1f} s", flush=True)
 
 

@@ -75,9 +75,12 @@ def measured(load, seed):
     return {"found": {name: float(value) for name, value in found.items()}}
 
 
-def _spearman(a, b):
+def rank_correlation(a, b):
+    """Return Spearman's correlation where both are known."""
     known = ~(np.isnan(a) | np.isnan(b))
-    return spearmanr(a[known], b[known])[0]
+    a, b = a[known], b[known]
+    # Of few samples all may be alike, and then there is no correlation.
+    return spearmanr(a, b)[0] if len(np.unique(a)) > 1 < len(np.unique(b)) else np.nan
 
 
 def of_the_ensemble(profiler, y):
@@ -92,10 +95,10 @@ def of_the_ensemble(profiler, y):
         "accuracy, held out": correct.mean(),
         "no depth": np.isnan(depth).mean(),
         "shallow minus deep, accuracy": correct[~deep].mean() - correct[deep].mean(),
-        "depth and correct": _spearman(depth, correct),
-        "depth and consensus": _spearman(mean_depth, profile["consensus_consistency"]),
-        "depth and iteration learned": _spearman(depth, learned),
-        "depths of two halves": _spearman(*halves),
+        "depth and correct": rank_correlation(depth, correct),
+        "depth and consensus": rank_correlation(mean_depth, profile["consensus_consistency"]),
+        "depth and iteration learned": rank_correlation(depth, learned),
+        "depths of two halves": rank_correlation(*halves),
     }
 
 
@@ -105,10 +108,10 @@ def _mean_depth(depth, held_out):
     return depths.mean(axis=0).filled(np.nan)
 
 
-def of_a_fresh_network(X, y, form, seed):
+def of_a_fresh_network(X, y, form, seed, make_scorer=scorer):
     """Output margin and middle probe of one network, on samples that it held out."""
     train, test = train_test_split(np.arange(len(y)), test_size=0.25, random_state=seed)
-    fitted = scorer(seed=1000 + seed).fit(X[train], y[train])
+    fitted = make_scorer(seed=1000 + seed).fit(X[train], y[train])
     proba = np.maximum(fitted.estimator_.predict_proba(X[test]), 1e-300)
     # Logits up to a constant of the sample, which no margin sees.
     margin = output_margin(np.log(proba))
@@ -117,7 +120,7 @@ def of_a_fresh_network(X, y, form, seed):
     middle = fitted.middle_probe_predict(X[test]) == y[test]
     unclear = form[test] == "ambiguous_without_label"
     found = {
-        "depth and margin": _spearman(fitted.difficulty(X[test]), margin),
+        "depth and margin": rank_correlation(fitted.difficulty(X[test]), margin),
         "ambiguous without label": unclear.mean(),
         "middle minus network, all": middle.mean() - network.mean(),
     }
@@ -126,10 +129,10 @@ def of_a_fresh_network(X, y, form, seed):
     return found
 
 
-def of_random_labels(X, y, seed):
+def of_random_labels(X, y, seed, make_scorer=scorer, max_iter=300):
     """Accuracy of first and last probe on samples with a memorized wrong label."""
     given, changed = flip_labels(y, fraction=0.4, random_state=seed)
-    fitted = scorer(seed=2000 + seed, max_iter=300).fit(X, given)
+    fitted = make_scorer(seed=2000 + seed, max_iter=max_iter).fit(X, given)
     probes = fitted.probe_predict(X[changed])
     true = (probes == y[changed, None]).mean(axis=0)
     memorized = (probes == given[changed, None]).mean(axis=0)

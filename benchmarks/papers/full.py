@@ -1,21 +1,27 @@
-"""The papers' own settings on CIFAR-10 and CIFAR-100, for an accelerator: ``--scale full``.
+"""The papers' own settings on images, for an accelerator: ``--scale full``.
 
 [RMD]: ResNet-18, 200 epochs, SGD with a cosine schedule. [GRA]: ResNet-50, 350 epochs. Batches of
 128, learning rate .1, weight decay 5e-4, flips and shifts, bfloat16 on CUDA; the parameters of the
-losses are the published ones, so that nothing is chosen. 5000 training images are held out for
-validation. Difficulty needs features of the training images: ``--features`` names an ``.npz`` with
-``train`` (50000, d), made for instance by ``skcalib.embeddings.OpenClipEmbedder``; without it, the
-methods that need difficulty are left out. CIFAR-100 is read from ``cifar100.npz`` in the data
-folder, with ``train_images``, ``train_y``, ``test_images``, ``test_y``.
+losses are the published ones, so that nothing is chosen. A tenth of the training images is held
+out for validation. Difficulty needs features of the training images: ``--features`` names an
+``.npz`` with ``train`` (50000, d), made for instance by ``skcalib.embeddings.OpenClipEmbedder``;
+without it, the methods that need difficulty are left out. [PRIO] is in ``full_prio.py``, [DEPTH]
+in ``full_depth.py``; ``gpu.py`` is a part that takes ten minutes.
 
-[PRIO] and [DEPTH] in full are ``benchmarks.prioritization`` and ``benchmarks.example_difficulty``
-with all samples, 32 pixels and deeper networks.
+CIFAR-10 is ``cifar10_jpeg.npz`` in the data folder, one file of 56 MB, which is enough (with
+``cifar10h.npz`` beside it, predictions are compared with human labels too). The other sets are
+``cifar100.npz``, ``svhn.npz`` and ``fashion_mnist.npz``, with ``train_images``, ``train_y``,
+``test_images``, ``test_y``: bytes of shape (n, 32, 32, 3), or (n, 28, 28) for gray images, which
+get a black border and three equal channels.
+
+``--epochs`` and ``--images`` make a trial, whose runs are kept apart from those in full.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import torch
@@ -29,7 +35,7 @@ from .methods import Method, aware, by_loss, grid, ranked
 from .records import Records
 from .students import Settings
 
-N_CLASSES = {"cifar10": 10, "cifar100": 100}
+N_CLASSES = {"cifar10": 10, "cifar100": 100, "svhn": 10, "fashion_mnist": 10}
 
 
 @dataclass
@@ -54,23 +60,44 @@ def resnet(name, n_classes):
     return net
 
 
-def _images(options):
+def image_set(options):
+    """Return (images, labels) of the training and of the test images, (n, 32, 32, 3) bytes."""
     if options.dataset == "cifar10":
         return pictures(options.data, "train"), pictures(options.data, "test")
-    with np.load(options.data / "cifar100.npz") as data:
-        return tuple((data[f"{s}_images"], data[f"{s}_y"].astype(int)) for s in ("train", "test"))
+    with np.load(options.data / f"{options.dataset}.npz") as data:
+        return tuple(
+            (_in_color(data[f"{split}_images"]), data[f"{split}_y"].astype(int))
+            for split in ("train", "test")
+        )
+
+
+def _in_color(images):
+    if images.ndim == 3:
+        images = np.repeat(images[..., None], 3, axis=3)
+    border = (32 - images.shape[1]) // 2
+    return np.pad(images, ((0, 0), (border, border), (border, border), (0, 0)))
+
+
+def named_setting(options, network):
+    """Return the name under which runs are kept; that of a trial says so."""
+    parts = [options.dataset, network]
+    parts += [f"{options.epochs} epochs"] if options.epochs else []
+    parts += [f"{options.images} images"] if options.images else []
+    return ", ".join(parts)
 
 
 def full_task(options, network, seed):
-    (images, y), (test, y_test) = _images(options)
-    n_used = options.images or len(y)
+    (images, y), (test, y_test) = image_set(options)
+    n_used = min(options.images or len(y), len(y))
     rows = np.random.default_rng(seed).permutation(len(y))[:n_used]
     n_val = n_used // 10
     train, val = rows[n_val:], rows[:n_val]
     test, y_test = test[: options.images], y_test[: options.images]
     features = np.load(options.features)["train"][train] if options.features else None
     parts = {"train": images[train], "val": images[val], "test": test}
-    human = human_proba(options.data)[: len(y_test)] if options.dataset == "cifar10" else None
+    human = None
+    if options.dataset == "cifar10" and (options.data / "cifar10h.npz").exists():
+        human = human_proba(options.data)[: len(y_test)]
     return FullTask(
         inputs={
             name: Pictures(as_input(part), augment=name == "train", device=options.device)
@@ -116,20 +143,31 @@ def gra_methods(options):
     yield Method("BSCE-GRA", by_loss(losses.bsce_gra_loss))
 
 
-STUDIES = {"rmd": (rmd_methods, "resnet18", 200), "gra": (gra_methods, "resnet50", 350)}
+def image_settings(options, n_epochs, batch_size=128):
+    return Settings(
+        n_epochs=options.epochs or n_epochs, lr=0.1, batch_size=batch_size, weight_decay=5e-4,
+        optimizer="sgd", device=options.device,
+    )  # fmt: skip
+
+
+COMPARED = {"rmd": (rmd_methods, "resnet18", 200), "gra": (gra_methods, "resnet50", 350)}
+OTHERS = {"prio": "full_prio", "depth": "full_depth"}
 
 
 def run(options):
-    if options.study not in STUDIES:
-        raise SystemExit(f"--scale full is there for {' and '.join(STUDIES)}; see {__file__}")
-    methods, network, n_epochs = STUDIES[options.study]
+    if options.study in OTHERS:
+        import_module(f"benchmarks.papers.{OTHERS[options.study]}").run(options)
+        return
+    if options.study not in COMPARED:
+        raise SystemExit(f"--scale full is there for {', '.join([*COMPARED, *OTHERS])}")
+    methods, network, n_epochs = COMPARED[options.study]
     network = options.network or network
-    settings = Settings(
-        n_epochs=options.epochs or n_epochs, lr=0.1, batch_size=128, weight_decay=5e-4,
-        optimizer="sgd", device=options.device,
-    )  # fmt: skip
-    records = Records(options.out / f"full_{options.study}.jsonl")
-    chosen = [m for m in methods(options) if options.only in m.name]
-    setting = f"{options.dataset}, {network}"
-    make = partial(full_task, options, network)
-    compare(records, make, chosen, settings, setting, range(options.seeds), every=True)
+    compare(
+        Records(options.out / f"full_{options.study}.jsonl"),
+        partial(full_task, options, network),
+        [m for m in methods(options) if options.only in m.name],
+        image_settings(options, n_epochs),
+        named_setting(options, network),
+        range(options.seeds),
+        every=True,
+    )

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from skcalib.losses import CorrectnessHistory
+from skcalib.nets._mixup import Mixup
 from skcalib.posthoc import TemperatureScaling
 
 from .measures import nll
@@ -38,6 +39,7 @@ class Plan:
     per_sample: dict = field(default_factory=dict)
     uses_history: bool = False
     weight_decay: float = 0.0
+    mixup_alpha: float = 0.0
 
 
 @dataclass
@@ -48,6 +50,11 @@ class Trained:
     last: dict
     stops: dict
     epochs: dict
+
+
+def half_precision(device):
+    """Return a context that computes in bfloat16 on CUDA, and changes nothing elsewhere."""
+    return torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
 
 
 def logits_of(net, inputs, batch_size=2000):
@@ -84,7 +91,9 @@ class Trainer:
     """Steps of one plan: the loss gets the inputs of the samples of the batch."""
 
     def __init__(self, net, inputs, plan, settings):
-        self.net, self.inputs, self.plan = net.to(settings.device), inputs, plan
+        # Channels last is what convolutions in bfloat16 are fast with.
+        layout = {"memory_format": torch.channels_last} if "cuda" in settings.device else {}
+        self.net, self.inputs, self.plan = net.to(settings.device, **layout), inputs, plan
         self.device = settings.device
         self.optimizer, self.schedule = make_optimizer(net, settings, plan.weight_decay)
         self.target = torch.as_tensor(plan.target).to(self.device)
@@ -99,11 +108,17 @@ class Trainer:
         self.rows = torch.arange(n_samples) if plan.rows is None else torch.as_tensor(plan.rows)
 
     def step(self, batch):
-        with torch.autocast("cuda", torch.bfloat16, enabled=self.device.startswith("cuda")):
-            logits = self.net(*self.inputs[batch]).float()
+        samples, mixup = self.inputs[batch], None
+        if self.plan.mixup_alpha:
+            mixup = Mixup.draw(self.plan.mixup_alpha, len(batch))
+            samples = mixup.inputs(samples)
+        with half_precision(self.device):
+            logits = self.net(*samples).float()
         batch = batch.to(self.device)
         inputs = {name: value[batch] for name, value in self.per_sample.items()}
         target = self.target[batch]
+        if mixup is not None:
+            target = mixup.targets(target, logits.shape[1])
         if self.history is not None:
             inputs["history"] = self.history.fraction_correct(batch)
             self.history.record(batch, logits.detach(), target)

@@ -90,7 +90,7 @@ def test_settings_in_full_train(study, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     images, y = rng.integers(0, 256, (60, 32, 32, 3), dtype=np.uint8), np.arange(60) % 2
     monkeypatch.setattr(full, "pictures", lambda folder, split: (images, y))
-    monkeypatch.setattr(full, "human_proba", lambda folder: np.full((60, 10), 0.1))
+    np.savez(tmp_path / "cifar10h.npz", counts=np.ones((60, 10)))
     np.savez(tmp_path / "features.npz", train=rng.normal(size=(60, 3)))
     options = SimpleNamespace(
         study=study, dataset="cifar10", network="resnet18", data=tmp_path, out=tmp_path,

@@ -1,0 +1,115 @@
+"""[DEPTH] on CIFAR-10, CIFAR-100, SVHN and Fashion-MNIST, as far as they are in the data folder.
+
+ResNet-18 (group normalization, weight standardization), VGG16 and a perceptron; 250 networks each,
+every one of which holds out a tenth of the training images; nearest-neighbor probes of 30
+neighbors. Then one network that is asked about other held-out images, and one that memorizes 40 %
+flipped labels. Depths of the held-out images are compared between architectures.
+
+Our reading: seven hidden layers of 2048 units, VGG16 with batch normalization, SGD (momentum .9,
+cosine schedule, batches of 256) for 100 epochs, and no augmentation, so that probes and network
+see the same images. Activations of more than 1024 features are reduced to 1024 by a random
+projection: all of those of a ResNet-18 would take 100 GB. Finished networks are kept, one file
+each, so that an interrupted study goes on: 250 networks take days.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import torch
+from skorch.callbacks import LRScheduler
+
+from benchmarks.cifar_networks import CifarResNet18, CifarVGG16
+from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
+from skcalib.nets import MLP, CalibratedNetClassifier
+
+from .depth import of_a_fresh_network, of_random_labels, of_the_ensemble, rank_correlation
+from .full import image_set, named_setting
+from .images import as_input
+from .records import Records
+from .students import half_precision
+
+N_EPOCHS = 100
+# Learning rate and network of a number of classes.
+NETWORKS = {
+    "resnet18": (0.1, CifarResNet18),
+    "vgg16": (0.05, CifarVGG16),
+    "mlp": (0.02, lambda n_classes: MLP(3 * 32 * 32, n_classes, hidden=(2048,) * 7)),
+}
+
+
+class ImageNetwork(torch.nn.Module):
+    """One of the networks by name, which trains in bfloat16 on CUDA; what is read is float32."""
+
+    def __init__(self, name, n_classes):
+        super().__init__()
+        self.network = NETWORKS[name][1](n_classes)
+
+    def forward(self, X):
+        device = X.device.type if self.training else "cpu"
+        with half_precision(device):
+            return self.network(X).float()
+
+
+def scorer(options, name, seed=None, max_iter=None):
+    n_epochs = max_iter or options.epochs or N_EPOCHS
+    net = CalibratedNetClassifier(
+        ImageNetwork, module__name=name, max_epochs=n_epochs, lr=NETWORKS[name][0],
+        optimizer=torch.optim.SGD, optimizer__momentum=0.9, batch_size=256, train_split=None,
+        callbacks=[LRScheduler("CosineAnnealingLR", T_max=n_epochs)], device=options.device,
+        random_state=seed, verbose=0,
+    )  # fmt: skip
+    return PredictionDepthScorer(net, n_components=1024, random_state=0)
+
+
+def run(options):
+    records = Records(options.out / "full_depth.jsonl")
+    names = [name for name in NETWORKS if options.only in name]
+    for seed in range(options.seeds):
+        for name in names:
+            key = {
+                "setting": named_setting(options, name), "networks": options.networks,
+                "seed": seed,
+            }  # fmt: skip
+            if key not in records:
+                row = records.get(key, partial(measured, options, name, seed))
+                print(name, seed, {k: round(v, 3) for k, v in row["found"].items()}, flush=True)
+        key = {"setting": named_setting(options, " and ".join(names)), "seed": seed,
+               "networks": options.networks}  # fmt: skip
+        if len(names) > 1 and key not in records:
+            row = records.get(key, partial(between_architectures, options, names, seed))
+            print("between architectures", seed, row["found"], flush=True)
+
+
+def measured(options, name, seed):
+    (images, y), _ = image_set(options)
+    X, y = as_input(images[: options.images]).numpy(), y[: options.images]
+    make = partial(scorer, options, name)
+    profiler = DifficultyProfiler(
+        make(), n_repeats=options.networks, test_size=0.1, random_state=seed,
+        folder=_folder(options, name, seed), verbose=10,
+    ).fit(X, y)  # fmt: skip
+    np.save(_folder(options, name, seed) / "depth.npy", profiler.profile_["depth_held_out"])
+    found = of_the_ensemble(profiler, y)
+    found |= of_a_fresh_network(X, y, profiler.profile_["difficulty_type"], seed, make)
+    # The random labels are memorized by twice the epochs that the right ones take.
+    found |= of_random_labels(X, y, seed, make, 2 * (options.epochs or N_EPOCHS))
+    return {"found": {name: float(value) for name, value in found.items()}}
+
+
+def _folder(options, name, seed):
+    setting = named_setting(options, name).replace(", ", "-").replace(" ", "_")
+    return options.out / f"full_depth-{setting}-{seed}"
+
+
+def between_architectures(options, names, seed):
+    """Rank correlations of the mean depths of held-out images."""
+    depth = {name: np.load(_folder(options, name, seed) / "depth.npy") for name in names}
+    return {
+        "found": {
+            f"depths of {a} and {b}": float(rank_correlation(depth[a], depth[b]))
+            for a, b in combinations(names, 2)
+        }
+    }

@@ -1,0 +1,144 @@
+"""Every study in the papers' own size ends on tiny data, and a second call trains nothing."""
+
+import io
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from benchmarks.papers import full_depth, full_prio
+from benchmarks.papers.__main__ import main
+from benchmarks.papers.full import full_task, image_set
+from benchmarks.papers.images import Pictures
+from benchmarks.papers.students import Plan, Settings, Trainer
+from skcalib.losses import cross_entropy_loss
+
+STUDIES = {
+    "rmd": ["--only", "Poly"],
+    "gra": ["--network", "resnet18", "--only", "FLSD-GRA"],
+    "prio": ["--network", "resnet18", "--target", "resnet18", "--noise", "imbalanced"],
+    "depth": ["--networks", "10", "--only", "mlp"],
+    "gpu": [],
+}
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Random images in the format of the real ones."""
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for split, n_images in (("train", 60), ("test", 20)):
+        files = []
+        for image in rng.integers(0, 256, (n_images, 32, 32, 3), dtype=np.uint8):
+            file = io.BytesIO()
+            Image.fromarray(image).save(file, "JPEG")
+            files.append(np.frombuffer(file.getvalue(), dtype=np.uint8))
+        arrays[f"{split}_jpeg"] = np.concatenate(files)
+        arrays[f"{split}_offsets"] = np.cumsum([0, *map(len, files)])
+        arrays[f"{split}_y"] = np.arange(n_images) % 3
+    np.savez(tmp_path / "cifar10_jpeg.npz", **arrays)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _narrow(monkeypatch):
+    def narrow(name, n_classes):
+        layers = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 4, 3, stride=8), torch.nn.ReLU(), torch.nn.Flatten()
+        )
+        layers.fc = torch.nn.Linear(4 * 16, n_classes)
+        return layers
+
+    monkeypatch.setattr("benchmarks.papers.full.resnet", narrow)
+    monkeypatch.setattr(full_prio, "resnet", narrow)
+    rate, _ = full_depth.NETWORKS["mlp"]
+    small = lambda n_classes: full_depth.MLP(3 * 32 * 32, n_classes, hidden=(8,))
+    monkeypatch.setitem(full_depth.NETWORKS, "mlp", (rate, small))
+
+
+# The networks are as good as untrained.
+@pytest.mark.filterwarnings("ignore:The depth is undefined")
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_study_ends_and_goes_on_where_it_stopped(study, data, capsys):
+    arguments = [
+        study, "--scale", "full", "--data", str(data), "--out", str(data / "out"),
+        "--epochs", "2", "--images", "50", "--seeds", "1", "--threads", "1", *STUDIES[study],
+    ]  # fmt: skip
+    main(arguments)
+    (path,) = (data / "out").glob("*.jsonl")
+    text = path.read_text()
+    for row in map(json.loads, text.splitlines()):
+        assert "2 epochs, 50 images" in row["key"]["setting"]
+        found = row["found"] if study == "depth" else row["points"]["last"]
+        assert 0 <= found["accuracy, held out" if study == "depth" else "accuracy"] <= 1
+    main(arguments)
+    assert path.read_text() == text
+
+
+def test_mixup_trains_on_mixtures_of_images_and_labels():
+    torch.manual_seed(0)
+    inputs, seen = Pictures(torch.rand(6, 3, 2, 2)), []
+
+    def loss(logits, target):
+        seen.append(target)
+        return cross_entropy_loss(logits, target)
+
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 3))
+    plan = Plan(loss, np.arange(6) % 3, mixup_alpha=1.0)
+    Trainer(net, inputs, plan, Settings(n_epochs=1)).step(torch.arange(6))
+    torch.testing.assert_close(seen[0].sum(dim=1), torch.ones(6))
+    assert ((seen[0] > 0) & (seen[0] < 1)).any()
+
+
+@pytest.mark.parametrize(("guide", "line"), [("target of the epoch", 1), ("fixed target", 3)])
+def test_a_target_after_e_epochs_guides_epoch_e(guide, line, data, monkeypatch):
+    options = SimpleNamespace(
+        dataset="cifar10", data=data, out=data, epochs=4, images=20, device="cpu", features=None
+    )
+    task = full_task(options, "resnet18", 0)
+    entropies = np.random.default_rng(0).random((4, 18))
+    monkeypatch.setattr(full_prio, "target_entropies", lambda *how: entropies)
+    epochs = []
+
+    def train_by(choose, task, plan, settings, net, seed):
+        epochs.extend(choose(net, epoch).tolist() for epoch in range(settings.n_epochs))
+        return net, 0
+
+    monkeypatch.setattr(full_prio, "train_by", train_by)
+    monkeypatch.setattr(full_prio, "measure", lambda *found: {})
+    full_prio.prioritized(options, task, "clean", "cross-entropy", 0.3, guide)
+    # Two of four epochs warm up.
+    assert [len(rows) for rows in epochs] == [18, 18, 5, 5]
+    assert epochs[2] == np.argsort(-entropies[line])[:5].tolist()
+
+
+def test_cases_change_the_training_images_alone(data):
+    options = SimpleNamespace(
+        dataset="cifar10", data=data, out=data, epochs=1, images=60, device="cpu", features=None
+    )
+    tasks = {c: full_prio.prio_task(options, "resnet18", c, 0) for c in full_prio.CASES}
+    clean, redundant = tasks["clean"], tasks["redundant"]
+    images = redundant.inputs["train"].images.reshape(5, -1)
+    assert (images == images[0]).all()
+    assert len(redundant.given) == 5 * (len(clean.given) // 5)
+    sizes = np.bincount(tasks["imbalanced"].given, minlength=3)
+    assert sizes.max() > 2 * sizes.min()
+    assert (tasks["U20"].given != clean.given).sum() == round(0.2 * len(clean.given))
+    for task in tasks.values():
+        assert len(task.inputs["train"]) == len(task.given)
+        assert (task.test_labels == clean.test_labels).all()
+        assert torch.equal(task.inputs["val"].images, clean.inputs["val"].images)
+
+
+def test_gray_images_get_a_border_and_three_channels(data):
+    gray = np.random.default_rng(0).integers(0, 256, (4, 28, 28), dtype=np.uint8)
+    parts = {f"{split}_{what}": value for split in ("train", "test")
+             for what, value in (("images", gray), ("y", np.arange(4)))}  # fmt: skip
+    np.savez(data / "fashion_mnist.npz", **parts)
+    (images, _), _ = image_set(SimpleNamespace(dataset="fashion_mnist", data=data))
+    assert images.shape == (4, 32, 32, 3)
+    assert (images[:, 2:-2, 2:-2] == gray[..., None]).all()
+    assert images.sum() == 3 * gray.sum(dtype=int)
