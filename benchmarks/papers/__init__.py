@@ -44,7 +44,7 @@ x 30 runs) = 820 runs, 25 minutes; sensitivity and sources 12; 100 a class, two 
 on texts 12, on images 15. [PRIO] 12. [DEPTH] 12. Shift 6.
 
 Had: about a quarter of a core for two hours. What was cut: half of the methods with 100 samples a
-class (three of its four settings came later), [GRA] on images of its own (the shift study serves it with published
-parameters), guides of [PRIO] outside the clean case, sources of difficulty under noise I. What
-every study took is in its JSON.
+class (three of its four settings came later), [GRA] on images of its own (the shift study serves
+it with published parameters), guides of [PRIO] outside the clean case, sources of difficulty under
+noise I. What every study took is in its JSON.
 """
