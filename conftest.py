@@ -9,12 +9,13 @@ import pytest
 
 matplotlib.use("Agg")
 
-DEVICES = ["cpu"]
+HAS_GPU = False
 with suppress(ImportError):
     import torch
 
     torch.set_num_threads(1)
-    DEVICES += ["cuda"] if torch.cuda.is_available() else []
+    HAS_GPU = torch.cuda.is_available()
+ON_GPU = pytest.param("cuda", marks=pytest.mark.skipif(not HAS_GPU, reason="torch finds no GPU"))
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and with them the
 # processes that the tests of Ctrl-C start.
@@ -31,11 +32,11 @@ def close_figures():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
-@pytest.fixture(params=DEVICES)
+@pytest.fixture(params=["cpu", ON_GPU])
 def device(request, monkeypatch):
-    """Return a device whose tensors torch works on. The CPU is taken for one, and a GPU if any."""
+    """Return an accelerator: the CPU, which is taken for one, and a GPU where there is one."""
     pytest.importorskip("torch")
-    monkeypatch.setattr("skcalib.utils._tensors.ACCELERATORS", set(DEVICES))
+    monkeypatch.setattr("skcalib.utils._tensors.ACCELERATORS", {"cpu", "cuda"})
 
     def refuse(self, dtype=None):
         raise TypeError("numpy cannot read a tensor on a device")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -91,9 +92,11 @@ class NeighborSearch:
         else:
             xp, _ = back_end(X)
             # Neighbors do not change; far from the origin, float32 would lose their digits.
-            self.center_ = to_host(xp.mean(self._direction(X), 0, dtype=xp.float64))
+            sums = (xp.sum(self._direction(X[b]), 0, dtype=xp.float64) for b in _blocks(X))
+            self.center_ = to_host(sum(sums)) / len(X)
             centered = self._prepare(X)
-            largest, smallest = float(abs(centered).max()), np.finfo(np.float32).tiny
+            largest = max(float(abs(centered[b]).max()) for b in _blocks(X))
+            smallest = np.finfo(np.float32).tiny
             if largest < smallest and bool((X[:] != X[:1]).any()):
                 raise ValueError(
                     f"{self.name} must have differences of {smallest:.1g} or more, which float32 "
@@ -124,8 +127,7 @@ class NeighborSearch:
         search = NearestNeighbors(algorithm="brute", metric=metric, n_jobs=self.n_jobs)
         return search.fit(train)
 
-    def _direction(self, X: Any) -> Any:
-        rows = X[:]
+    def _direction(self, rows: Any) -> Any:
         if self.metric != "cosine":
             return rows
         # In float64, so that the number type of X makes no difference.
@@ -136,17 +138,20 @@ class NeighborSearch:
 
     def _prepare(self, X: Any) -> Any:
         xp, place = back_end(X)
-        rows, center = self._direction(X), place(self.center_)
-        prepared = xp.empty_like(rows, dtype=xp.float32)
-        # The difference is taken in the precision of X and rounded on its way out.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if xp is np:
-                np.subtract(rows, center, out=prepared, casting="same_kind")
-            else:
-                xp.subtract(rows, center, out=prepared)
-        if not xp.isfinite(prepared).all():
-            raise ValueError(f"{self.name} must be finite in float32, got NaN or infinity.")
-        prepared /= self.scale_
+        center = place(self.center_)
+        where = {} if xp is np else {"device": X.device}
+        prepared = xp.empty(X.shape, dtype=xp.float32, **where)
+        for block in _blocks(X):
+            part = prepared[block]
+            # The difference is taken in the precision of X and rounded on its way out.
+            with np.errstate(over="ignore", invalid="ignore"):
+                if xp is np:
+                    np.subtract(self._direction(X[block]), center, out=part, casting="same_kind")
+                else:
+                    xp.subtract(self._direction(X[block]), center, out=part)
+            if not xp.isfinite(part).all():
+                raise ValueError(f"{self.name} must be finite in float32, got NaN or infinity.")
+            part /= self.scale_
         return prepared
 
     def _beside_train(self, X: Any) -> Any:
@@ -204,6 +209,16 @@ class NeighborSearch:
             # scikit-learn searches there, so that faiss need not be installed.
             state["search_"], state["in_float64_"] = self._search_of(state["train_"]), True
         return state
+
+
+def _blocks(X: Any) -> Iterator[slice]:
+    """Yield slices of X: all of an array, of a tensor as much as an accelerator works on at once.
+
+    What is computed of a block is thrown away, float64 among it, and does not fill the device.
+    """
+    step = len(X) if back_end(X)[0] is np else max(1, TILE_SIZE // X.shape[1])
+    for start in range(0, len(X), step):
+        yield slice(start, start + step)
 
 
 def _too_close(squared: Any, queries: Any) -> Any:

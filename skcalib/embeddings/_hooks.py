@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
@@ -94,9 +93,9 @@ def _pool(activation: torch.Tensor, part: nn.Module, pooling: Pooling) -> torch.
 
 def record_layers(
     module: nn.Module, batch: torch.Tensor, names: list[str], pooling: Pooling
-) -> list[NDArray[np.float32]]:
-    """Run the module on a batch and return the activations of the layers, (n, size) each."""
-    found: dict[str, NDArray[np.float32]] = {}
+) -> list[torch.Tensor]:
+    """Run the module on a batch; return the activations of the layers, float32 (n, size) each."""
+    found: dict[str, torch.Tensor] = {}
 
     def receive(part: nn.Module, _: object, output: object, *, name: str) -> None:
         tensor = first_tensor(output)
@@ -107,7 +106,7 @@ def record_layers(
                 f"layer {name!r} must give one row a sample ({len(batch)} here), got {got}."
             )
         # A copy, because the next layer may work in place.
-        found[name] = pooled.reshape(len(batch), -1).float().numpy(force=True).copy()
+        found[name] = pooled.reshape(len(batch), -1).to(torch.float32, copy=True)
 
     parts = dict(module.named_modules())
     handles = [parts[name].register_forward_hook(partial(receive, name=name)) for name in names]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -167,15 +167,17 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._check_input(X, reset=False)
-        features = np.empty((len(X), sum(self.layer_sizes_)), dtype=np.float32)
-        # Views of one array, which _fill writes into: no copy at the end.
-        columns = np.split(features, np.cumsum(self.layer_sizes_)[:-1], axis=1)
-        self._fill(columns, X, self.layer_names_)
-        return features
+        features = torch.empty((len(X), sum(self.layer_sizes_)), dtype=torch.float32, device="cpu")
+        # Views of one tensor: no copy at the end.
+        columns = features.split(self.layer_sizes_, dim=1)
+        for batch, parts in self._batches(X, self.layer_names_):
+            for column, part in zip(columns, parts):
+                column[batch] = part
+        return features.numpy()
 
     def transform_layers(
-        self, X: ArrayLike | torch.Tensor, *, output: bool = False
-    ) -> list[NDArray[np.float32]]:
+        self, X: ArrayLike | torch.Tensor, *, output: bool = False, as_tensors: bool = False
+    ) -> list[Any]:
         """Return the activations of each layer in an array of its own.
 
         Parameters
@@ -184,22 +186,27 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
             Input of the module.
         output : bool, default=False
             Whether to append the output of the module itself, of the same pass.
+        as_tensors : bool, default=False
+            Whether to leave the activations where the module computes them, on a GPU for
+            example, as tensors.
 
         Returns
         -------
         layers : list of ndarray of shape (n_samples, `layer_sizes_[l]`), float32
-            In the order of `layer_names_`; with `output`, one more.
+            In the order of `layer_names_`; with `output`, one more. Tensors with `as_tensors`.
         """
         check_is_fitted(self)
         X = self._check_input(X, reset=False)
-        names, sizes = self.layer_names_, self.layer_sizes_
-        if output:
-            # torch's name of the module itself in named_modules.
-            names = [*names, ""]
-            sizes = [*sizes, self._record(X[:1], [""])[0].shape[1]]
-        layers = [np.empty((len(X), size), dtype=np.float32) for size in sizes]
-        self._fill(layers, X, names)
-        return layers
+        # The empty name is the module itself, as in its named_modules.
+        names = [*self.layer_names_, ""] if output else self.layer_names_
+        layers: list[torch.Tensor] = []
+        for batch, parts in self._batches(X, names):
+            if not layers:
+                device = None if as_tensors else "cpu"  # None: that of the activations
+                layers = [p.new_empty((len(X), p.shape[1]), device=device) for p in parts]
+            for layer, part in zip(layers, parts):
+                layer[batch] = part
+        return layers if as_tensors else [layer.numpy() for layer in layers]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
         """Return ``<layer>_<index>`` for every feature (``output_<index>`` for the module itself).
@@ -245,22 +252,27 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
             )
         return X
 
-    def _record(self, X: NDArray | torch.Tensor, names: list[str]) -> list[NDArray[np.float32]]:
+    def _record(self, X: NDArray | torch.Tensor, names: list[str]) -> list[torch.Tensor]:
         module = torch_module(self.module)
         return record_layers(module, to_input(X, module), names, self.pooling)
 
-    def _fill(
-        self, layers: list[NDArray[np.float32]], X: NDArray | torch.Tensor, names: list[str]
-    ) -> None:
+    def _batches(
+        self, X: NDArray | torch.Tensor, names: list[str]
+    ) -> Iterator[tuple[slice, list[torch.Tensor]]]:
+        """Yield (samples, activations of every layer) for batch after batch."""
+        sizes = list(self.layer_sizes_)
         for batch in gen_batches(len(X), self.batch_size):
-            for layer, name, rows in zip(layers, names, self._record(X[batch], names)):
-                if rows.shape[1] != layer.shape[1]:
+            parts = self._record(X[batch], names)
+            # Of the output, `fit` has not learned the size.
+            sizes += [part.shape[1] for part in parts[len(sizes) :]]
+            for name, part, size in zip(names, parts, sizes):
+                if part.shape[1] != size:
                     raise ValueError(
                         f"layer {name!r} must give equally many features for all samples, got "
-                        f"{rows.shape[1]} for rows {batch.start} to {batch.stop - 1} and "
-                        f"{layer.shape[1]} for others."
+                        f"{part.shape[1]} for rows {batch.start} to {batch.stop - 1} and "
+                        f"{size} for others."
                     )
-                layer[batch] = rows
+            yield batch, parts
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -17,9 +17,10 @@ from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
 from ..utils._columns import column_names, match_names
-from ..utils._features import validate_data
+from ..utils._features import validate_data, validate_rows
 from ..utils._labels import check_class_labels
 from ..utils._proba import check_proba_matrix
+from ..utils._tensors import on_accelerator
 from ..utils._validation import check_numbers, check_weights
 from ._samples import FitInputs
 
@@ -27,8 +28,11 @@ from ._samples import FitInputs
 def check_X(net: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Return arrays and data frames as finite float32; leave what only skorch knows as it is."""
     # Tensors of integers are tokens for an embedding, not a table.
-    if isinstance(X, Tensor) and X.is_floating_point() and X.device.type == "cpu":
-        X = X.detach().numpy()
+    if isinstance(X, Tensor) and X.is_floating_point():
+        if on_accelerator(X):
+            return validate_rows(net, X, reset=reset, allow_nd=True).tensor.float()
+        if X.device.type == "cpu":
+            X = X.detach().numpy()
     if isinstance(X, Dataset | SliceDataset | Mapping | tuple | Tensor) and not sparse.issparse(X):
         return X
     X = validate_data(net, X, reset=reset, dtype=np.float32, accept_sparse="csr", allow_nd=True)

@@ -52,7 +52,7 @@ def validate_rows(
     **options: Any,
 ) -> Any:
     """Validate as `validate_data` does, but leave a tensor on an accelerator: as `TensorRows`."""
-    if not on_accelerator(X) or X.ndim != 2:
+    if not on_accelerator(X) or (X.ndim != 2 and not options.get("allow_nd")):
         options["ensure_all_finite"] = ensure_all_finite
         return validate_data(estimator, X, y, reset=reset, **options)
     # All that scikit-learn checks but the values, on a matrix of their shape that takes no memory.

@@ -10,7 +10,7 @@ from copy import copy
 from functools import wraps
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.base import _fit_context as _checking_fit
 from sklearn.metrics._scorer import _Scorer
 from sklearn.utils._indexing import _safe_indexing
@@ -46,6 +46,7 @@ __all__ = [
     "set_training",
     "validate_parameters",
     "validate_params",
+    "without_steps",
 ]
 
 
@@ -121,6 +122,13 @@ def validate_parameters(estimator: BaseEstimator) -> None:
 def set_training(net: Any, training: bool) -> None:
     """Switch the modules and the criterion of a skorch net to training or to evaluation."""
     net._set_training(training)
+
+
+def without_steps(net: Any) -> Any:
+    """Return a clone of an MLPClassifier whose `partial_fit` draws weights and leaves them so."""
+    untrained = clone(net)
+    untrained._fit_stochastic = lambda *args, **kwargs: None
+    return untrained
 
 
 def predict_nonlinearity(net: Any) -> Any:

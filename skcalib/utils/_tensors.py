@@ -6,6 +6,7 @@ here: who hands in a tensor has done so.
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ def on_accelerator(values: Any) -> bool:
 
 
 class TensorRows:
-    """A matrix on an accelerator whose rows are read as float32 or float64.
+    """Samples on an accelerator, a matrix for the most part, read as float32 or float64.
 
     Like an array, it has a length, a shape and a dtype of numpy; bfloat16, which numpy does not
     have, counts as float32. Rows come as tensors of that dtype, but at least float32.
@@ -62,7 +63,8 @@ class TensorRows:
         """Raise what scikit-learn would raise of the values."""
         if get_config()["assume_finite"] or not self.tensor.is_floating_point():
             return
-        for rows in gen_batches(len(self), max(1, _CHECKED_SIZE // max(1, self.shape[1]))):
+        size = max(1, math.prod(self.shape[1:]))
+        for rows in gen_batches(len(self), max(1, _CHECKED_SIZE // size)):
             block = self.tensor[rows]
             if not block.isfinite().all():
                 assert_all_finite(to_host(block), **names)
@@ -75,6 +77,28 @@ def matrix_on_accelerator(values: Any) -> TensorRows | None:
     if on_accelerator(values) and values.ndim == 2 and values.is_floating_point():
         return TensorRows(values)
     return None
+
+
+def floats_on(device: Any, values: Any) -> Any:
+    """Return numbers as float32 or float64: a tensor on `device`, or an array where it is None."""
+    if device is None or isinstance(values, np.ndarray):
+        array = to_host(values)
+        array = array.astype(np.result_type(array, np.float32), copy=False)
+        if device is None:
+            return array
+        # torch has no negative strides.
+        return sys.modules["torch"].tensor(np.ascontiguousarray(array), device=device)
+    return TensorRows(values)[:].to(device)
+
+
+def free_bytes(device: Any) -> float:
+    """Return the memory that tensors may still take on a device; infinity if torch cannot tell."""
+    memory = getattr(sys.modules["torch"], device.type)
+    if not hasattr(memory, "mem_get_info"):
+        return math.inf
+    # What torch keeps for tensors to come counts as taken on the device.
+    kept = memory.memory_reserved(device) - memory.memory_allocated(device)
+    return memory.mem_get_info(device)[0] + kept
 
 
 def back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:

@@ -108,6 +108,16 @@ def test_activations_equal_the_formula(mlp, X):
         assert_allclose(got, want, atol=1e-6)
 
 
+def test_tensors_stay_where_the_module_is(mlp, X, device, trips):
+    embedder = LayerEmbedder(mlp.to(device), batch_size=10).fit(X)
+    found = embedder.transform_layers(X, output=True, as_tensors=True)
+    assert not trips
+    mlp.cpu()
+    for got, want in zip(found, _by_hand(mlp, X)):
+        assert (got.device.type, got.dtype, got.requires_grad) == (device, torch.float32, False)
+        assert_allclose(got.cpu().numpy(), want, atol=1e-6)
+
+
 def test_in_place_activation_does_not_reach_the_recorded_one(resnet, images):
     """The normalized stem, negative in places, is followed by an in-place ReLU."""
     resnet.eval()

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.base import BaseEstimator
 from skorch.dataset import Dataset
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
-from skcalib.nets._checks import check_inputs, check_y, labels_of, sizes_of
+from skcalib.nets._checks import check_inputs, check_X, check_y, labels_of, sizes_of
 
 RNG = np.random.RandomState(0)
 X = RNG.rand(30, 4).astype(np.float32)
@@ -26,6 +27,21 @@ def test_sizes_of_a_sample():
     assert sizes_of(X.reshape(30, 2, 1, 2)) == {"n_features": 4, "n_channels": 2}
     assert sizes_of(TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)))["n_features"] == 4
     assert sizes_of({"a": X}) == {}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_floats_of_an_accelerator_are_read_like_arrays(device, dtype):
+    net = BaseEstimator()
+    there = check_X(net, torch.tensor(X, device=device).to(dtype), reset=True)
+    assert (there.device.type, there.dtype) == (device, torch.float32)
+    np.testing.assert_allclose(there.cpu().numpy(), X, atol=1e-3)
+    assert net.n_features_in_ == 4
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        check_X(net, there[:, :3], reset=False)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        check_X(net, there * np.nan, reset=False)
+    tokens = torch.ones((2, 3), dtype=torch.int64, device=device)
+    assert check_X(net, tokens, reset=False) is tokens
 
 
 def test_columns_of_labels_warn_and_other_shapes_are_refused():

@@ -17,7 +17,9 @@ from skcalib.utils._tensors import (
     TensorRows,
     back_end,
     exact_products,
+    floats_on,
     for_blocks,
+    free_bytes,
     on_accelerator,
     take_rows,
 )
@@ -68,6 +70,40 @@ def test_rows_come_as_floats_on_their_device(device, dtype):
         np.testing.assert_array_equal(block.cpu().numpy(), values[index].cpu().float().numpy())
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_floats_are_taken_where_they_are_wanted(device, dtype):
+    tensor = torch.arange(12).reshape(4, 3).to(dtype)
+    _, work = DTYPES[dtype]
+    expected = tensor.double().numpy()
+    for values in (tensor.to(device), tensor.cpu().float().numpy()[::-1]):
+        expected = expected[::-1] if isinstance(values, np.ndarray) else expected
+        there, here = floats_on(torch.device(device), values), floats_on(None, values)
+        assert there.device.type == device
+        assert isinstance(here, np.ndarray)
+        np.testing.assert_array_equal(there.cpu().numpy(), expected)
+        np.testing.assert_array_equal(here, expected)
+        if not isinstance(values, np.ndarray):
+            assert there.cpu().numpy().dtype == work
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f8", np.uint8, bool])
+def test_arrays_of_any_number_type_become_floats(device, dtype):
+    array = np.arange(6).reshape(3, 2).astype(dtype)
+    wide = np.float64 if np.dtype(dtype).itemsize == 8 else np.float32
+    assert floats_on(None, array).dtype == wide
+    np.testing.assert_array_equal(floats_on(torch.device(device), array).cpu().numpy(), array)
+    assert floats_on(torch.device(device), array).cpu().numpy().dtype == wide
+
+
+def test_free_memory_counts_what_torch_keeps(monkeypatch):
+    assert free_bytes(torch.device("cpu")) == np.inf
+    for name, value in {
+        "mem_get_info": (1000, 5000), "memory_reserved": 300, "memory_allocated": 100
+    }.items():  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, lambda device, value=value: value)
+    assert free_bytes(torch.device("cuda")) == 1200
+
+
 def test_rows_of_unit_length(device):
     X = np.random.default_rng(0).normal(size=(6, 4))
     unit = UnitRows(TensorRows(torch.tensor(1e200 * X, device=device)))
@@ -100,6 +136,9 @@ def test_values_are_judged_in_the_words_of_scikit_learn(device, monkeypatch, val
         validate_rows(BaseEstimator(), X)
     with config_context(assume_finite=True):
         validate_rows(BaseEstimator(), X)
+    with pytest.raises(ValueError, match=r"^Input X contains (NaN|infinity)"):
+        validate_rows(BaseEstimator(), X[:, None, :], allow_nd=True)
+    assert validate_rows(BaseEstimator(), X[:3, :, None], allow_nd=True).shape == (3, 3, 1)
 
 
 def test_number_of_features_is_that_of_fit(device):

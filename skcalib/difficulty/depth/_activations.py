@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +16,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils import gen_batches
 
+from ...utils._arrays import to_host
 from ...utils._blocks import ACTIVATION_BLOCK_SIZE
 from ...utils._private import predict_nonlinearity
+from ...utils._tensors import back_end, exact_products, floats_on, free_bytes, on_accelerator
 from ._networks import is_skorch_net, last_step
 
+# Of the memory that is free on an accelerator, for activations. The search of a layer takes as
+# much again, and the device has other work.
+FREE_FRACTION = 0.5
 MLP_ACTIVATIONS: dict[str, Callable] = {
     "identity": lambda z: z,
     "logistic": expit,
@@ -28,13 +34,13 @@ MLP_ACTIVATIONS: dict[str, Callable] = {
 
 
 class Reading(NamedTuple):
-    """What the network makes of n samples: one array (n, d) a layer, and its answers (n,)."""
+    """What the network makes of n samples: activations (n, d) of every layer, and answers (n,)."""
 
-    layers: list[NDArray]
+    layers: list[Any]
     final: NDArray
 
 
-def _predicted_labels(proba: NDArray, classes: NDArray) -> NDArray:
+def _predicted_labels(proba: Any, classes: NDArray) -> NDArray:
     """Return the label of the largest column: from `classes` where they fit, else its number."""
     n_columns = proba.shape[1]
     if len(classes) != n_columns:
@@ -45,19 +51,21 @@ def _predicted_labels(proba: NDArray, classes: NDArray) -> NDArray:
                 f"the {len(classes)} classes {classes.tolist()[:10]}."
             )
         classes = np.arange(n_columns)
-    return classes[proba.argmax(axis=1)]
+    return classes[to_host(proba.argmax(1))]
 
 
-def _probabilities(logits: NDArray) -> NDArray:
+def _probabilities(logits: Any) -> Any:
+    xp, _ = back_end(logits)
     if logits.shape[1] == 1:
         # A single logit is that of the second class.
-        positive = expit(logits)
-        return np.hstack([1 - positive, positive])
-    return softmax(logits, axis=1)
+        logits = xp.concatenate([xp.zeros_like(logits), logits], 1)
+    return softmax(logits, axis=1) if xp is np else logits.softmax(1)
 
 
 class _MLPReader:
     """Linear operations of a scikit-learn MLP, before the activation, and its output."""
+
+    device = None
 
     def __init__(self, model: MLPClassifier, layers: Any) -> None:
         known = [f"linear_{i}" for i in range(len(model.coefs_))]
@@ -83,7 +91,7 @@ class _MLPReader:
 class _TorchReader:
     """Layers of a torch module, or of the module of a skorch net, through forward hooks."""
 
-    def __init__(self, model: Any, layers: Any, X: NDArray, classes: NDArray, **options: Any):
+    def __init__(self, model: Any, layers: Any, X: Any, classes: NDArray, **options: Any):
         from ...embeddings import LayerEmbedder
 
         frozen = FrozenEstimator(model)
@@ -97,31 +105,57 @@ class _TorchReader:
         self.sizes = self.embedder.layer_sizes_[: len(self.names)]
         self.model = model
         self.classes = np.asarray(getattr(model, "classes_", classes))
+        activation = self.embedder.transform_layers(X[:1], as_tensors=True)[0]
+        self.device = activation.device if on_accelerator(activation) else None
 
-    def read(self, X: NDArray) -> Reading:
-        layers = self.embedder.transform_layers(X)
+    def read(self, X: Any) -> Reading:
+        layers = self.embedder.transform_layers(X, as_tensors=self.device is not None)
         output = layers[self.output]
         if is_skorch_net(self.model):
             proba = _skorch_probabilities(self.model, output, X)
         else:
-            proba = _probabilities(output.astype(np.float64))
+            proba = _probabilities(
+                output.astype(np.float64) if self.device is None else output.double()
+            )
         final = _predicted_labels(proba, self.classes)
         return Reading([X.reshape(len(X), -1), *layers[: len(self.names)], proba], final)
 
 
-def _skorch_probabilities(net: Any, output: NDArray, X: NDArray) -> NDArray:
+def _skorch_probabilities(net: Any, output: Any, X: Any) -> Any:
     """Return what `predict_proba` gives; the net knows whether its module gives logits."""
     for name in ("predict_proba", "forward_iter", "infer"):
         if getattr(type(net), name).__module__.split(".")[0] not in ("skorch", "skcalib"):
             return net.predict_proba(X)  # Somebody's own rule: it needs a pass of its own.
     import torch
 
-    proba = predict_nonlinearity(net)(torch.from_numpy(output))
-    return proba.numpy(force=True).reshape(len(X), -1)
+    return predict_nonlinearity(net)(torch.as_tensor(output)).reshape(len(X), -1)
+
+
+def _project(projection: SparseRandomProjection, layer: Any) -> Any:
+    xp, _ = back_end(layer)
+    if xp is np:
+        return projection.transform(layer)
+    entries = projection.components_.tocoo()
+    options = {"dtype": layer.dtype, "device": layer.device, "check_invariants": False}
+    matrix = xp.sparse_coo_tensor(
+        np.stack(entries.coords), entries.data, entries.shape, **options
+    )
+    with exact_products(layer):
+        return xp.sparse.mm(matrix, layer.T).T
+
+
+def _empty(n_samples: int, layer: Any) -> Any:
+    """Return room for so many samples of a layer, where it lies."""
+    shape = (n_samples, layer.shape[1])
+    return np.empty(shape, layer.dtype) if back_end(layer)[0] is np else layer.new_empty(shape)
 
 
 class ActivationReader:
     """Read a trained network, block by block.
+
+    Activations of a network on an accelerator stay there, as tensors and with the input beside
+    them, if `as_tensors` and if those of all samples take at most half of the memory that is free
+    there. Else, and from other networks, they are arrays.
 
     Parameters
     ----------
@@ -131,6 +165,8 @@ class ActivationReader:
         Its input; the first sample is run through it.
     classes : ndarray of shape (n_classes,)
         Labels of the outputs of a model that does not know them itself.
+    as_tensors : bool
+        Whether tensors are of use.
     layers, pooling, batch_size, n_components, random_state
         As in PredictionDepthScorer.
     """
@@ -141,6 +177,7 @@ class ActivationReader:
         X: Any,
         classes: NDArray,
         *,
+        as_tensors: bool,
         layers: Any,
         pooling: Any,
         batch_size: int,
@@ -150,7 +187,7 @@ class ActivationReader:
         self.steps = model[:-1] if isinstance(model, Pipeline) else None
         network = last_step(model)
         sample = self._enter(X[:1])
-        self.shape = sample.shape[1:]
+        self.shape = tuple(sample.shape[1:])
         if isinstance(network, MLPClassifier):
             self.reader: Any = _MLPReader(network, layers)
         else:
@@ -158,6 +195,7 @@ class ActivationReader:
                 network, layers, sample, classes, pooling=pooling, batch_size=batch_size
             )
         self.names = ["input", *self.reader.names, "softmax"]
+        sizes = [prod(self.shape), *self.reader.sizes]
         # Of the input and the layers; the softmax, which comes last, keeps its columns. A random
         # projection learns the size alone from what it is fitted to.
         self.projections = [
@@ -166,40 +204,44 @@ class ActivationReader:
             else SparseRandomProjection(n_components, random_state=random_state).fit(
                 np.zeros((1, size), dtype=np.float32)
             )
-            for size in [sample.size, *self.reader.sizes]
+            for size in sizes
         ]
-        self.block_size = max(64, ACTIVATION_BLOCK_SIZE // (sum(self.reader.sizes) + sample.size))
+        self.block_size = max(64, ACTIVATION_BLOCK_SIZE // sum(sizes))
+        n_kept = sum(min(size, n_components or size) for size in sizes)
+        if self.reader.device is not None:
+            n_bytes = 4 * n_kept * len(X)
+            if not as_tensors or n_bytes > FREE_FRACTION * free_bytes(self.reader.device):
+                self.reader.device = None
 
-    def _enter(self, X: Any) -> NDArray:
+    def _enter(self, X: Any) -> Any:
         # A Pipeline of a network alone has no steps before it, and no length.
         entered = self.steps.transform(X) if self.steps else X
+        if on_accelerator(entered):
+            return entered
         return entered.toarray() if issparse(entered) else np.asarray(entered)
 
     def read(self, X: Any) -> Iterator[tuple[slice, Reading]]:
         """Yield (samples, reading) for consecutive blocks."""
         for block in gen_batches(len(X), self.block_size):
             entered = self._enter(X[block])
-            if entered.shape[1:] != self.shape:
+            shape = tuple(entered.shape[1:])
+            if shape != self.shape:
                 raise ValueError(
-                    f"X must hold samples of shape {self.shape}, as in fit, got shape "
-                    f"{entered.shape[1:]}."
+                    f"X must hold samples of shape {self.shape}, as in fit, got shape {shape}."
                 )
-            layers, final = self.reader.read(entered)
+            reading = self.reader.read(entered)
+            layers = [floats_on(self.reader.device, layer) for layer in reading.layers]
             for i, projection in enumerate(self.projections):
                 if projection is not None:
-                    layers[i] = projection.transform(layers[i])
-            yield block, Reading(layers, final)
+                    layers[i] = _project(projection, layers[i])
+            yield block, Reading(layers, reading.final)
 
     def read_all(self, X: Any) -> Reading:
         """Return what the network makes of all samples: what the probes are fitted to."""
-        kept: list[NDArray] = []
+        kept: list[Any] = []
         answers = []
         for block, reading in self.read(X):
-            if not kept:
-                kept = [
-                    np.empty((len(X), layer.shape[1]), np.result_type(layer, np.float32))
-                    for layer in reading.layers
-                ]
+            kept = kept or [_empty(len(X), layer) for layer in reading.layers]
             for whole, layer in zip(kept, reading.layers):
                 whole[block] = layer
             answers.append(reading.final)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...utils import SkcalibWarning
+from ...utils._arrays import to_host
 from ._repeats import Repeat
 
 
@@ -27,6 +28,7 @@ def hash_study(settings: Any, X: Any, y: NDArray, sample_weight: NDArray | None)
 
 def _plain(values: Any) -> Any:
     """Return values in one memory layout and one integer type; what is not an array as it is."""
+    values = to_host(values)
     if hasattr(values, "iloc"):  # a DataFrame
         columns = [values.iloc[:, i].to_numpy() for i in range(values.shape[1])]
         return list(values.columns), [_plain(column) for column in columns]

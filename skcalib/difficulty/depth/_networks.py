@@ -9,8 +9,9 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
-from ...utils._features import validate_data
+from ...utils._features import validate_data, validate_rows
 from ...utils._labels import as_labels, check_class_labels
+from ...utils._tensors import TensorRows
 
 
 def unfrozen(estimator: Any) -> Any:
@@ -54,12 +55,24 @@ def check_network(network: Any) -> None:
 def check_samples(
     owner: Any, model: Any, X: Any, y: Any = None, *, reset: bool
 ) -> tuple[Any, Any]:
-    """Validate the input of a network on behalf of `owner`; `y` may be None unless in `fit`."""
-    options: dict[str, Any] = {"allow_nd": is_torch_module(model) or is_skorch_net(model)}
+    """Validate the input of a network on behalf of `owner`; `y` may be None unless in `fit`.
+
+    A tensor on an accelerator stays one where the network reads tensors.
+    """
+    of_torch = is_torch_module(model) or is_skorch_net(model)
+    options: dict[str, Any] = {"allow_nd": of_torch}
     if isinstance(model, Pipeline):  # Its first step knows what it can read.
         options = {"skip_check_array": True}
+    validate = validate_rows if of_torch else validate_data
     if y is None and not reset:
-        return validate_data(owner, X, reset=reset, **options), None
-    X, y = validate_data(owner, X, check_class_labels(y), reset=reset, **options)
+        return _rows(validate(owner, X, reset=reset, **options)), None
+    X, y = validate(owner, X, check_class_labels(y), reset=reset, **options)
     check_consistent_length(X, y)
-    return X, as_labels(y, name="y")
+    return _rows(X), as_labels(y, name="y")
+
+
+def _rows(X: Any) -> Any:
+    """Return a tensor for what was checked as one; integers as floats, as from an array."""
+    if not isinstance(X, TensorRows):
+        return X
+    return X.tensor if X.tensor.is_floating_point() else X[:]

@@ -367,6 +367,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             unfrozen(self.estimator_),
             X,
             self.classes_,
+            as_tensors=self._probes.read_tensors,
             layers=self.layers,
             pooling=self.pooling,
             batch_size=self.batch_size,

@@ -42,6 +42,11 @@ class LayerProbes:
         self.exclude_self = exclude_self
         self.n_jobs = n_jobs
 
+    @property
+    def read_tensors(self) -> bool:
+        """Whether the probes search where tensors lie; those of scikit-learn need arrays."""
+        return self.probe is None and self.metric in ("euclidean", "cosine")
+
     def check(self, n_samples: int) -> Self:
         """Raise unless the probes can be fitted to so many samples: before the training."""
         if self.probe is not None:
@@ -66,9 +71,9 @@ class LayerProbes:
         """
         self.reader = reader
         layers, final = reader.read_all(X)
-        checked = slice(None, None, ceil(len(final) / MAX_CHECKED))
-        # A view would keep the whole layer in memory.
-        last_layer = layers[-1][checked].copy()
+        # Positions make a copy: the view of a slice would keep the whole layer in memory.
+        checked = np.arange(0, len(final), ceil(len(final) / MAX_CHECKED))
+        last_layer = layers[-1][checked]
         if self.probe is None:
             self.probes: list[Any] = []
             while layers:  # Emptied on the way: large activations are not held twice.
@@ -121,7 +126,7 @@ class LayerProbes:
             yield reading, None if y_encoded is None else y_encoded[block]
 
     def _voters(
-        self, layers: list[NDArray], y_encoded: NDArray | None
+        self, layers: list[Any], y_encoded: NDArray | None
     ) -> Iterator[tuple[NeighborVote, NDArray]]:
         """Yield the probe of every layer and the neighbors (n, k) that vote there."""
         itself = None

@@ -17,6 +17,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ...utils._private import without_steps
+from ...utils._tensors import on_accelerator
 from ._networks import check_network, is_skorch_net, is_torch_module, last_step, unfrozen
 
 MLP_INTERRUPTED = "Training interrupted by user"
@@ -131,10 +133,7 @@ def train_recorded(
 def _train_mlp(
     net: MLPClassifier, X: Any, y: NDArray, X_all: Any, weights: dict, seed: int
 ) -> list[NDArray]:
-    # Steps too small to change a weight: the untrained network, which has no method of its own.
-    untrained = clone(net).set_params(
-        learning_rate_init=1e-300, random_state=np.random.RandomState(seed)
-    )
+    untrained = without_steps(net).set_params(random_state=np.random.RandomState(seed))
     # A generator goes on from epoch to epoch; an integer would shuffle alike every time.
     net.set_params(random_state=np.random.RandomState(seed))
     classes = np.unique(y)
@@ -169,8 +168,10 @@ def _train_skorch(
         def on_epoch_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
             # A net that casts its input to the type of its weights may do so in `fit` alone.
             weight = next(net.module_.parameters(), None)
-            single = weight is not None and weight.dtype == torch.float32
-            samples = np.asarray(X_all, dtype=np.float32) if single else X_all
+            samples = X_all
+            if weight is not None and weight.dtype == torch.float32:
+                on_device = on_accelerator(samples)
+                samples = samples.float() if on_device else np.asarray(samples, dtype=np.float32)
             history.append(net.predict(samples))
 
     former = net.callbacks

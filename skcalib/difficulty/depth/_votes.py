@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,14 @@ class NeighborVote:
     def __init__(self, search: NeighborSearch) -> None:
         self.search = search
 
-    def fit(self, X: NDArray, y_encoded: NDArray) -> Self:
+    def fit(self, X: Any, y_encoded: NDArray) -> Self:
         """Keep the training samples (n, d), and their classes (n,), 0 to K - 1."""
         self.search.fit(X)
         self.y_encoded_, self.n_classes_ = y_encoded, y_encoded.max() + 1
         return self
 
     def find_self(
-        self, X: NDArray, neighbors: NDArray, y_encoded: NDArray | None = None
+        self, X: Any, neighbors: NDArray, y_encoded: NDArray | None = None
     ) -> NDArray[np.int64]:
         """Return the training sample (n,) that every sample of X is, -1 for a new sample.
 
@@ -59,6 +59,6 @@ class NeighborVote:
         place = (position - first_of_class).argmax(axis=1)
         return votes[np.arange(len(votes)), place]
 
-    def predict(self, X: NDArray) -> NDArray[np.intp]:
+    def predict(self, X: Any) -> NDArray[np.intp]:
         """Return the class (n,) with most votes."""
         return self.winner(self.search.kneighbors(X))
