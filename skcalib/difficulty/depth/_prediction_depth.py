@@ -14,12 +14,11 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ...utils import SkcalibWarning
-from ...utils._labels import check_labels_like, class_positions
 from ...utils._private import HasMethods, Interval, StrOptions, _fit_context
 from .._base import DifficultyMixin
 from ..records import prediction_depth
 from ._activations import ActivationReader
-from ._networks import check_samples, unfrozen
+from ._networks import check_queries, check_samples, unfrozen
 from ._probes import LayerProbes
 from ._training import trained_network
 
@@ -33,7 +32,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     the last probe disagrees with the network, so that there is no such probe.
 
     Distances are exact and do not depend on the batch size. Activations of the training samples
-    are kept as float32, 4 bytes a feature; those of samples to score pass through in blocks.
+    are kept, 4 bytes a feature; those of samples to score pass through in blocks.
 
     Parameters
     ----------
@@ -105,6 +104,15 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     --------
     prediction_depth : The depth from given predictions of probes.
     skcalib.plots.ProbeAccuracyDisplay : Accuracy of the probes.
+
+    Notes
+    -----
+    Where a torch network is on a GPU, its activations stay there, the input beside them, and the
+    probes search them there, whatever `algorithm` says: neighbors alone come to the host. If those
+    of the training samples take more than half of the memory that is free there, all go to the
+    host and are searched there; so they do for a `probe`, and for another `metric` than the two
+    that are fast. X may be a tensor on a GPU, of which other networks and Pipelines make an array.
+    Results are numpy arrays; a pickle has the activations on the host.
 
     References
     ----------
@@ -290,7 +298,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         AttributeError
             If `probe` is a classifier without ``predict_proba``.
         """
-        X, y_encoded = self._check(X, y)
+        X, y_encoded = check_queries(self, unfrozen(self.estimator), X, y)
         return self._probes.predict_proba(X, y_encoded)
 
     def probe_score(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
@@ -352,7 +360,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     ) -> NDArray[np.bool_]:
         """Fit; return for some of the training samples whether they have no depth."""
         random_state = check_random_state(self.random_state)
-        X, labels = check_samples(self, unfrozen(self.estimator), X, y, reset=True)
+        X, labels = check_samples(self, unfrozen(self.estimator), X, y)
         self.classes_, y_encoded = np.unique(labels, return_inverse=True)
         self._probes = LayerProbes(
             self.probe,
@@ -381,19 +389,9 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
 
     def _answers(self, X: Any, y: ArrayLike | None) -> tuple[NDArray, NDArray]:
         """Return the labels predicted by the probes (n, L) and by the network (n,)."""
-        X, y_encoded = self._check(X, y)
+        X, y_encoded = check_queries(self, unfrozen(self.estimator), X, y)
         encoded, final = self._probes.predict(X, y_encoded)
         return self.classes_[encoded], final
-
-    def _check(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray | None]:
-        """Return X as the network reads it, and the classes of the labels if there are any."""
-        check_is_fitted(self)
-        X, labels = check_samples(self, unfrozen(self.estimator), X, y, reset=False)
-        if labels is None:
-            return X, None
-        labels = check_labels_like(labels, name="y", n_samples=len(labels), like=self.classes_)
-        # -1 for a label that `fit` has not seen: no training sample has it.
-        return X, class_positions(labels, self.classes_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

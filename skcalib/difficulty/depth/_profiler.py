@@ -192,7 +192,7 @@ class DifficultyProfiler(BaseEstimator):
         """
         index = row_index(X)
         scorer = self._scorer()
-        X, labels = check_samples(self, scorer.estimator, X, y, reset=True)
+        X, labels = check_samples(self, scorer.estimator, X, y)
         if isinstance(X, np.ndarray):
             # The order of a product's terms, and so its last digit, follows the layout.
             X = np.ascontiguousarray(X)
