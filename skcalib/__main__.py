@@ -24,10 +24,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         report.save(options.output)
     except (OSError, ValueError, TypeError, ImportError) as error:
-        sys.stderr.write(f"python -m skcalib report: {error}\n")
+        sys.stderr.write(f"python -m skcalib report: {_sentence(error)}\n")
         return 2
     sys.stdout.write(f"{report.results_['verdict']['sentence']}\n{options.output}\n")
     return 0
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} must be a file that can be opened, got {error.strerror!r}."
+    return str(error)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import classwise_calibration_error
+from ..utils._arrays import calling
 from ..utils._validation import check_predictions
 from ._base import BaseDisplay, plain_text
 from ._reliability import ReliabilityDisplay
@@ -63,6 +64,7 @@ class ClassReliabilityDisplay(BaseDisplay):
         self.name = name
 
     @classmethod
+    @calling("y_true", "y")
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
     ) -> Self:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..metrics import score_decomposition
 from ..utils import import_optional
+from ..utils._arrays import calling
 from ._base import NARROW, BaseDisplay
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class DecompositionDisplay(BaseDisplay):
         self.name = name
 
     @classmethod
+    @calling("y_true", "y")
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
     ) -> Self:

@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from ..difficulty import error_rate_by_difficulty, score_difficulty
 from ..utils import import_optional
+from ..utils._arrays import calling
 from ..utils._labels import as_labels
 from ..utils._proba import wilson_interval
 from ..utils._validation import check_weights
@@ -107,6 +108,7 @@ class DifficultyDisplay(BaseDisplay):
         self.name = name
 
     @classmethod
+    @calling("y_true", "y")
     def from_estimator(
         cls,
         estimator: Any,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils import import_optional
+from ..utils._arrays import calling
 from ._base import NARROW, BaseDisplay, plain_text
 from ._reliability_curves import diagram_numbers
 
@@ -128,6 +129,7 @@ class ReliabilityDisplay(BaseDisplay):
         self.pos_label = pos_label
 
     @classmethod
+    @calling("y_true", "y")
     def from_estimator(
         cls,
         estimator: Any,

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_curve
 from ..utils import import_optional
+from ..utils._arrays import calling
 from ..utils._proba import wilson_interval
 from ..utils._validation import check_weights
 from ._base import BaseDisplay
@@ -92,6 +93,7 @@ class RiskCoverageDisplay(BaseDisplay):
         self.name = name
 
     @classmethod
+    @calling("y_true", "y")
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
     ) -> Self:

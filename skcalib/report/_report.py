@@ -10,6 +10,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
+from ..utils._arrays import calling
 from ._csv import read_predictions
 from ._data import read_data
 from ._html import as_html
@@ -70,6 +71,7 @@ class CalibrationReport:
         self.results_ = results
 
     @classmethod
+    @calling("y_true", "y")
     def from_estimator(
         cls,
         estimator: Any,

@@ -44,6 +44,18 @@ def naming(*names: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def calling(name: str, given: str) -> Iterator[None]:
+    """Have the errors inside say `given`, as the user's own argument is called, for `name`."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        text = re.sub(rf"\b{name}\b", given, str(error))
+        if text == str(error):
+            raise
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from error
+
+
 def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
@@ -70,6 +82,7 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
             return array.astype(np.float64)
         except (TypeError, ValueError):  # objects that are no numbers
             pass
+    refuse_nested(array, name=name)
     raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
 
 
@@ -122,6 +135,18 @@ def to_host(values: Any) -> Any:
 def _holds_numbers(array: NDArray[Any]) -> bool:
     # float() takes all of them, and would make numbers of text and of durations.
     return not any(issubclass(kind, _NOT_NUMBERS) for kind in set(map(type, array.flat)))
+
+
+def refuse_nested(values: Any, *, name: str) -> None:
+    """Raise for a column of arrays, as tables hold features: to numpy it is one of objects."""
+    kind = getattr(getattr(values, "dtype", None), "kind", None)
+    if kind == "O" and getattr(values, "ndim", None) == 1:
+        first = next(iter(values), None)
+        if isinstance(first, list | tuple | np.ndarray):
+            raise ValueError(
+                f"{name} must be an array of two dimensions, got one of arrays: np.stack({name}) "
+                "makes one of them."
+            )
 
 
 def _dtypes(X: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from sklearn import get_config
 from sklearn.utils import assert_all_finite, gen_batches, indexable
 from sklearn.utils import validation as sklearn_validation
 
-from ._arrays import as_features, naming
+from ._arrays import as_features, naming, refuse_nested
 from ._blocks import SCATTER_BLOCK_SIZE
 from ._labels import check_class_labels
 from ._private import _num_samples
@@ -31,6 +31,7 @@ def validate_data(
     Tensors are read; masks, dates and durations, which scikit-learn reads as numbers, are errors.
     """
     X = as_features(X)
+    refuse_nested(X, name="X")
     is_half = isinstance(X, np.ndarray) and X.dtype == np.float16
     by_sum = ensure_all_finite and not is_half
     with naming("X", "y"):

@@ -236,8 +236,8 @@ def _distinct_binary(y: NDArray[Any]) -> NDArray[Any]:
     classes = np.unique(y)
     if len(classes) > 2:
         raise ValueError(
-            f"y_true must hold two classes where y_proba has shape (n_samples,), "
-            f"got {len(classes)}: {shown(classes)}."
+            "y_true must hold two classes where y_proba has shape (n_samples,), the probability "
+            f"of the positive class, got {len(classes)}: {shown(classes)}."
         )
     return classes
 

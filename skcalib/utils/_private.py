@@ -29,6 +29,8 @@ from sklearn.utils.validation import (
     _num_samples,
 )
 
+from ._arrays import calling
+
 __all__ = [
     "HasMethods",
     "Hidden",
@@ -103,6 +105,7 @@ class LabeledProbaScorer(_Scorer):
         """Options of the metric."""
         return self._kwargs
 
+    @calling("y_true", "y")
     def _score(self, method_caller: Any, estimator: Any, *args: Any, **kwargs: Any) -> float:
         # A copy, for other estimators with other classes may be scored at the same time.
         # `labels` of the user come last and win.

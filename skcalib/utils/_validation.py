@@ -133,8 +133,13 @@ def check_predictions(
     :func:`iter_proba_blocks`, which checks them on the way, and in no other: they may be rows of
     a tensor on an accelerator.
     """
-    proba = as_proba(y_proba, in_blocks=defer_values)
-    y = as_labels(y_true, name="y_true")
+    try:
+        proba = as_proba(y_proba, in_blocks=defer_values)
+        y = as_labels(y_true, name="y_true")
+    except (TypeError, ValueError) as error:
+        if _seem_swapped(y_true, y_proba):
+            raise type(error)(f"{str(error)[:-1]}; y_true and y_proba seem swapped.") from error
+        raise
     check_same_length(y_true=y, y_proba=proba)
     weight, unit = scale_weights(check_weights(sample_weight, len(y)))
     known = None if labels is None else as_labels(labels, name="labels")
@@ -156,3 +161,14 @@ def check_predictions(
     if not defer_values:
         check_values(proba)
     return Predictions(codes, proba, weight, classes, unit)
+
+
+def _seem_swapped(y_true: ArrayLike, y_proba: ArrayLike) -> bool:
+    """Tell whether they could be read the other way round."""
+    try:
+        as_labels(y_proba, name="")
+        check_values(as_proba(y_true))
+        # Labels 0 and 1 could be probabilities, too.
+        return as_array(y_true, name="").dtype.kind == "f"
+    except (TypeError, ValueError):
+        return False

@@ -201,3 +201,9 @@ def test_unknown_name():
 
 def test_the_registry_of_scikit_learn_is_left_alone():
     assert not set(get_scorer_names()) & set(sklearn.metrics.get_scorer_names())
+
+
+def test_errors_speak_of_the_y_of_the_scorer(iris, model):
+    X, y = iris
+    with pytest.raises(ValueError, match=r"^y must hold labels among \['setosa', .*, got 'rose'"):
+        get_scorer("neg_expected_calibration_error")(model, X, np.where(y == "setosa", "rose", y))

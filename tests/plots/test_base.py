@@ -7,8 +7,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from skcalib import plots
+from skcalib.difficulty import RMDScorer
 from skcalib.plots._base import plain_text
 
 NOT_A_FORMULA = r"$\frac{$ and $x^{x^{x_y"
@@ -212,3 +214,30 @@ def test_many_points_are_drawn_as_pixels():
     for n_points, rasterized in [(5000, False), (5001, True)]:
         display = plots.RiskCoverageDisplay(np.linspace(0, 1, n_points), np.ones(n_points)).plot()
         assert bool(display.line_.get_rasterized()) is rasterized
+
+
+@pytest.mark.parametrize(
+    "display",
+    [
+        plots.ClassReliabilityDisplay,
+        plots.DecompositionDisplay,
+        plots.ReliabilityDisplay,
+        plots.RiskCoverageDisplay,
+    ],
+)
+@pytest.mark.parametrize("y", [[0, 1], [0, 1, 0.5, 1], [[0, 1]] * 4, [0, 1, 2, 1]])
+def test_errors_of_from_estimator_speak_of_y(display, y):
+    X = np.array([[0.0], [1.0], [0.5], [2.0]])
+    model = LogisticRegression().fit(X, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"^y (must|and y_proba must)"):
+        display.from_estimator(model, X, y)
+
+
+def test_errors_of_the_difficulty_display_speak_of_y():
+    X = np.array([[0.0], [1.0], [0.5], [2.0]])
+    model = LogisticRegression().fit(X, [0, 1, 0, 1])
+    scorer = RMDScorer().fit(X, [0, 1, 0, 1])
+    for y in ([0, 1], [0, 1, 0.5, 1], [[0, 1]] * 4):
+        with pytest.raises(ValueError, match=r"\by\b") as caught:
+            plots.DifficultyDisplay.from_estimator(model, X, y, scorer=scorer)
+        assert "y_true" not in str(caught.value)

@@ -87,8 +87,18 @@ def test_bad_file_is_refused_in_one_sentence(text, message, tmp_path, capsys):
 
 
 def test_missing_file_is_refused(tmp_path, capsys):
-    assert main(["report", str(tmp_path / "none.csv")]) == 2
-    assert "none.csv" in capsys.readouterr().err
+    path = tmp_path / "none.csv"
+    assert main(["report", str(path)]) == 2
+    assert capsys.readouterr().err == (
+        f"python -m skcalib report: {path} must be a file that can be opened, got "
+        "'No such file or directory'.\n"
+    )
+
+
+def test_folder_that_does_not_exist_is_refused(table, tmp_path, capsys):
+    page = tmp_path / "none" / "page.md"
+    assert main(["report", str(write(tmp_path / "p.csv", table)), "-o", str(page)]) == 2
+    assert f"{page} must be a file that can be opened, got 'No" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -258,3 +258,10 @@ def test_sparse_features_are_those_of_the_classifier():
     assert [e["sample"] for e in found["hardest"]["table"]] == [
         e["sample"] for e in expected["hardest"]["table"]
     ]
+
+
+def test_errors_of_from_estimator_speak_of_y():
+    X, y = load_iris(return_X_y=True)
+    model = GaussianNB().fit(X, y)
+    with pytest.raises(ValueError, match=r"^y must hold labels among \[0, 1, 2\], got 3"):
+        CalibrationReport.from_estimator(model, X, y + 1)

@@ -1,8 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
-from skcalib.utils._arrays import as_array, as_features, as_floats, refuse_unreadable
+from skcalib.utils._arrays import as_array, as_features, as_floats, calling, refuse_unreadable
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -108,3 +109,21 @@ def test_features_are_no_dict_set_or_generator(values):
 def test_sparse_features_are_left_to_scikit_learn(kind):
     X = kind(np.eye(3))
     assert as_features(X) is X
+
+
+@pytest.mark.parametrize("rows", [[np.ones(2), np.zeros(2)], [[0.5], [0.5, 1.0]]])
+def test_column_of_arrays_is_told_how_to_become_a_matrix(rows):
+    column = pd.Series(rows, dtype=object)
+    for values in (column, column.to_numpy()):
+        with pytest.raises(ValueError, match=r"^x must be an array of two .*: np\.stack\(x\)"):
+            as_floats(values, name="x")
+
+
+def test_errors_speak_of_the_argument_as_the_user_calls_it():
+    for kind in (TypeError, ValueError):
+        with pytest.raises(kind, match=r"^y must be so, not my_y_true\.$"), calling("y_true", "y"):
+            raise kind("y_true must be so, not my_y_true.")
+    other = ValueError("X must be so.")
+    with pytest.raises(ValueError, match="X must") as caught, calling("y_true", "y"):
+        raise other
+    assert caught.value is other

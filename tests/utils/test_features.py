@@ -3,6 +3,7 @@
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn import config_context
@@ -87,3 +88,13 @@ def test_samples_of_a_meta_estimator_need_not_be_numbers():
     assert labels.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match=r"^X and y must have the same number of samples, got 2"):
         samples_and_labels(["one", "two"], [0, 1, 0])
+
+
+def test_column_of_arrays_is_refused_with_the_way_out():
+    column = pd.Series([np.ones(2), np.zeros(2)])
+    with pytest.raises(
+        ValueError, match=r"^X must be an array of two dimensions, .*np\.stack\(X\)"
+    ):
+        validate_data(BaseEstimator(), column)
+    images, _ = samples_and_labels(column.to_numpy(), ["a", "b"])
+    assert len(images) == 2

@@ -29,6 +29,44 @@ def test_values_may_be_left_to_the_caller():
         check_predictions([0, 1, 0], 2 * PROBA)
 
 
+@pytest.mark.parametrize(
+    ("y_true", "y_proba", "kind"),
+    [
+        (PROBA, [0, 1, 0], ValueError),
+        (PROBA, ["a", "b", "a"], TypeError),
+        (PROBA[:, 1], [0, 1, 0], ValueError),
+        (PROBA[:, 1].tolist(), ["a", "b", "a"], TypeError),
+    ],
+)
+def test_swapped_arguments_are_told(y_true, y_proba, kind):
+    with pytest.raises(kind, match=r", got .*; y_true and y_proba seem swapped\.$"):
+        check_predictions(y_true, y_proba)
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_proba"),
+    [
+        (PROBA, PROBA),
+        (PROBA, PROBA[:, 1]),
+        ([0, np.nan, 1], [0, 1, 1]),
+        ([0.5, 2, 1], [0, 1, 1]),
+        ([[0], [1], [0]], PROBA[:, 1]),
+        ([0, 1, 0], ["a", "b", "a"]),
+    ],
+)
+def test_other_faults_are_not_taken_for_a_swap(y_true, y_proba):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        check_predictions(y_true, y_proba)
+    assert "swapped" not in str(caught.value)
+
+
+def test_predicted_labels_are_told_from_probabilities():
+    with pytest.raises(
+        ValueError, match=r"y_proba .* the probability of the positive class, got 3"
+    ):
+        check_predictions([0, 1, 2], [0, 1, 1])
+
+
 def test_no_weights():
     assert check_weights(None, 3) is None
 
