@@ -2,36 +2,41 @@
 
     python -m benchmarks.cuda [--output FILE] [--device cuda] [--repeats 5] [--small]
 
-The bound of a scorer is its own matrix products, that of a metric one pass over the probabilities,
-that of a loss a training step with torch's cross-entropy, that of a net a bare loop over the same
-batches. Every line also says how far the result is from that of an array on the host, for part of
-the samples. Without a GPU the script says so and ends; ``--device cpu --small`` runs it there
-through the same code, for its own sake: the ratios of the CPU mean nothing.
+The bound of a scorer is its own matrix products (of the prediction depth, those of the network and
+of its probes), that of a metric one pass over the probabilities, that of a loss a training step
+with torch's cross-entropy, that of a net a bare loop over the same batches. Scorers are timed on
+the host as well, on part of the samples: samples a second here and there. Lines also say how far
+the result is from that of an array on the host. Without a GPU the script says so and ends;
+``--device cpu --small`` runs it there through the same code, for its own sake: the ratios of the
+CPU mean nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch.nn import functional
 
 from skcalib import losses, metrics
-from skcalib.difficulty import KNNScorer, RMDScorer
+from skcalib.difficulty import KNNScorer, PredictionDepthScorer, RMDScorer
 from skcalib.nets import MLP, CalibratedNetClassifier
 from skcalib.utils import _tensors
 
 SIZES = {
     "rmd": {"n_samples": 1_000_000, "n_features": 1024, "n_classes": 1000},
     "neighbors": {"n_samples": 200_000, "n_queries": 20_000, "n_features": 512},
+    "depth": {"n_samples": 50_000, "n_queries": 10_000, "n_features": 1024, "n_classes": 100},
     "metrics": {"n_samples": 2_000_000, "n_classes": 1000},
     "losses": {"batch": 4096, "n_features": 1024, "n_classes": 1000},
     "nets": {"n_samples": 200_000, "n_features": 256, "n_classes": 100, "batch": 512},
@@ -39,13 +44,24 @@ SIZES = {
 SMALL = {
     "rmd": {"n_samples": 2000, "n_features": 16, "n_classes": 5},
     "neighbors": {"n_samples": 500, "n_queries": 100, "n_features": 40},
+    "depth": {"n_samples": 500, "n_queries": 100, "n_features": 40, "n_classes": 4},
     "metrics": {"n_samples": 2000, "n_classes": 40},
     "losses": {"batch": 64, "n_features": 16, "n_classes": 5},
     "nets": {"n_samples": 512, "n_features": 8, "n_classes": 3, "batch": 128},
 }
 HOST_SAMPLES = 2000  # compared with the host
 
-Case = tuple[str, Callable[[], Any], Callable[[], Any], float | None]
+
+class Case(NamedTuple):
+    """What is timed beside its bound; and, of so many samples, also on the host."""
+
+    name: str
+    run: Callable[[], Any]
+    bound: Callable[[], Any]
+    error: float | None = None  # against the host
+    n_samples: int | None = None
+    on_host: Callable[[], Any] | None = None
+    n_on_host: int | None = None
 
 
 def blobs(n: int, d: int, n_classes: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -61,25 +77,81 @@ def rmd(device: str, n_samples: int, n_features: int, n_classes: int) -> Iterato
     square = torch.randn((n_features, n_features), device=device)
     wide = torch.randn((n_features, n_classes), device=device)
     scorer = RMDScorer().fit(X, y)
-    part = X[:HOST_SAMPLES]
-    expected = scorer.difficulty(part.cpu().numpy(), labels[:HOST_SAMPLES])
-    apart = np.abs(scorer.difficulty(part, labels[:HOST_SAMPLES]) - expected).max()
+    part, part_labels = X[:HOST_SAMPLES].cpu().numpy(), labels[:HOST_SAMPLES]
+    expected = scorer.difficulty(part, part_labels)
+    apart = np.abs(scorer.difficulty(X[:HOST_SAMPLES], part_labels) - expected).max()
     error = float(apart / np.std(expected))
-    yield "RMD fit", lambda: RMDScorer().fit(X, labels), lambda: X.T @ X, None
-    yield "RMD difficulty(X, y)", lambda: scorer.difficulty(X, labels), lambda: X @ square, error
-    both = lambda: [(rows @ square) @ wide for rows in X.split(2**16)]
-    yield "RMD difficulty(X)", lambda: scorer.difficulty(X), both, None
+    yield Case("RMD fit", lambda: RMDScorer().fit(X, labels), lambda: X.T @ X)
+    yield Case(
+        "RMD difficulty(X, y)", lambda: scorer.difficulty(X, labels), lambda: X @ square, error,
+        n_samples, lambda: scorer.difficulty(part, part_labels), len(part),
+    )  # fmt: skip
+    yield Case(
+        "RMD difficulty(X)",
+        lambda: scorer.difficulty(X),
+        lambda: [(rows @ square) @ wide for rows in X.split(2**16)],
+    )
+
+
+def nearest(queries: torch.Tensor, train: torch.Tensor) -> list[torch.Tensor]:
+    return [(rows @ train.T).amax(1) for rows in queries.split(2**10)]
 
 
 def neighbors(device: str, n_samples: int, n_queries: int, n_features: int) -> Iterator[Case]:
     X, _ = blobs(n_samples + n_queries, n_features, 10, device)
     train, queries = X[:n_samples], X[n_samples:]
-    scorer = KNNScorer(30).fit(train)
+    scorer, on_host = KNNScorer(30).fit(train), KNNScorer(30).fit(train.cpu().numpy())
     few = queries[:100].cpu().numpy()
-    expected = KNNScorer(30).fit(train.cpu().numpy()).difficulty(few)
-    error = float(np.abs(scorer.difficulty(queries[:100]) / expected - 1).max())
-    product = lambda: [(rows @ train.T).amax(1) for rows in queries.split(2**10)]
-    yield "KNNScorer.difficulty", lambda: scorer.difficulty(queries), product, error
+    error = float(np.abs(scorer.difficulty(queries[:100]) / on_host.difficulty(few) - 1).max())
+    yield Case(
+        "KNNScorer.difficulty", lambda: scorer.difficulty(queries),
+        lambda: nearest(queries, train), error,
+        n_queries, lambda: on_host.difficulty(few), len(few),
+    )  # fmt: skip
+
+
+@contextmanager
+def host_alone() -> Iterator[None]:
+    """Take nothing for an accelerator, not even the CPU: a network there is read as arrays."""
+    former = set(_tensors.ACCELERATORS)
+    _tensors.ACCELERATORS.clear()
+    yield
+    _tensors.ACCELERATORS.update(former)
+
+
+def depth(
+    device: str, n_samples: int, n_queries: int, n_features: int, n_classes: int
+) -> Iterator[Case]:
+    X, y = blobs(n_samples + n_queries, n_features, n_classes, device)
+    train, queries, labels = X[:n_samples], X[n_samples:], y[:n_samples].cpu().numpy()
+    torch.manual_seed(0)
+    network = MLP(n_features, n_classes, hidden=(512, 256)).eval()
+    there = copy.deepcopy(network).to(device)
+    scorer = PredictionDepthScorer(there)
+    few = queries[:100].cpu().numpy()
+    with host_alone():
+        of_arrays = PredictionDepthScorer(network).fit(train.cpu().numpy(), labels)
+        expected = of_arrays.probe_predict(few)
+    # The fraction of the probes that answer otherwise: those with votes at the limit may, where
+    # the network rounds otherwise.
+    error = float(np.mean(scorer.fit(train, labels).probe_predict(queries[:100]) != expected))
+
+    def on_host() -> None:
+        with host_alone():
+            of_arrays.difficulty(few)
+
+    @torch.no_grad()
+    def products() -> None:
+        there(queries)
+        for probe in scorer.probes_:
+            nearest(probe.search.train_[:n_queries], probe.search.train_)
+
+    yield Case(
+        "PredictionDepthScorer.difficulty", lambda: scorer.difficulty(queries), products, error,
+        n_queries, on_host, len(few),
+    )  # fmt: skip
+    fit = lambda: PredictionDepthScorer(there).fit(train, labels)
+    yield Case("PredictionDepthScorer.fit", fit, torch.no_grad()(lambda: there(train)))
 
 
 def of_probabilities(device: str, n_samples: int, n_classes: int) -> Iterator[Case]:
@@ -91,12 +163,11 @@ def of_probabilities(device: str, n_samples: int, n_classes: int) -> Iterator[Ca
         metric = getattr(metrics, name)
         expected = metric(part_labels, part.cpu().numpy())
         error = abs(float(metric(part_labels, part) - expected))
-        yield name, lambda m=metric: m(labels, proba), lambda: proba.max(1), error
-    yield (
+        yield Case(name, lambda m=metric: m(labels, proba), lambda: proba.max(1), error)
+    yield Case(
         "predictive_entropy",
         lambda: metrics.predictive_entropy(proba),
         lambda: proba.sum(1),
-        None,
     )
 
 
@@ -114,7 +185,7 @@ def training_steps(device: str, batch: int, n_features: int, n_classes: int) -> 
         with torch.no_grad():
             there, here = network(X), network(X).cpu()
             error = abs(float(loss(there, y)) - float(loss(here, y.cpu())))
-        yield f"step with {name}", lambda loss=loss: step(loss), bound, error
+        yield Case(f"step with {name}", lambda loss=loss: step(loss), bound, error)
 
 
 def epochs(
@@ -137,12 +208,13 @@ def epochs(
             functional.cross_entropy(network(there[rows]), labels[rows]).backward()
             optimizer.step()
 
-    yield "epoch of CalibratedNetClassifier", fit, bare, None
+    yield Case("epoch of CalibratedNetClassifier", fit, bare)
 
 
 BENCHMARKS: dict[str, Callable[..., Iterator[Case]]] = {
     "rmd": rmd,
     "neighbors": neighbors,
+    "depth": depth,
     "metrics": of_probabilities,
     "losses": training_steps,
     "nets": epochs,
@@ -160,20 +232,29 @@ def seconds(function: Callable[[], Any], device: str) -> float:
 def measure(
     name: str, sizes: dict[str, int], device: str, repeats: int
 ) -> Iterator[dict[str, Any]]:
-    for label, function, bound, error in BENCHMARKS[name](device, **sizes):
-        least = [np.inf, np.inf]
+    for case in BENCHMARKS[name](device, **sizes):
+        tasks = [case.run, case.bound, *([case.on_host] if case.on_host else [])]
+        least = [np.inf] * len(tasks)
         for turn in range(repeats + 1):  # the first one warms up
-            for i, task in enumerate((function, bound)):
+            for i, task in enumerate(tasks):
                 taken = seconds(task, device)
                 least[i] = min(least[i], taken) if turn else np.inf
-        ratio = least[0] / least[1]
-        print(
-            f"{label:<36}{least[0]:10.4f} s{least[1]:10.4f} s{ratio:8.2f} x  {error}", flush=True
-        )
-        yield {
-            "name": label, "sizes": sizes, "seconds": least[0], "bound_seconds": least[1],
-            "ratio": ratio, "error_against_host": error,
+        here, bound, *on_host = least
+        figure = {
+            "name": case.name, "sizes": sizes, "seconds": here, "bound_seconds": bound,
+            "ratio": here / bound, "error_against_host": case.error,
         }  # fmt: skip
+        rates = ""
+        if on_host:
+            figure["samples_per_second"] = case.n_samples / here
+            figure["samples_per_second_on_host"] = case.n_on_host / on_host[0]
+            rates = f"{case.n_samples / here:14.0f}{case.n_on_host / on_host[0]:14.0f}"
+        print(
+            f"{case.name:<36}{here:10.4f} s{bound:10.4f} s{here / bound:8.2f} x{rates:28}  "
+            f"{case.error}",
+            flush=True,
+        )
+        yield figure
 
 
 def main() -> int:
@@ -193,7 +274,10 @@ def main() -> int:
     torch.set_float32_matmul_precision("highest")
     warnings.simplefilter("ignore")
     print(f"{name}, torch {torch.__version__}")
-    print(f"{'':<36}{'here':>12}{'bound':>12}{'ratio':>10}  error against the host")
+    print(
+        f"{'':<36}{'here':>12}{'bound':>12}{'ratio':>10}{'samples/s':>14}{'on the host':>14}"
+        "  error against the host"
+    )
     figures = []
     for benchmark, sizes in (SMALL if options.small else SIZES).items():
         figures += measure(benchmark, sizes, options.device, options.repeats)

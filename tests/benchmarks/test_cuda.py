@@ -24,8 +24,16 @@ def test_every_line_has_a_bound_and_agrees_with_the_host(tmp_path):
     result = json.loads(output.read_text())
     assert result["device"].startswith("CPU")
     names = " ".join(figure["name"] for figure in result["figures"])
-    for part in ("RMD fit", "KNNScorer", "expected_calibration_error", "brier_loss", "epoch"):
+    for part in (
+        "RMD fit", "KNNScorer", "PredictionDepthScorer.difficulty", "expected_calibration_error",
+        "brier_loss", "epoch",
+    ):  # fmt: skip
         assert part in names
+    rates = [figure for figure in result["figures"] if "samples_per_second" in figure]
+    assert {figure["name"].split(".")[0].split()[0] for figure in rates} == {
+        "RMD", "KNNScorer", "PredictionDepthScorer"
+    }  # fmt: skip
+    assert all(figure["samples_per_second_on_host"] > 0 for figure in rates)
     for figure in result["figures"]:
         assert figure["seconds"] > 0
         assert figure["bound_seconds"] > 0
