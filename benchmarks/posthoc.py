@@ -174,42 +174,6 @@ def quality(folder):
             report(str(calibrator), calibrator.predict_proba(logits[test]), y[test], seconds)
 
 
-def by_number_of_samples(folder):
-    """The table of the guide: log-loss over five splits, 5000 samples to judge on."""
-    with np.load(folder / "cifar10_resnet20_logits.npz") as data:
-        logits, y = data["logits"].astype(np.float64), data["y"].astype(np.int64)
-    calibrators = [TemperatureScaling, VectorScaling, MatrixScaling, StructuredMatrixScaling]
-    try:
-        from probmetrics.calibrators import get_calibrator
-    except ImportError:
-        get_calibrator = None
-    print("\nmean log-loss of five splits (CPU seconds to fit and predict)")
-    for n in (200, 500, 2000, 5000):
-        results = {}
-        for seed in range(5):
-            order = np.random.default_rng(seed).permutation(len(y))
-            fitted_on, test = order[:n], order[5000:]
-            for cls in calibrators:
-                start = time.process_time()
-                proba = cls().fit(logits[fitted_on], y[fitted_on]).predict_proba(logits[test])
-                seconds = time.process_time() - start
-                results.setdefault(cls.__name__, []).append((log_loss(y[test], proba), seconds))
-            if get_calibrator is not None:
-                start = time.process_time()
-                peer = get_calibrator("sms").fit(softmax(logits[fitted_on], axis=1), y[fitted_on])
-                proba = peer.predict_proba(softmax(logits[test], axis=1))
-                seconds = time.process_time() - start
-                proba = proba / proba.sum(axis=1, keepdims=True)
-                results.setdefault("probmetrics", []).append((log_loss(y[test], proba), seconds))
-        cells = [
-            f"{name} {a:.4f} ({b:.3f})"
-            for name, (a, b) in (
-                (name, np.mean(values, axis=0)) for name, values in results.items()
-            )
-        ]
-        print(f"{n:>6}  " + "  ".join(cells), flush=True)
-
-
 def report(name, proba, y, seconds):
     # A probability of 0 is infinitely wrong where it happens: it counts as 1e-12.
     finite = np.maximum(proba, 1e-12)
@@ -232,7 +196,6 @@ def main():
     many_classes(4000, 1000)
     if data is not None:
         quality(data)
-        by_number_of_samples(data)
 
 
 if __name__ == "__main__":
