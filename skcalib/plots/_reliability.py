@@ -237,12 +237,9 @@ class ReliabilityDisplay(BaseDisplay):
             The display, plotted.
         """
         data: dict[str, Any] = {
-            "y_true": y_true,
-            "y_proba": y_proba,
-            "sample_weight": sample_weight,
-            "labels": labels,
-            "pos_label": pos_label,
-        }
+            "y_true": y_true, "y_proba": y_proba, "sample_weight": sample_weight,
+            "labels": labels, "pos_label": pos_label,
+        }  # fmt: skip
         numbers = diagram_numbers(
             data,
             kind=kind,
