@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils._binning import bin_sums, quantile_edges, uniform_edges
+from ..utils._binning import bin_sums, quantile_sums, uniform_edges
 from ..utils._private import Interval, StrOptions
 from ..utils._validation import Predictions
 from ._top_label import iter_top_label, top_label
@@ -46,8 +46,7 @@ def binned(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
         return Bins(edges, sums_between(predictions, edges))
     # Edges of equal weight depend on all confidences at once.
     confidence, correct = top_label(predictions)
-    edges = quantile_edges(confidence, n_bins, predictions.weight)
-    return Bins(edges, bin_sums(confidence, correct, predictions.weight, edges))
+    return Bins(*quantile_sums(confidence, correct, predictions.weight, n_bins))
 
 
 def sums_between(predictions: Predictions, edges: NDArray[np.float64]) -> NDArray[np.float64]:

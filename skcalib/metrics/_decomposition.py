@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from scipy.special import xlog1py, xlogy
 
+from ..utils._blocks import iter_columns
 from ..utils._private import StrOptions, validate_params
 from ..utils._validation import check_predictions
 from ._ties import tie_groups
@@ -118,7 +119,10 @@ def score_decomposition(
         parts = _decompose(proba, codes == 1, weight, scoring_rule)
         return ScoreDecomposition(*map(float, parts))
     of_classes = np.stack(
-        [_decompose(proba[:, k], codes == k, weight, scoring_rule) for k in range(proba.shape[1])],
+        [
+            _decompose(column, codes == k, weight, scoring_rule)
+            for k, column in enumerate(iter_columns(proba))
+        ],
         axis=1,
     )
     if average is None:
@@ -131,28 +135,33 @@ def _decompose(
 ) -> NDArray[np.float64]:
     """Return miscalibration, discrimination, uncertainty and score of one class, shape (4,)."""
     # Equal predictions are recalibrated alike, so they are one sample to isotonic regression.
-    value, total, positives = tie_groups(proba, positive, weight)
-    forecast = value.astype(np.float64)
+    value, total, positive_weight = tie_groups(proba, positive, weight)
     # Groups come in decreasing order of the probability.
-    recalibrated = isotonic_regression(positives / total, weights=total, increasing=False).x
-    base_rate = positives.sum() / total.sum()
-    mean_score = _mean_brier if rule == "brier" else _mean_log_loss
+    fit = isotonic_regression(positive_weight / total, weights=total, increasing=False)
+    # So are the samples of a block of the regression, and all samples at the base rate.
+    positive_in_block, in_block = np.add.reduceat(
+        [positive_weight, total], fit.blocks[:-1], axis=1
+    )
+    n_positive, n_samples = np.sum(positive_weight), np.sum(total)
+    total_score = _brier if rule == "brier" else _log_loss
     # Clipped: rounding may take a probability beyond [0, 1], where it has no logarithm.
     score, best, constant = (
-        mean_score(np.clip(p, 0, 1), positives, total - positives)
-        for p in (forecast, recalibrated, base_rate)
+        total_score(np.clip(p, 0, 1), of_positive, of_all - of_positive) / n_samples
+        for p, of_positive, of_all in (
+            (value.astype(np.float64), positive_weight, total),
+            (positive_in_block / in_block, positive_in_block, in_block),
+            (n_positive / n_samples, n_positive, n_samples),
+        )
     )
     # Isotonic regression is the best non-decreasing map under either score. The identity and the
     # constants are such maps: differences below 0 are rounding.
     return np.array([max(score - best, 0), max(constant - best, 0), constant, score])
 
 
-def _mean_brier(p: NDArray, positive: NDArray, negative: NDArray) -> float:
-    loss = positive * (1 - p) ** 2 + negative * p**2
-    return float(np.sum(loss) / np.sum(positive + negative))
+def _brier(p: Any, positive: Any, negative: Any) -> float:
+    return float(np.dot(positive, (1 - p) ** 2) + np.dot(negative, p**2))
 
 
-def _mean_log_loss(p: NDArray, positive: NDArray, negative: NDArray) -> float:
+def _log_loss(p: Any, positive: Any, negative: Any) -> float:
     # 0 log(0) = 0: a probability of 0 costs nothing where the outcome never occurs.
-    log_likelihood = xlogy(positive, p) + xlog1py(negative, -p)
-    return float(-np.sum(log_likelihood) / np.sum(positive + negative))
+    return float(-np.sum(xlogy(positive, p) + xlog1py(negative, -p)))

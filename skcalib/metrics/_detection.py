@@ -77,7 +77,9 @@ def fpr_at_tpr(
     positive, weight = read_detection(y_true, sample_weight, labels, pos_label)
     scores = check_scores(y_score, name="y_score")
     check_same_length(y_true=positive, y_score=scores)
-    return fpr_of_groups(tie_groups(scores, positive, weight), tpr)
+    groups = tie_groups(scores, positive, weight)
+    found, false = np.cumsum(groups.positive), np.cumsum(groups.weight - groups.positive)
+    return _fpr_at_tpr(found, false, tpr)
 
 
 def read_detection(
@@ -109,33 +111,35 @@ def check_both_kinds(
         raise ValueError(f"{what}, got only {kinds[0] if used.all() else kinds[1]} ones.")
 
 
-def fpr_of_groups(groups: TieGroups, tpr: float) -> float:
+def detection_measures(groups: TieGroups, tpr: float) -> tuple[float, float, float, float]:
+    """Return FPR at `tpr`, AUROC, and the average precision of positives and of negatives.
+
+    What functions of scikit-learn give one by one, from one sort for all four.
+    """
+    positive, negative = groups.positive, groups.weight - groups.positive
+    # Scores decrease: sums up to a group are what a threshold at its score accepts.
+    found, false = np.cumsum(positive), np.cumsum(negative)
+    # Pairs in which the positive sample scores higher, ties counted as half.
+    auroc = negative @ (found - positive / 2) / (found[-1] * false[-1])
+    # Reversed, for the negatives are found by low scores.
+    from_below = negative[::-1], np.cumsum(negative[::-1]), np.cumsum(positive[::-1])
+    return (
+        _fpr_at_tpr(found, false, tpr),
+        float(auroc),
+        _average_precision(positive, found, false),
+        _average_precision(*from_below),
+    )
+
+
+def _fpr_at_tpr(found: NDArray[np.float64], false: NDArray[np.float64], tpr: float) -> float:
     """Return the false-positive rate at the first threshold that reaches `tpr`."""
-    # Scores decrease: sums up to a group are what a threshold at its score accepts. Both only
-    # grow, so the first threshold that reaches `tpr` has the fewest false positives.
-    found = np.cumsum(groups.positive)
-    false = np.cumsum(groups.weight - groups.positive)
+    # Both sums only grow, so the first threshold that reaches it has the fewest false positives.
     reached = int(np.argmax(found >= (tpr - _RATE_SLACK) * found[-1]))
     return float(false[reached] / false[-1])
 
 
-def detection_measures(groups: TieGroups, tpr: float) -> tuple[float, float, float, float]:
-    """Return FPR at `tpr`, AUROC, and the average precision of positives and of negatives."""
-    positive, negative = groups.positive, groups.weight - groups.positive
-    # Pairs in which the positive sample scores higher, ties counted as half: what
-    # roc_auc_score and average_precision_score of scikit-learn give, from one sort for all four.
-    before = np.cumsum(positive) - positive
-    auroc = negative @ (before + positive / 2) / (positive.sum() * negative.sum())
-    return (
-        fpr_of_groups(groups, tpr),
-        float(auroc),
-        _average_precision(positive, groups.weight),
-        # Reversed, for the negatives are found by low scores.
-        _average_precision(negative[::-1], groups.weight[::-1]),
-    )
-
-
-def _average_precision(positive: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
-    # sum over thresholds of (gain in recall) * precision, the gain being positive / sum.
-    precision = np.cumsum(positive) / np.cumsum(weight)
-    return float(positive @ precision / positive.sum())
+def _average_precision(
+    gain: NDArray[np.float64], found: NDArray[np.float64], false: NDArray[np.float64]
+) -> float:
+    # sum over thresholds of (gain in recall) * precision, the first being gain / found[-1].
+    return float(gain @ (found / (found + false)) / found[-1])

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from sklearn.utils import check_random_state
 
-from ..utils._binning import bin_sums, quantile_edges
+from ..utils._binning import quantile_sums
 from ..utils._private import Interval, validate_params
 from ..utils._validation import check_predictions
 from ._ties import tie_groups
@@ -151,10 +151,9 @@ def draw_calibrated(
     Returns the mean confidence (n_groups,) and the number of samples (n_groups,) of every group,
     and how many of them are positive (n_resamples, n_groups).
     """
-    edges = quantile_edges(prob_pred, N_BAND_GROUPS, weight)
     # Outcomes are drawn below; of the sums only those of weight and confidence are used.
     nobody = np.zeros(len(prob_pred), dtype=bool)
-    total, confidence_sum, _ = bin_sums(prob_pred, nobody, weight, edges)
+    _, (total, confidence_sum, _) = quantile_sums(prob_pred, nobody, weight, N_BAND_GROUPS)
     total, confidence_sum = total[total > 0], confidence_sum[total > 0]
     center = np.clip(confidence_sum / total, 0, 1)
     # No number of samples beyond 2**53 is told from the next one.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._binning import bin_index, bin_sums, quantile_edges, uniform_edges
+from ..utils._binning import bin_index, bin_sums, quantile_sums, uniform_edges
 from ..utils._private import Interval, StrOptions
 from ._one_vs_rest import OneVsRestCalibrator
 
@@ -95,12 +95,12 @@ class HistogramBinning(OneVsRestCalibrator):
     def _fit_class(
         self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BinMap:
-        edges = (
-            uniform_edges(self.n_bins)
-            if self.strategy == "uniform"
-            else quantile_edges(p, self.n_bins, sample_weight)
-        )
-        weight, _, positives = bin_sums(p, positive, sample_weight, edges)
+        if self.strategy == "uniform":
+            edges = uniform_edges(self.n_bins)
+            sums = bin_sums(p, positive, sample_weight, edges)
+        else:
+            edges, sums = quantile_sums(p, positive, sample_weight, self.n_bins)
+        weight, _, positives = sums
         # Where no sample tells otherwise, the middle: as near to the identity as a constant comes.
         values = (edges[1:] + edges[:-1]) / 2
         filled = weight > 0

@@ -29,15 +29,22 @@ def quantile_edges(
     Inner edges are observed values: the smallest that leaves j / n_bins of the weight at or
     below. Equal edges are merged, so equal values always share a bin.
     """
+    if weight is None:
+        return _edges_of_ordered(np.sort(values), n_bins, None)
+    order = np.argsort(values)
+    return _edges_of_ordered(values[order], n_bins, weight[order])
+
+
+def _edges_of_ordered(
+    ordered: NDArray[Any], n_bins: int, weight: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
     level = np.arange(1, n_bins) / n_bins
     if weight is None:
-        ordered = np.sort(values)
         # The smallest rank r, from 0, with r + 1 >= level * n.
-        rank = np.ceil(level * len(values) - _CUMSUM_SLACK * len(values)).astype(np.intp) - 1
+        n = len(ordered)
+        rank = np.ceil(level * n - _CUMSUM_SLACK * n).astype(np.intp) - 1
     else:
-        order = np.argsort(values, kind="stable")
-        ordered = values[order]
-        mass = np.cumsum(weight[order])
+        mass = np.cumsum(weight)
         # The first cumulative weight that reaches the level.
         rank = np.searchsorted(mass, (level - _CUMSUM_SLACK) * mass[-1])
     inner = np.unique(np.clip(ordered[np.maximum(rank, 0)].astype(np.float64), 0, 1))
@@ -79,3 +86,41 @@ def bin_sums(
     # One pass for both outcomes, False in the first n_bins cells.
     false, true = np.bincount(index + n_bins * outcomes, weight, 2 * n_bins).reshape(2, n_bins)
     return np.stack([false + true, value_sum, true])
+
+
+def quantile_sums(
+    values: NDArray[Any],
+    outcomes: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    n_bins: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the edges of `quantile_edges` and the sums of `bin_sums` between them.
+
+    The bins of ordered values are runs, which end where the edges are: no value is looked up.
+    """
+    if weight is None:
+        ordered = np.sort(values)
+        edges = _edges_of_ordered(ordered, n_bins, None)
+        end = _ends_of_runs(ordered, edges)
+        true = np.diff(_ends_of_runs(np.sort(values[outcomes]), edges), prepend=0)
+        return edges, np.stack([np.diff(end, prepend=0), _sums_of_runs(ordered, end), true])
+    order = np.argsort(values)
+    ordered, mass = values[order], weight[order]
+    edges = _edges_of_ordered(ordered, n_bins, mass)
+    end = _ends_of_runs(ordered, edges)
+    parts = mass, mass * ordered, mass * outcomes[order]
+    return edges, np.stack([_sums_of_runs(part, end) for part in parts])
+
+
+def _ends_of_runs(ordered: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    inner = round_down(edges[1:-1], ordered.dtype)
+    return np.append(np.searchsorted(ordered, inner, side="right"), len(ordered))
+
+
+def _sums_of_runs(ordered: NDArray[Any], end: NDArray[np.intp]) -> NDArray[np.float64]:
+    start = np.append(0, end[:-1])
+    sums = np.zeros(len(end))
+    # An empty run, of which reduceat would return a value, is left out and remains 0.
+    filled = end > start
+    sums[filled] = np.add.reduceat(ordered, start[filled], dtype=np.float64)
+    return sums

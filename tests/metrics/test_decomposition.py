@@ -138,3 +138,23 @@ def test_calibrated_forecasts_approach_zero_miscalibration():
 def test_bad_options(options):
     with pytest.raises(ValueError, match="parameter"):
         score_decomposition([0, 1], [0.2, 0.7], **options)
+
+
+@pytest.mark.parametrize("rule", ["brier", "log_loss"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_every_class_is_one_against_the_rest(rule, dtype):
+    y, proba, weight = sample(k=40, n=120)
+    proba = proba.astype(dtype)
+    options = {"scoring_rule": rule, "sample_weight": weight}
+    parts = score_decomposition(y, proba, labels=range(40), average=None, **options)
+    for k in np.unique(y):
+        alone = score_decomposition((y == k).astype(int), proba[:, k], **options)
+        np.testing.assert_allclose([part[k] for part in parts], alone, rtol=1e-12, atol=1e-15)
+
+
+def test_a_block_of_positives_alone_costs_nothing_whatever_the_weights():
+    # Sums of the weights in two orders would differ, and log(0) be taken of the difference.
+    rng = np.random.default_rng(0)
+    p, weight = rng.random(1000), rng.uniform(0.1, 2, 1000)
+    parts = score_decomposition(p > 0.5, p, scoring_rule="log_loss", sample_weight=weight)
+    assert parts.discrimination == parts.uncertainty

@@ -9,6 +9,7 @@ from skcalib.utils._binning import (
     bin_index,
     bin_sums,
     quantile_edges,
+    quantile_sums,
     round_down,
     uniform_edges,
 )
@@ -123,6 +124,31 @@ def test_sums(weighted):
             sum(mass[i] for i in inside if outcomes[i]),
         ]
         np.testing.assert_allclose(sums[:, b], expected, rtol=1e-13)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 12), st.booleans(), st.integers(0, 3)), min_size=1, max_size=30
+    ),
+    st.integers(1, 8),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([1.0, 1e-5]),
+)
+def test_sums_of_ordered_values_are_those_of_values_looked_up(rows, n_bins, dtype, beyond):
+    # Up to what validation lets pass beyond 1.
+    values = (np.array([value for value, _, _ in rows]) / 12).astype(dtype) * dtype(1 + beyond)
+    outcomes = np.array([outcome for _, outcome, _ in rows])
+    count = np.array([count for _, _, count in rows], dtype=float)
+    for weight in (None, count + (not count.any()), 0.1 + count):
+        edges, sums = quantile_sums(values, outcomes, weight, n_bins)
+        np.testing.assert_array_equal(edges, quantile_edges(values, n_bins, weight))
+        mass = np.ones(len(values)) if weight is None else weight
+        expected = np.zeros((3, len(edges) - 1))
+        for value, outcome, m in zip(values, outcomes, mass):
+            b = sum(float(value) > edge for edge in edges[1:-1])
+            expected[:, b] += m, m * float(value), m * outcome
+        np.testing.assert_allclose(sums, expected, rtol=1e-12)
 
 
 def test_sums_of_many_float32_rows_do_not_drift():
