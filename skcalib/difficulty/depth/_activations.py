@@ -89,34 +89,34 @@ class _MLPReader:
 
 
 class _TorchReader:
-    """Layers of a torch module, or of the module of a skorch net, through forward hooks."""
+    """Layers of a torch module, or of the module of a skorch net, through forward hooks.
+
+    They are tensors on `device`, arrays where it is None.
+    """
 
     def __init__(self, model: Any, layers: Any, X: Any, classes: NDArray, **options: Any):
         from ...embeddings import LayerEmbedder
 
-        frozen = FrozenEstimator(model)
-        # One sample is enough to find names and sizes.
-        found = LayerEmbedder(frozen, layers, **options).fit(X[:1]).layer_names_
-        self.names = [*found, "output"] if isinstance(layers, str) and layers == "auto" else found
-        # The empty name is the module itself: its output comes with the layers, in one pass.
-        recorded = list(dict.fromkeys([*found, ""]))
-        self.output = recorded.index("")
-        self.embedder = LayerEmbedder(frozen, recorded, **options).fit(X[:1])
-        self.sizes = self.embedder.layer_sizes_[: len(self.names)]
+        # One sample is enough to find names, sizes and the device.
+        self.embedder = LayerEmbedder(FrozenEstimator(model), layers, **options).fit(X[:1])
+        self.names = list(self.embedder.layer_names_)
+        if isinstance(layers, str) and layers == "auto":
+            self.names.append("output")
+        found = self.embedder.transform_layers(X[:1], output=True, as_tensors=True)
+        self.sizes = [layer.shape[1] for layer in found[: len(self.names)]]
+        self.device = found[-1].device if on_accelerator(found[-1]) else None
         self.model = model
         self.classes = np.asarray(getattr(model, "classes_", classes))
-        activation = self.embedder.transform_layers(X[:1], as_tensors=True)[0]
-        self.device = activation.device if on_accelerator(activation) else None
 
     def read(self, X: Any) -> Reading:
-        layers = self.embedder.transform_layers(X, as_tensors=self.device is not None)
-        output = layers[self.output]
+        on_device = self.device is not None
+        layers = self.embedder.transform_layers(X, output=True, as_tensors=on_device)
+        output = layers[-1]
         if is_skorch_net(self.model):
             proba = _skorch_probabilities(self.model, output, X)
         else:
-            proba = _probabilities(
-                output.astype(np.float64) if self.device is None else output.double()
-            )
+            xp, _ = back_end(output)
+            proba = _probabilities(xp.asarray(output, dtype=xp.float64))
         final = _predicted_labels(proba, self.classes)
         return Reading([X.reshape(len(X), -1), *layers[: len(self.names)], proba], final)
 
@@ -205,11 +205,18 @@ class ActivationReader:
             for size in sizes
         ]
         self.block_size = max(64, ACTIVATION_BLOCK_SIZE // sum(sizes))
-        n_kept = sum(min(size, n_components or size) for size in sizes)
-        if self.reader.device is not None:
-            n_bytes = 4 * n_kept * len(X)
-            if not as_tensors or n_bytes > FREE_FRACTION * free_bytes(self.reader.device):
-                self.reader.device = None
+        kept = [min(size, n_components or size) for size in sizes]
+        if not (as_tensors and self._fits(len(X), sample, kept)):
+            self.reader.device = None
+
+    def _fits(self, n_samples: int, sample: Any, sizes: list[int]) -> bool:
+        """Tell whether the activations of all samples fit on the accelerator of the network."""
+        device = self.reader.device
+        if device is None:
+            return False
+        # The input may be in float64; layers are in float32.
+        n_bytes = floats_on(device, sample).itemsize * sizes[0] + 4 * sum(sizes[1:])
+        return n_samples * n_bytes <= FREE_FRACTION * free_bytes(device)
 
     def _enter(self, X: Any) -> Any:
         # A Pipeline of a network alone has no steps before it, and no length.

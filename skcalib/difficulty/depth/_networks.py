@@ -11,12 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ...utils._features import validate_data, validate_rows
-from ...utils._labels import (
-    as_labels,
-    check_class_labels,
-    check_labels_like,
-    class_positions,
-)
+from ...utils._labels import as_labels, check_class_labels, check_labels_like, class_positions
 from ...utils._tensors import TensorRows
 
 
@@ -58,36 +53,36 @@ def check_network(network: Any) -> None:
         )
 
 
-def check_samples(owner: Any, model: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Validate what a network is fitted to, on behalf of `owner`."""
-    X, y = _validate(owner, model, X, check_class_labels(y), reset=True)
-    check_consistent_length(X, y)
-    return X, as_labels(y, name="y")
+def check_samples(
+    owner: Any, model: Any, X: Any, y: Any, *, reset: bool = True
+) -> tuple[Any, Any]:
+    """Validate the input of a network on behalf of `owner`; `y` may be None unless in `fit`.
+
+    A tensor on an accelerator stays there where the network is one of torch.
+    """
+    of_torch = is_torch_module(model) or is_skorch_net(model)
+    options: dict[str, Any] = {"allow_nd": of_torch}
+    if isinstance(model, Pipeline):  # Its first step knows what it can read.
+        options = {"skip_check_array": True}
+    validate = validate_rows if of_torch else validate_data
+    if y is None and not reset:
+        X = validate(owner, X, reset=reset, **options)
+    else:
+        X, y = validate(owner, X, check_class_labels(y), reset=reset, **options)
+        check_consistent_length(X, y)
+        y = as_labels(y, name="y")
+    if isinstance(X, TensorRows):
+        # Integers become floats, as those of an array do.
+        X = X.tensor if X.tensor.is_floating_point() else X[:]
+    return X, y
 
 
 def check_queries(owner: Any, model: Any, X: Any, y: Any) -> tuple[Any, NDArray | None]:
     """Return X as the network reads it, and the classes of the labels if there are any."""
     check_is_fitted(owner)
+    X, y = check_samples(owner, model, X, y, reset=False)
     if y is None:
-        return _validate(owner, model, X, reset=False), None
-    X, y = _validate(owner, model, X, check_class_labels(y), reset=False)
-    check_consistent_length(X, y)
-    labels = check_labels_like(
-        as_labels(y, name="y"), name="y", n_samples=len(y), like=owner.classes_
-    )
+        return X, None
+    labels = check_labels_like(y, name="y", n_samples=len(y), like=owner.classes_)
     # -1 for a label that `fit` has not seen: no training sample has it.
     return X, class_positions(labels, owner.classes_)
-
-
-def _validate(owner: Any, model: Any, X: Any, *y: Any, reset: bool) -> Any:
-    """Validate, but leave a tensor on an accelerator where the network reads tensors."""
-    if isinstance(model, Pipeline):  # Its first step knows what it can read.
-        return validate_data(owner, X, *y, reset=reset, skip_check_array=True)
-    if not (is_torch_module(model) or is_skorch_net(model)):
-        return validate_data(owner, X, *y, reset=reset)
-    validated = validate_rows(owner, X, *y, reset=reset, allow_nd=True)
-    rows, *labels = validated if y else (validated,)
-    if isinstance(rows, TensorRows):
-        # Integers as floats, as they come from an array.
-        rows = rows.tensor if rows.tensor.is_floating_point() else rows[:]
-    return (rows, *labels) if y else rows

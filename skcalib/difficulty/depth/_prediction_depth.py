@@ -375,7 +375,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             unfrozen(self.estimator_),
             X,
             self.classes_,
-            as_tensors=self._probes.read_tensors,
+            as_tensors=self._probes.take_tensors,
             layers=self.layers,
             pooling=self.pooling,
             batch_size=self.batch_size,

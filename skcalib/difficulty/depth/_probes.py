@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._neighbors import NeighborSearch, drop, resolve_algorithm
-from ._activations import ActivationReader, Reading
+from ._activations import ActivationReader
 from ._votes import NeighborVote
 
 # Training samples that `fit` asks whether they have a depth at all.
@@ -43,7 +43,7 @@ class LayerProbes:
         self.n_jobs = n_jobs
 
     @property
-    def read_tensors(self) -> bool:
+    def take_tensors(self) -> bool:
         """Whether the probes search where tensors lie; those of scikit-learn need arrays."""
         return self.probe is None and self.metric in ("euclidean", "cosine")
 
@@ -96,34 +96,27 @@ class LayerProbes:
 
         `y_encoded` (n,) are the classes of the labels, where they are known.
         """
-        classes, final = [], []
-        for reading, block_classes in self._blocks(X, y_encoded):
-            if self.probe is None:
-                voters = self._voters(reading.layers, block_classes)
-                classes.append(np.stack([probe.winner(v) for probe, v in voters], axis=1))
-            else:
-                pairs = zip(self.probes, reading.layers)
-                classes.append(np.stack([probe.predict(layer) for probe, layer in pairs], axis=1))
-            final.append(reading.final)
-        return np.concatenate(classes), np.concatenate(final)
+        return self._ask(X, y_encoded, NeighborVote.winner, "predict")
 
     def predict_proba(self, X: Any, y_encoded: NDArray | None = None) -> NDArray[np.float64]:
         """Return class probabilities (n, n_layers, n_classes); `y_encoded` as in `predict`."""
-        proba = []
-        for reading, block_classes in self._blocks(X, y_encoded):
-            if self.probe is None:
-                voters = self._voters(reading.layers, block_classes)
-                proba.append(np.stack([probe.proba(v) for probe, v in voters], axis=1))
-            else:
-                pairs = zip(self.probes, reading.layers)
-                proba.append(np.stack([p.predict_proba(layer) for p, layer in pairs], axis=1))
-        return np.concatenate(proba)
+        return self._ask(X, y_encoded, NeighborVote.proba, "predict_proba")[0]
 
-    def _blocks(
-        self, X: Any, y_encoded: NDArray | None
-    ) -> Iterator[tuple[Reading, NDArray | None]]:
-        for block, reading in self.reader.read(X):
-            yield reading, None if y_encoded is None else y_encoded[block]
+    def _ask(
+        self, X: Any, y_encoded: NDArray | None, of_votes: Callable[..., NDArray], method: str
+    ) -> tuple[NDArray, NDArray]:
+        """Return what comes of the votes, or of a method of the classifiers, and the answers."""
+        found, final = [], []
+        for block, (layers, answers) in self.reader.read(X):
+            if self.probe is None:
+                labels = None if y_encoded is None else y_encoded[block]
+                of_layers = [of_votes(*voters) for voters in self._voters(layers, labels)]
+            else:
+                pairs = zip(self.probes, layers)
+                of_layers = [getattr(probe, method)(layer) for probe, layer in pairs]
+            found.append(np.stack(of_layers, axis=1))
+            final.append(answers)
+        return np.concatenate(found), np.concatenate(final)
 
     def _voters(
         self, layers: list[Any], y_encoded: NDArray | None

@@ -205,9 +205,7 @@ class DifficultyProfiler(BaseEstimator):
         folder = self._open_folder((scorer, n_test, self.n_probe_samples), X, labels, weight)
         repeats = self._run(folder, planned, scorer, self.n_probe_samples, X, labels, weight)
         self.held_out_ = np.stack([plan.held_out for plan in planned])
-        self.predictions_ = np.stack([repeat.predictions for repeat in repeats])
-        self.depth_ = np.stack([repeat.depth for repeat in repeats])
-        self.iteration_learned_ = np.stack([repeat.iteration_learned for repeat in repeats])
+        self.predictions_, self.depth_, self.iteration_learned_ = map(np.stack, zip(*repeats))
         columns = self._columns(labels)
         self.profile_ = as_table(columns, as_frame=self.as_frame, index=index)
         return self
@@ -269,16 +267,15 @@ class DifficultyProfiler(BaseEstimator):
 
     def _run(self, folder: StudyFolder | None, plans: list[Plan], *task: Any) -> list[Repeat]:
         """Return the repeats: from the folder those that are there, the others run now."""
-        repeats = {}
-        if folder is not None:
-            stored = ((number, folder.read(number)) for number in range(len(plans)))
-            repeats = {number: repeat for number, repeat in stored if repeat is not None}
-        missing = [number for number in range(len(plans)) if number not in repeats]
-        finished = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(_run_and_store)(folder, number, plans[number], *task) for number in missing
+        stored = [folder.read(number) if folder else None for number in range(len(plans))]
+        finished = iter(
+            Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+                delayed(_run_and_store)(folder, number, plan, *task)
+                for number, (plan, repeat) in enumerate(zip(plans, stored))
+                if repeat is None
+            )
         )
-        repeats.update(zip(missing, finished))
-        return [repeats[number] for number in range(len(plans))]
+        return [next(finished) if repeat is None else repeat for repeat in stored]
 
     def _columns(self, y: NDArray) -> dict[str, NDArray]:
         held_out, votes = self.held_out_, self.predictions_

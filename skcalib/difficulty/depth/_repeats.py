@@ -71,8 +71,7 @@ def run_repeat(
         X_train, y_train = _safe_indexing(X_train, drawn), y_train[drawn]
     fitted._fit_probes(X_train, y_train, None)
     depth = fitted.difficulty(X, y)
-    learned = np.full(len(y), np.nan)
     # No record of epochs, no iteration: NaN.
-    if history:
-        learned = iteration_learned(history, final=predictions)
+    unknown = np.full(len(y), np.nan)
+    learned = iteration_learned(history, final=predictions) if history else unknown
     return Repeat(predictions, depth, learned)

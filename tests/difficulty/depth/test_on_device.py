@@ -171,11 +171,13 @@ def test_probabilities_from_the_host_are_taken_to_the_device(device, monkeypatch
     assert scorer.probes_[-1].search.train_.device.type == device
 
 
-def test_what_does_not_fit_is_searched_on_the_host(device, monkeypatch, data):
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_what_does_not_fit_is_searched_on_the_host(device, monkeypatch, data, dtype):
     X, y = data
-    there = torch.tensor(X, device=device)
+    there = torch.tensor(X, device=device).to(dtype)
     scorer = PredictionDepthScorer(module().to(device), n_neighbors=K)
-    n_bytes = 4 * len(X) * (16 + 24 + 3)  # input, first layer, output
+    # Input, first layer, output: in float32, but an input in float64.
+    n_bytes = len(X) * ((8 if dtype is torch.float64 else 4) * 16 + 4 * 24 + 4 * 3)
     depths = []
     for free, stays in ((2 * n_bytes, True), (2 * n_bytes - 1, False)):
         monkeypatch.setattr(_activations, "free_bytes", lambda where, free=free: free)
