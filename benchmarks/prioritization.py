@@ -5,10 +5,10 @@ samples or, after a warm-up, on the fraction of them that ranks highest by predi
 that of the network itself ("self"), by that which a deeper target network had after as many epochs
 of its own training on all samples with the same loss ("target"), or at random ("random"). Seconds
 are CPU seconds of one thread, and those of a target are not added to the runs that it guides.
-benchmarks/prioritization.json holds the runs of the user guide, whose table is printed; runs that
-are there already are not repeated.
+benchmarks/prioritization.json holds the runs of the user guide (--losses cross-entropy); runs that
+are there already are not repeated. Without --data, the table of the guide is made of them.
 
-    python -m benchmarks.prioritization --data DIR [--out FILE] [--table]
+    python -m benchmarks.prioritization [--data DIR] [--out FILE]
 """
 
 import argparse
@@ -24,6 +24,8 @@ from skorch.callbacks import LRScheduler
 from torch import nn
 
 from benchmarks.cifar_networks import CifarResNet
+from benchmarks.papers.statistics import mean_and_error
+from benchmarks.papers.tables import csv_table
 from skcalib.losses import FocalLoss, LabelSmoothingLoss
 from skcalib.metrics import expected_calibration_error
 from skcalib.nets import CalibratedNetClassifier, EpochPrioritizer, TrainingDynamics
@@ -39,7 +41,9 @@ LOSSES = {
     "mixup": [{"criterion": nn.CrossEntropyLoss, "mixup_alpha": a} for a in (0.1, 0.3, 0.2, 0.15)],
     "focal": [{"criterion": FocalLoss, "criterion__gamma": g} for g in (1, 3, 3, 3)],
 }
+GUIDES = {"random": "random", "self": "the net itself", "target": "target"}
 RESULTS = Path(__file__).with_suffix(".json")
+PAGE = Path(__file__).parents[1] / "docs/user_guide/prioritization.inc"
 
 
 def load(path, split, n_rows, size):
@@ -151,29 +155,29 @@ def finished(out):
 
 
 def cell(runs, loss, fraction, guide):
-    """Return accuracy and ECE as the guide shows them, means over the seeds."""
+    """Return accuracy and ECE as the guide shows them: means over the seeds, standard errors."""
     wanted = (loss, fraction, guide)
     found = [r for r in runs if (r["loss"], r["fraction"], r["guide"]) == wanted]
-    accuracy, ece = (np.mean([r[name] for r in found]) for name in ("accuracy", "ece"))
-    return f"{100 * accuracy:.1f} %, ECE {100 * ece:.1f} %"
+    accuracy, ece = (
+        mean_and_error([100 * r[name] for r in found]) for name in ("accuracy", "ece")
+    )
+    return "{:.1f} ± {:.1f} %, ECE {:.1f} ± {:.1f} %".format(*accuracy, *ece)
 
 
-def table(runs, loss):
-    """Return the rows of the guide's table of one loss."""
-    return [
-        "  ".join(
-            [f"{fraction:.0%}".replace("%", " %")]
-            + [cell(runs, loss, fraction, guide) for guide in ("random", "self", "target")]
-        )
+def page(runs, loss="cross-entropy"):
+    """Return the guide's table of a loss, and the line about all samples."""
+    rows = [
+        [f"{100 * fraction:.0f} %", *(cell(runs, loss, fraction, guide) for guide in GUIDES)]
         for fraction in FRACTIONS[1:]
     ]
+    table = csv_table("", ["samples", *GUIDES.values()], rows)
+    return f"{table}\nAll samples: {cell(runs, loss, 1.0, '-')}.\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--table", action="store_true", help="print the table and stop")
     parser.add_argument("--samples", type=int, default=4000)
     parser.add_argument("--test-samples", type=int, default=10_000)
     parser.add_argument("--size", type=int, default=16, help="pixels a side: 32, 16 or 8")
@@ -181,20 +185,20 @@ def main():
     parser.add_argument("--target-depth", type=int, default=14)
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--warmup", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--losses", nargs="+", choices=LOSSES, default=list(LOSSES))
     options = parser.parse_args()
-    if not options.table:
+    if options.data is not None:
         torch.set_num_threads(1)
         experiment, done = Experiment(options), finished(options.out)
         done = {(r["seed"], r["loss"], r["fraction"], r["guide"]) for r in done}
         for run in runs(options.seeds, options.losses):
             if run not in done:
                 experiment.record(*run, *experiment.run(*run))
-    results = finished(options.out)
-    for loss in options.losses:
-        print(f"\n{loss}, all samples: {cell(results, loss, 1.0, '-')}")
-        print("samples  random  the net itself  target", *table(results, loss), sep="\n")
+        for loss in options.losses:
+            print(f"\n{loss}\n{page(finished(options.out), loss)}")
+    if options.out == RESULTS:
+        PAGE.write_text(page(finished(RESULTS)))
 
 
 if __name__ == "__main__":

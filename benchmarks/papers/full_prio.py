@@ -81,8 +81,8 @@ def run(options):
             for how in runs(case):
                 loss, fraction, guide = how
                 key = {
-                    "setting": setting, "case": case, "method": guide, "loss": loss,
-                    "fraction": fraction, "seed": seed,
+                    "setting": setting, "target": options.target, "case": case,
+                    "method": guide, "loss": loss, "fraction": fraction, "seed": seed,
                 }  # fmt: skip
                 if options.only not in f"{loss}, {guide}" or key in records:
                     continue

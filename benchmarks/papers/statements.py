@@ -318,7 +318,7 @@ DEPTH = (
     _depth("On samples that are ambiguous without their label, the middle of the network is more "
            "often right than its end (accuracy).", "middle minus network, ambiguous", 1),
     Untested("Depths agree between architectures; networks with wide margins learn shallow "
-             "predictions first.", "one architecture was trained"),
+             "predictions first.", "one architecture was trained; `--scale full` has three"),
 )  # fmt: skip
 
 
