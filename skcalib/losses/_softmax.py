@@ -71,10 +71,7 @@ class _ExactSoftmax(torch.autograd.Function):
         # d nll / dz = p - t; d(p - t) / dz is the Jacobian of the softmax, for t is constant.
         if grad_residual is None:
             return None if grad_nll is None else grad_nll.unsqueeze(1) * residual, None
-        through_residual = _softmax_product(residual, label.unsqueeze(1), grad_residual)
-        if grad_nll is None:
-            return through_residual, None
-        return torch.addcmul(through_residual, grad_nll.unsqueeze(1), residual), None
+        return _both_gradients(residual, label.unsqueeze(1), grad_residual, grad_nll), None
 
     @staticmethod
     def vmap(
@@ -89,15 +86,20 @@ class _ExactSoftmax(torch.autograd.Function):
         return (nll.view(label.shape), residual.view(logits.shape)), (0, 0)
 
 
-def _softmax_product(residual: Tensor, label: Tensor, vector: Tensor) -> Tensor:
-    """Return the Jacobian of the softmax times `vector`, ``p * (v - sum_k p_k v_k)``.
+def _both_gradients(
+    residual: Tensor, label: Tensor, vector: Tensor, scale: Tensor | None
+) -> Tensor:
+    """Return the Jacobian of the softmax times `vector`, plus `scale` times the residual.
 
-    Measured from the label, where v becomes 0, the mean needs the other classes only, and there
-    p is the residual; at the label itself ``p_y = residual_y + 1``.
+    The product is ``p * (v - mean)`` with ``mean = sum_k p_k v_k``. Measured from the label, where
+    v becomes 0, the mean needs the other classes only, and there p is the residual; at the label
+    itself ``p_y = residual_y + 1``.
     """
-    weighted = (vector - vector.gather(1, label)) * residual
-    mean = weighted.sum(1, keepdim=True)
-    return torch.addcmul(weighted, residual, -mean).scatter_add_(1, label, -mean)
+    apart = vector - vector.gather(1, label)
+    mean = (apart * residual).sum(1, keepdim=True)
+    factor = apart - (mean if scale is None else mean - scale.unsqueeze(1))
+    # In the memory of the factor: on the CPU, new memory costs more than the product.
+    return factor.mul_(residual).scatter_add_(1, label, -mean)
 
 
 def class_nll(logits: Tensor) -> Tensor:
