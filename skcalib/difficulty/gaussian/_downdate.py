@@ -15,13 +15,17 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import get_blas_funcs
 
 # What remains of a class, relative to its weight, without its only sample.
 _NOTHING = 1e-12
 
 
 class Gaussian:
-    """Class means, and the factor of an inverse covariance: ``factor @ factor.T`` is S^+."""
+    """Class means, and the factor of an inverse covariance: ``factor @ factor.T`` is S^+.
+
+    Kept in the dtype of the products with samples.
+    """
 
     def __init__(
         self,
@@ -29,15 +33,28 @@ class Gaussian:
         shift: NDArray[np.float64],
         class_weight: NDArray[np.float64],
         scatter_part: float,
+        work: type[np.floating],
     ) -> None:
-        self.factor = factor
-        self.centers = shift @ factor
-        norms = np.einsum("ij,ij->i", self.centers, self.centers)
+        self.factor, centers = factor.astype(work), shift @ factor
+        norms = np.einsum("ij,ij->i", centers, centers)
         # |c - d|^2 = |c|^2 + |d|^2 - 2 c d, which rounding may take below zero.
-        apart = norms[:, None] + norms - 2.0 * (self.centers @ self.centers.T)
-        self.apart = np.maximum(apart, 0.0)  # squared distances between the means
+        apart = norms[:, None] + norms - 2.0 * (centers @ centers.T)
+        self.apart = np.maximum(apart, 0.0).astype(work)  # squared distances between the means
+        self.centers = centers.astype(work)
         self.class_weight = class_weight
         self.scatter_part = scatter_part
+        self._is_triangle = np.array_equal(factor, np.triu(factor)) and len(factor) == len(
+            factor.T
+        )
+
+    def coordinates(self, deviation: NDArray) -> NDArray:
+        """Return ``deviation @ factor``, whose squared length is the distance."""
+        if not self._is_triangle:
+            return deviation @ self.factor
+        # As the inverse of a Cholesky factor is: half of the products are with 0. BLAS reads
+        # matrices by columns, so this is z^T = F^T v^T.
+        (product,) = get_blas_funcs(["trmm"], [self.factor, deviation])
+        return product(1.0, self.factor.T, deviation.T, lower=1).T
 
 
 class Without:
@@ -48,7 +65,7 @@ class Without:
     gaussian : Gaussian
         Fitted on all samples.
     deviation : ndarray of shape (n_samples, n_features)
-        The samples, relative to the means of their classes. Its dtype is that of the products.
+        The samples, relative to the means of their classes, in the dtype of the Gaussian.
     codes : ndarray of shape (n_samples,)
         Their classes.
     weight : ndarray of shape (n_samples,)
@@ -72,7 +89,7 @@ class Without:
         rest = m - weight
         alone = (rest <= _NOTHING * m) & (weight > 0)
         stretch = np.where(alone, 1.0, m / np.where(rest > 0, rest, 1.0))
-        self.z = deviation @ gaussian.factor.astype(deviation.dtype)
+        self.z = gaussian.coordinates(deviation)
         self.square = np.einsum("ij,ij->i", self.z, self.z).astype(np.float64)
         # A mean that goes with its only sample takes no scatter along.
         # Of a shrunk covariance, only the part that is scatter loses the sample.
@@ -93,7 +110,7 @@ class Without:
 
     def _find_lost_directions(self) -> None:
         """Set k = S^+ v of the samples `only`: its image z(k), k k, and k S^+ k / (k k)^2."""
-        factor = self.gaussian.factor.astype(self.z.dtype)
+        factor = self.gaussian.factor
         # z F^T = v F F^T = S^+ v.
         direction = self.z[self.only] @ factor.T
         self.length = np.einsum("ij,ij->i", direction, direction)
@@ -103,27 +120,32 @@ class Without:
 
     def to_all_classes(self) -> NDArray:
         """Return the distance of each sample to every class, (n_samples, n_classes)."""
-        work, samples = self.z.dtype, np.arange(len(self.z))
-        centers = self.gaussian.centers.astype(work)
-        # With u the deviation from another mean: u S^-1 v = v S^-1 v - slope.
-        slope = self.z @ centers.T
-        slope -= slope[samples, self.codes][:, None]
-        cross = self.square[:, None].astype(work) - slope
-        # u S^-1 u = apart + q - 2 slope, the sum of apart, cross and -slope.
-        distances = self.gaussian.apart[self.codes].astype(work)
-        distances += cross
-        distances -= slope
-        distances += self.gain[:, None].astype(work) * cross**2
+        samples, gaussian = np.arange(len(self.z)), self.gaussian
+        # With u the deviation from another mean: u S^-1 v = v S^-1 v - (slope - own slope).
+        slope = self.z @ gaussian.centers.T
+        own_slope = slope[samples, self.codes]
+        # In place: new memory costs more than the difference.
+        cross = np.subtract(self._column(self.square + own_slope), slope, out=slope)
+        # u S^-1 u + g (u S^-1 v)^2, where u S^-1 u = apart + 2 cross - q.
+        distances = self._column(self.gain) * cross
+        distances += 2.0
+        distances *= cross
+        distances += gaussian.apart[self.codes]
+        distances -= self._column(self.square)
         if len(self.only):
-            distances[self.only] += self._change_by_projection(cross[self.only], centers)
-        distances *= self.scale[:, None].astype(work)
+            distances[self.only] += self._change_by_projection(cross[self.only])
+        distances *= self._column(self.scale)
         # The mean of its own class, and no other, moves as the sample leaves.
         distances[samples, self.codes] = self.distance
         return distances
 
-    def _change_by_projection(self, cross: NDArray, centers: NDArray) -> NDArray:
+    def _column(self, values: NDArray[np.float64]) -> NDArray:
+        """Return a number of each sample as a column in the dtype of the products."""
+        return values[:, None].astype(self.z.dtype)
+
+    def _change_by_projection(self, cross: NDArray) -> NDArray:
         """Return ``(k u)^2 (k S^+ k) / (k k)^2 - 2 (k u) (k S^+ u) / (k k)``; k u is `cross`."""
-        slope = self.image @ centers.T
+        slope = self.image @ self.gaussian.centers.T
         slope -= np.take_along_axis(slope, self.codes[self.only, None], axis=1)
         # k S^+ v is k k.
         # u is v less what lies between the means, whose product with k S^+ is the slope.

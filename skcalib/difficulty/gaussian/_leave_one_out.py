@@ -145,7 +145,8 @@ class LeftOutMixin(StreamingMixin):
             raise ValueError(
                 "X, y and sample_weight must be those of the fit, got classes of other weights."
             )
-        left_out = _LeftOut(self._statistics, self.relative, self.shrinkage, self.tol)
+        work = working_dtype(samples.dtype)
+        left_out = _LeftOut(self._statistics, self.relative, self.shrinkage, self.tol, work)
         return left_out, samples, codes, np.minimum(weight, 1.0)
 
 
@@ -158,7 +159,9 @@ class _LeftOut:
         relative: bool,
         shrinkage: float | str | None,
         tol: float | None,
+        work: type[np.floating],
     ) -> None:
+        self.work = work
         within, root = statistics.within_covariance(), statistics.between_root()
         total, n = within + root.T @ root, statistics.total_weight
         self.mean = statistics.mean()
@@ -167,17 +170,19 @@ class _LeftOut:
         tolerance = RankTolerance(noise, tol)
         self.absent = statistics.weight <= 0
         # Any finite mean will do for a class without samples: its distances become infinite.
-        self.shift = np.where(self.absent[:, None], 0.0, statistics.means() - self.mean)
+        self.means = np.where(self.absent[:, None], self.mean, statistics.means())
 
         def gaussian(covariance: NDArray, shift: NDArray, weight: NDArray) -> Gaussian:
             shrunk_covariance = shrunk(covariance, shrinkage, n)
             factor = inverse_factor(shrunk_covariance, tolerance)
-            return Gaussian(factor, shift, weight, _scatter_part(covariance, shrunk_covariance))
+            part = _scatter_part(covariance, shrunk_covariance)
+            return Gaussian(factor, shift, weight, part, work)
 
-        self.classes = gaussian(within, self.shift, statistics.weight)
+        # About the mean of all samples: far from the origin, digits would be lost.
+        self.classes = gaussian(within, self.means - self.mean, statistics.weight)
         self.background = None
         if relative:
-            # One class of weight n with its mean at the origin, since samples come centered.
+            # One class of weight n with the mean of all samples.
             self.background = gaussian(total, np.zeros((1, len(within))), np.array([n]))
 
     def to_own(
@@ -187,8 +192,9 @@ class _LeftOut:
         out = np.empty(len(X))
 
         def fill(rows: slice) -> None:
-            own, background = self._chunk(X, codes, weight, rows)
-            out[rows] = own.distance - background
+            out[rows] = self._own(X, codes, weight, rows).distance
+            if self.background is not None:
+                out[rows] -= self._background_distance(self.background, X, weight, rows)
 
         self._map(fill, X)
         out[self.absent[codes]] = np.inf
@@ -196,13 +202,13 @@ class _LeftOut:
 
     def to_all(self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64]) -> NDArray:
         """Return the distances of each sample to every class."""
-        out = np.empty((len(X), len(self.absent)), dtype=working_dtype(X.dtype))
+        out = np.empty((len(X), len(self.absent)), dtype=self.work)
 
         def fill(rows: slice) -> None:
-            own, background = self._chunk(X, codes, weight, rows)
-            block = own.to_all_classes()
-            block -= background[:, None].astype(block.dtype)
-            out[rows] = block
+            out[rows] = self._own(X, codes, weight, rows).to_all_classes()
+            if self.background is not None:
+                background = self._background_distance(self.background, X, weight, rows)
+                out[rows] -= background[:, None].astype(self.work)
 
         self._map(fill, X)
         out[:, self.absent] = np.inf
@@ -213,17 +219,20 @@ class _LeftOut:
         n_rows = min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width))
         for_chunks(fill, len(X), n_rows)
 
-    def _chunk(
+    def _own(
         self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64], rows: slice
-    ) -> tuple[Without, NDArray[np.float64]]:
-        work, label, w = working_dtype(X.dtype), codes[rows], weight[rows]
-        centered = to_host(X[rows]) - self.mean
-        deviation = (centered - self.shift[label]).astype(work)
-        own = Without(self.classes, deviation, label, w)
-        if self.background is None:
-            return own, np.zeros(len(w))
-        nowhere = np.zeros(len(w), dtype=np.intp)
-        return own, Without(self.background, centered.astype(work), nowhere, w).distance
+    ) -> Without:
+        means = self.means[codes[rows]]
+        # In place: new memory costs more than the difference.
+        deviation = np.subtract(to_host(X[rows]), means, out=means).astype(self.work)
+        return Without(self.classes, deviation, codes[rows], weight[rows])
+
+    def _background_distance(
+        self, background: Gaussian, X: NDArray, weight: NDArray[np.float64], rows: slice
+    ) -> NDArray[np.float64]:
+        deviation = (to_host(X[rows]) - self.mean).astype(self.work)
+        nowhere = np.zeros(len(deviation), dtype=np.intp)
+        return Without(background, deviation, nowhere, weight[rows]).distance
 
 
 def _scatter_part(covariance: NDArray, shrunk_covariance: NDArray) -> float:
