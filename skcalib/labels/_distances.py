@@ -41,7 +41,6 @@ class LeaveOneOut:
 
     def __init__(self, estimator: Any, X: Any, y: NDArray, weight: NDArray | None) -> None:
         self.X, self.fitted = X, clone(estimator)
-        self.labels: NDArray | None = None
         self.weight = np.ones(len(y)) if weight is None else weight
         if weight is not None:
             _check_counts(y, weight)
@@ -54,15 +53,16 @@ class LeaveOneOut:
                 # With memory, a Pipeline fits copies of its steps.
                 self.fitted.steps[:-1] = transformers.steps
 
-    def difficulty(self, labels: NDArray) -> NDArray[np.float64]:
-        """Return the difficulty of the samples with these labels."""
-        return self._scorer_of(labels).leave_one_out_difficulty(self.X, labels, self.weight)
-
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by a fit to these labels; infinite to classes without any."""
+        self.labels = labels
+        with warnings.catch_warnings():
+            # Here, a sample that is alone in its class is left out, and found suspicious.
+            warnings.filterwarnings("ignore", ".* have a single sample", SkcalibWarning)
+            self.scorer.fit(self.X, labels, self.weight)
         # The background is a constant of the sample until distances are scaled. What is left out
         # is left out of the sums of the fit, so that another parameter needs no other fit.
-        plain = copy(self._scorer_of(labels)).set_params(relative=False)
+        plain = copy(self.scorer).set_params(relative=False)
         left_out = plain.leave_one_out_transform(self.X, labels, self.weight)
         own = class_positions(labels, plain.classes_)
         member = np.flatnonzero((own >= 0) & (self.weight > 0))
@@ -73,15 +73,9 @@ class LeaveOneOut:
         distances[:, class_positions(plain.classes_, classes)] = left_out
         return distances
 
-    def _scorer_of(self, labels: NDArray) -> Any:
-        """Return the scorer fitted to these labels, as part of `fitted` for the finder to show."""
-        if self.labels is not labels:
-            with warnings.catch_warnings():
-                # Here, a sample that is alone in its class is left out, and found suspicious.
-                warnings.filterwarnings("ignore", ".* have a single sample", SkcalibWarning)
-                self.scorer.fit(self.X, labels, self.weight)
-            self.labels = labels
-        return self.scorer
+    def difficulty(self) -> NDArray[np.float64]:
+        """Return the difficulty of the samples with the labels of the last fit."""
+        return self.scorer.leave_one_out_difficulty(self.X, self.labels, self.weight)
 
     def _predict(
         self,
@@ -134,13 +128,6 @@ class OutOfFold:
         if (covered != 1).any():
             raise ValueError("cv must leave out every sample once, got folds that do not.")
 
-    def difficulty(self, labels: NDArray) -> NDArray[np.float64]:
-        """Return the out-of-fold log-loss of the samples with these labels."""
-        classes = np.unique(labels)
-        distances = self.distances(labels, classes)
-        own = class_positions(labels, classes)
-        return 0.5 * np.take_along_axis(distances, own[:, None], axis=1)[:, 0]
-
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by fits to these labels; large to classes that a fit lacks."""
         proba = np.zeros((len(labels), len(classes)))
@@ -153,4 +140,10 @@ class OutOfFold:
             columns = class_positions(fitted.classes_, classes)
             proba[test[:, None], columns] = fitted.predict_proba(_safe_indexing(self.X, test))
         self.fitted = fitted
-        return -2.0 * np.log(np.maximum(proba, _SMALLEST))
+        distances = -2.0 * np.log(np.maximum(proba, _SMALLEST))
+        self.log_loss = 0.5 * distances[np.arange(len(labels)), class_positions(labels, classes)]
+        return distances
+
+    def difficulty(self) -> NDArray[np.float64]:
+        """Return the out-of-fold log-loss of the samples with the labels of the last fit."""
+        return self.log_loss

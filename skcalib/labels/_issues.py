@@ -209,12 +209,12 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.classes_ = np.unique(labels)
         codes = encode(labels, self.classes_)
         source = self._source(X, labels, given_weight)
-        # With all labels as given, before any refit.
-        difficulty = source.difficulty(labels)
         mixed, believed, first = self.noise == "mixed", labels, None
         for _ in range(self.n_refits + 1):
             # The scorer is fitted to the labels believed; those given are judged.
             distances = source.distances(believed, self.classes_)
+            if believed is labels:  # before any refit
+                difficulty = source.difficulty()
             margin = distances[np.arange(len(codes)), codes] - distances.min(axis=1)
             noise = fit_noise_model(distances, codes, weight, known, mixed=mixed)
             proba = label_posterior(
