@@ -39,7 +39,7 @@ UNDER_I20 = (
     "drop the hardest", "label issues: soft", "true labels",
 )  # fmt: skip
 ASKED = (
-    "RMD", "rotation", "RMD without label", "Mahalanobis", "k-means", "loss, out-of-fold",
+    "RMD", "RMD by rotation", "RMD without label", "Mahalanobis", "k-means", "loss, out-of-fold",
 )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ class CifarTask(Scored):
         return small_resnet()
 
     def difficulty(self, source):
-        if source == "rotation" and source not in self._difficulty:
+        if source == "RMD by rotation" and source not in self._difficulty:
             scorer = RelativeMahalanobisScorer().fit(self.rotation, self.given)
             self._difficulty[source] = scorer.difficulty(self.rotation, self.given)
         return super().difficulty(source)

@@ -13,16 +13,15 @@ from dataclasses import dataclass, replace
 from scipy.stats import norm
 
 from .statistics import holm, paired
-from .tables import COLUMNS, LEVEL, Column
+from .tables import CALIBRATION, COLUMNS, LEVEL, Column
 
 WORDS = {1: "better", 0: "no difference", -1: "worse"}
 # Where the rival is zero, there is nothing to be better than.
 SIGNS = {1: "as claimed", 0: "not different from zero", -1: "the opposite"}
-METRICS = {column.metric: column for column in COLUMNS} | {
-    "classwise": Column("classwise", "classwise ECE, %", 100, 2, -1),
-    "ece_width": Column("ece_width", "ECE of equal width, %", 100, 1, -1),
+METRICS = {column.metric: column for column in (*COLUMNS, *CALIBRATION)} | {
     "ECE": Column("ECE", "ECE, %", 100, 1, -1),
-    "human_kl": Column("human_kl", "divergence from human labels", 1, 3, -1),
+    "AUROC of flips": Column("", "AUROC of flips, %", 100, 1, 1),
+    "human_kl_scaled": Column("", "divergence from human labels, scaled", 1, 3, -1),
 }
 
 

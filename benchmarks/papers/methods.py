@@ -184,7 +184,7 @@ GRIDS = {
     **{name: AWARE_IMAGES for name in (m.name for m in RMD) if name.startswith("difficulty")},
 }
 RMD_IMAGES = _with(
-    (*RMD[:9], Method("difficulty-aware by rotation", aware("rotation"), AWARE), *RMD[9:]),
+    (*RMD[:9], Method("difficulty-aware by rotation", aware("RMD by rotation"), AWARE), *RMD[9:]),
     GRIDS | {"difficulty-aware by rotation": AWARE_IMAGES},
     (
         "difficulty-aware, min-max", "drop at random", "label issues: drop",

@@ -10,13 +10,23 @@ from scipy.stats import norm
 import benchmarks.papers
 
 from . import depth as depth_study
-from . import prio, statements
+from . import image_statements, prio, statements
 from . import shift as shift_study
 from . import toy as toy_study
 from .claims import judge
 from .statistics import holm
 from .summary import load
-from .tables import LEVEL, POINTS, Column, cell, comparison, csv_table, options_text
+from .tables import (
+    CALIBRATION,
+    COLUMNS,
+    LEVEL,
+    POINTS,
+    Column,
+    cell,
+    comparison,
+    csv_table,
+    options_text,
+)
 from .views import available, view
 
 FOLDER = Path(__file__).parents[2] / "docs" / "evidence"
@@ -39,13 +49,13 @@ def _study(claim):
     return getattr(claim, "study", "")
 
 
-def comparisons(study):
+def comparisons(study, columns=COLUMNS):
     """Return the tables of all settings of a study of methods."""
     settings = view(study)
     if not settings:
         return NOTHING
     return "\n".join(
-        comparison(f"{_title(setting)}, {POINTS[point]}", methods, point)
+        comparison(f"{_title(setting)}, {POINTS[point]}", methods, point, columns)
         for setting, methods in settings.items()
         for point in POINTS
         if point in next(iter(methods.values()))
@@ -92,13 +102,19 @@ def sensitivity():
 def sources():
     if "sources" not in available():
         return NOTHING
-    auroc = values_table(
-        "AUROC of flipped labels, %",
-        view("sources:auroc"),
-        "AUROC of flips",
-        Column("", "", 100, 2),
-    )
-    return comparisons("sources") + "\n" + auroc
+    return comparisons("sources") + "\n" + _flips("sources")
+
+
+def _flips(study):
+    column = Column("", "", 100, 2)
+    settings = view(f"{study}:auroc")
+    return values_table("AUROC of flipped labels, %", settings, "AUROC of flips", column)
+
+
+def rmd_images():
+    if "rmd_images" not in available():
+        return NOTHING
+    return comparisons("rmd_images") + "\n" + _flips("rmd_images")
 
 
 def human():
@@ -236,8 +252,8 @@ def runs():
 
 
 STUDIES = (
-    "rmd20", "sensitivity", "sources", "human", "validation", "rmd100", "gra_texts", "gra_toy",
-    "prio", "depth", "shift",
+    "rmd20", "sensitivity", "sources", "human", "validation", "rmd100", "rmd_images", "gra_texts",
+    "gra_images", "gra_toy", "prio", "depth", "shift",
 )  # fmt: skip
 
 PARTS = {
@@ -247,6 +263,8 @@ PARTS = {
     "labels_claims": lambda: claims(statements.LABELS),
     "rmd20": lambda: comparisons("rmd20"),
     "rmd100": lambda: comparisons("rmd100"),
+    "rmd_images_claims": lambda: claims(image_statements.RMD),
+    "rmd_images": rmd_images,
     "sensitivity": sensitivity,
     "sources": sources,
     "human": human,
@@ -254,6 +272,8 @@ PARTS = {
     "validation": validation,
     "gra_claims": lambda: claims(statements.GRA),
     "gra_texts": lambda: comparisons("gra_texts"),
+    "gra_images_claims": lambda: claims(image_statements.GRA),
+    "gra_images": lambda: comparisons("gra_images", (*COLUMNS, *CALIBRATION)),
     "gra_toy_settings": lambda: stated_by(toy_study),
     "gra_toy": toy,
     "prio_settings": lambda: stated_by(prio),

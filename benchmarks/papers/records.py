@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from copy import copy
 from pathlib import Path
 
 
@@ -32,6 +33,12 @@ class Records:
                 file.write(json.dumps(row, default=float) + "\n")
             self.rows[_text(key)] = row
         return self.rows[_text(key)]
+
+    def only(self, keep):
+        """Return the runs whose key `keep` is true for, to be read."""
+        part = copy(self)
+        part.rows = {text: row for text, row in self.rows.items() if keep(row["key"])}
+        return part
 
     def where(self, **fixed):
         """Yield the rows whose key has these entries."""

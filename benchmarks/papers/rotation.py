@@ -39,7 +39,7 @@ def _trained(images):
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, N_EPOCHS)
     turns = torch.arange(BATCH) % 4
     for _ in range(N_EPOCHS):
-        hits = 0
+        n_correct = 0
         for rows in torch.randperm(len(images)).split(BATCH):
             parts = (images[rows[k::4]].rot90(k, (2, 3)) for k in range(4))
             logits = net(torch.cat(list(parts)))
@@ -48,6 +48,6 @@ def _trained(images):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            hits += int((logits.argmax(dim=1) == target).sum())
+            n_correct += int((logits.argmax(dim=1) == target).sum())
         schedule.step()
-    return net.eval(), hits / len(images)
+    return net.eval(), n_correct / len(images)

@@ -229,10 +229,6 @@ def _gra(text, metric, rivals, method="BSCE-GRA", settings=TEXTS, **options):
     return Claim(text, "gra_texts", method, rivals, metric, settings, **options)
 
 
-def _image(text, metric, rivals, **options):
-    return Claim(text, "shift", "BSCE-GRA 4", rivals, metric, ("severity 0",), **options)
-
-
 GRA = (
     _gra("BSCE-GRA is better calibrated than cross-entropy.", "ece", (CE,)),
     _gra("It is better calibrated class by class.", "classwise", (CE,)),
@@ -252,11 +248,6 @@ GRA = (
          ("cross-entropy, weight decay",)),
     _gra("The published exponent of 4 is as good as one that was chosen: ECE.", "ece",
          ("BSCE-GRA",), "BSCE-GRA 4, as published", expects=0),
-    _image("On images, BSCE-GRA 4 is better calibrated than cross-entropy.", "ECE", (CE,),
-           better=-1),
-    _image("On images, it is better calibrated than focal loss.", "ECE", ("focal 3",), better=-1),
-    _image("On images, it is closer to human labels than cross-entropy.", "human_kl", (CE,)),
-    _image("On images, it costs no accuracy.", "accuracy", (CE,), expects=0),
     Claim("The Brier weight follows the true error closer than the focal one (Sec. 4.3).",
           "gra_toy", "generalized Brier", ("focal",), "correlation", SPREADS),
     Claim("It follows the true error closer than the dual focal one.",

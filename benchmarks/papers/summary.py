@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from .compare import SCREENING_SEED, chosen
+from .methods import GRA_IMAGES, RMD_IMAGES
 from .records import Records
 
 # A study that was interrupted reports the settings that have as many.
@@ -19,8 +20,13 @@ LEAST_SEEDS = 5
 RESULTS = Path(__file__).parent / "results"
 KEPT = (
     "accuracy", "nll", "ece", "ece_width", "classwise", "nll_scaled", "ece_scaled",
-    "ece_width_scaled", "classwise_scaled", "temperature", "aurc", "errors_auroc", "ood_auroc",
-    "ood_fpr", "epoch", "human_kl",
+    "temperature", "aurc", "errors_auroc", "ood_auroc",
+    "ood_fpr", "epoch", "human_kl", "human_kl_scaled",
+)  # fmt: skip
+# Of images, what the page shows: the files are to stay small.
+IMAGES = (
+    "accuracy", "nll", "ece", "nll_scaled", "ece_scaled", "temperature", "aurc", "errors_auroc",
+    "ood_auroc", "human_kl", "human_kl_scaled",
 )  # fmt: skip
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
 
@@ -115,9 +121,9 @@ def load(name):
 def summarize(folder):
     """Write the JSON of every study whose runs are in the folder."""
     for name, make in SUMMARIES.items():
-        path = folder / f"{name}.jsonl"
+        path = folder / f"{RECORDED.get(name, name)}.jsonl"
         if path.exists():
-            records = Records(path)
+            records = Records(path).only(SHARED.get(name, lambda key: True))
             settings, extra = make(records)
             write(name, records, settings, **extra)
 
@@ -134,12 +140,30 @@ def _human(records):
 
 def _sources(records):
     kept = ("accuracy", "nll", "ece", "nll_scaled", "ece_scaled", "aurc")
+    return compared(records, kept=kept), _flips(records)
+
+
+def _flips(records):
     auroc = {}
     for row in records.where(method="AUROC of flips"):
         for name, value in row["auroc"].items():
             by_source = auroc.setdefault(row["key"]["setting"], {})
             by_source.setdefault(name, []).append(short(value))
-    return compared(records, kept=kept), {"auroc_of_flips": auroc}
+    return {"auroc_of_flips": auroc}
+
+
+def _rmd_images(records):
+    return _complete_settings(compared(records, kept=IMAGES)), _flips(records)
+
+
+def _gra_images(records):
+    """The last epoch; where [RMD] has the method too, it has been stopped as well."""
+    kept = (*IMAGES, "ece_width", "classwise")
+    settings = _complete_settings(compared(records, kept=kept))
+    return {
+        setting: {name: {"last": points["last"]} for name, points in methods.items()}
+        for setting, methods in settings.items()
+    }, {}
 
 
 def _toy(records):
@@ -174,8 +198,12 @@ def _prio(records):
             same = [r for r in rows if {**r["key"], "seed": 0} == {**key, "seed": 0}]
             methods[name] = {point: values_of(same, point, kept) for point in row["points"]}
             methods[name] = {p: {"options": {}, **v} for p, v in methods[name].items()}
+    return _complete_settings(settings), {}
+
+
+def _complete_settings(settings):
     complete = {setting: _complete(methods) for setting, methods in settings.items()}
-    return {setting: methods for setting, methods in complete.items() if methods}, {}
+    return {setting: methods for setting, methods in complete.items() if methods}
 
 
 def _complete(methods):
@@ -230,5 +258,13 @@ SUMMARIES = {
     "depth": _depth,
     "shift": _shift,
     "gra_texts": _compared,
-    "gra_images": _compared,
+    "rmd_images": _rmd_images,
+    "gra_images": _gra_images,
+}
+# Two studies of one file, which share the runs of some methods.
+RECORDED = {"rmd_images": "cifar", "gra_images": "cifar"}
+_RMD, _GRA = ({method.name for method in methods} for methods in (RMD_IMAGES, GRA_IMAGES))
+SHARED = {
+    "rmd_images": lambda key: key["method"] in _RMD | {"AUROC of flips"},
+    "gra_images": lambda key: key["method"] in _GRA and key["setting"] == "clean",
 }

@@ -34,6 +34,13 @@ COLUMNS = (
     Column("ood_fpr", "OOD: FPR95, %", 100, 1, -1),
     Column("ece_scaled", "ECE scaled, %", 100, 1, -1),
     Column("nll_scaled", "log-loss scaled", 1, 3, -1),
+    Column("human_kl", "divergence from human labels", 1, 3, -1),
+    Column("human_kl_scaled", "divergence scaled", 1, 3, -1),
+)
+# Other ways to bin, where calibration is all that is asked.
+CALIBRATION = (
+    Column("classwise", "classwise ECE, %", 100, 2, -1),
+    Column("ece_width", "ECE of equal width, %", 100, 1, -1),
 )
 
 

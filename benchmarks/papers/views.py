@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from .summary import RESULTS, VALIDATION, load
@@ -21,8 +23,8 @@ def _methods(values, metric):
     return {name: {"last": {"options": {}, metric: v}} for name, v in values.items()}
 
 
-def _auroc():
-    found = load("sources")["extra"]["auroc_of_flips"]
+def _auroc(study):
+    found = load(study)["extra"]["auroc_of_flips"]
     return {setting: _methods(values, "AUROC of flips") for setting, values in found.items()}
 
 
@@ -108,7 +110,8 @@ def _choice(points):
 VIEWS = {
     "validation:labels": _by_labels,
     "human:gains": lambda: load("human")["extra"]["rmd_minus"],
-    "sources:auroc": _auroc,
+    "sources:auroc": partial(_auroc, "sources"),
+    "rmd_images:auroc": partial(_auroc, "rmd_images"),
     "gra_toy": _toy,
     "depth": _depth,
     "shift": _shift,

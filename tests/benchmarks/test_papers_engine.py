@@ -151,8 +151,8 @@ def test_difficulty_by_rotation_reads_other_features(small_cifar):
     task = cifar.cifar_task(small_cifar, "U20", 0)
     other = cifar.cifar_task(small_cifar, "U20", 0)
     other.features = other.rotation
-    assert (task.difficulty("RMD") != task.difficulty("rotation")).any()
-    np.testing.assert_array_equal(task.difficulty("rotation"), other.difficulty("RMD"))
+    assert (task.difficulty("RMD") != task.difficulty("RMD by rotation")).any()
+    np.testing.assert_array_equal(task.difficulty("RMD by rotation"), other.difficulty("RMD"))
 
 
 def test_images_out_of_distribution_have_the_size_of_the_others():
