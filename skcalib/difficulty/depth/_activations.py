@@ -59,7 +59,10 @@ def _probabilities(logits: Any) -> Any:
     if logits.shape[1] == 1:
         # A single logit is that of the second class.
         logits = xp.concatenate([xp.zeros_like(logits), logits], 1)
-    return softmax(logits, axis=1) if xp is np else logits.softmax(1)
+    proba = softmax(logits, axis=1) if xp is np else logits.softmax(1)
+    # The search is in float32, which has no smaller ones: of an answer this sure, nothing is left.
+    proba[proba < np.finfo(np.float32).tiny] = 0
+    return proba
 
 
 class _MLPReader:

@@ -269,3 +269,14 @@ def constant_module(answer):
         module.weight.zero_()
         module.bias.copy_(torch.arange(3) == answer)
     return nn.Sequential(module)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_network_may_be_surer_of_one_class_than_float32_can_tell(data, n_classes):
+    X, y = data[0].astype(np.float64), data[1] % n_classes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MLPClassifier((3,), max_iter=2, random_state=0).fit(X, y)
+    model.intercepts_[-1] += [170] if n_classes == 2 else [170, 0, 0]
+    scorer = PredictionDepthScorer(FrozenEstimator(model), n_neighbors=3).fit(X, y)
+    assert scorer.probe_predict(X).shape == (len(X), 4)
