@@ -105,7 +105,7 @@ def back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:
     """Return the module that computes with samples, and what puts an array where they lie.
 
     The module is numpy or torch, of which only functions are used that both have with the same
-    arguments: einsum, amin, argmin.
+    arguments: einsum, amin, asarray.
     """
     torch = sys.modules.get("torch")
     device = getattr(samples, "device", None)

@@ -71,28 +71,24 @@ def test_rows_come_as_floats_on_their_device(device, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_floats_are_taken_where_they_are_wanted(device, dtype):
-    tensor = torch.arange(12).reshape(4, 3).to(dtype)
-    _, work = DTYPES[dtype]
-    expected = tensor.double().numpy()
-    for values in (tensor.to(device), tensor.cpu().float().numpy()[::-1]):
-        expected = expected[::-1] if isinstance(values, np.ndarray) else expected
-        there, here = floats_on(torch.device(device), values), floats_on(None, values)
-        assert there.device.type == device
-        assert isinstance(here, np.ndarray)
-        np.testing.assert_array_equal(there.cpu().numpy(), expected)
-        np.testing.assert_array_equal(here, expected)
-        if not isinstance(values, np.ndarray):
-            assert there.cpu().numpy().dtype == work
+def test_floats_of_a_tensor_stay_or_go_to_the_host(device, dtype):
+    tensor = torch.arange(12, device=device).reshape(4, 3).to(dtype)
+    there, here = floats_on(tensor.device, tensor), floats_on(None, tensor)
+    assert there.device.type == device
+    assert there.cpu().numpy().dtype == DTYPES[dtype][1]
+    for found in (there.cpu().numpy(), here):
+        np.testing.assert_array_equal(found, tensor.double().cpu().numpy())
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f8", np.uint8, bool])
-def test_arrays_of_any_number_type_become_floats(device, dtype):
-    array = np.arange(6).reshape(3, 2).astype(dtype)
+def test_floats_of_an_array_stay_or_go_to_the_device(device, dtype):
+    array = np.arange(6).reshape(3, 2).astype(dtype)[::-1]
     wide = np.float64 if np.dtype(dtype).itemsize == 8 else np.float32
-    assert floats_on(None, array).dtype == wide
-    np.testing.assert_array_equal(floats_on(torch.device(device), array).cpu().numpy(), array)
-    assert floats_on(torch.device(device), array).cpu().numpy().dtype == wide
+    there = floats_on(torch.device(device), array)
+    assert there.device.type == device
+    for found in (there.cpu().numpy(), floats_on(None, array)):
+        assert found.dtype == wide
+        np.testing.assert_array_equal(found, array)
 
 
 def test_free_memory_counts_what_torch_keeps(monkeypatch):

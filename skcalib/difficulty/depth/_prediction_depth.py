@@ -48,7 +48,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         its activation function, and after the sum of every residual block. For an
         ``MLPClassifier``, names from ``"linear_0"`` on, and "auto" is all of them.
     n_neighbors : int, default=30
-        Training samples that vote in a probe.
+        Training samples that vote in a probe. Of several as far away as the last, any may vote.
     metric : str or callable, default="euclidean"
         Distance of the probes. "cosine" too is exact and fast; any other of
         :class:`~sklearn.neighbors.NearestNeighbors` needs ``algorithm="brute"``.
