@@ -28,7 +28,7 @@ from scipy.sparse import csc_array
 from sklearn.utils import gen_batches
 
 from ...utils._arrays import to_host
-from ...utils._blocks import SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE
+from ...utils._blocks import SCATTER_BLOCK_MOST_ROWS, SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE
 from ...utils._tensors import back_end, exact_products, for_blocks, take_rows
 
 # Chunks during which the references stay.
@@ -89,6 +89,7 @@ class GaussianStatistics:
         work = working_dtype(X.dtype) if work is None else work
         input_dtype = X.dtype if X.dtype.kind == "f" else work
         chunk_rows = max(SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE // X.shape[1])
+        chunk_rows = min(chunk_rows, SCATTER_BLOCK_MOST_ROWS)
         total = replace(
             self,
             # Added to in place below.

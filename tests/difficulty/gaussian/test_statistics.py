@@ -179,3 +179,13 @@ def test_classes_of_one_sample_far_from_the_origin_lose_no_digits():
     y[:2] = [5, 6]
     X = np.round((X + 1e5) * 64) / 64
     _check(_fitted(X.astype(np.float32), y, n_classes=7), X, y, 1e-5, n_classes=7)
+
+
+@pytest.mark.parametrize("n_features", [2, 16, 256])
+def test_digits_of_float32_sums_do_not_depend_on_the_number_of_features(n_features):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300_000 if n_features < 20 else 30_000, n_features), dtype=np.float32)
+    y = np.zeros(len(X), dtype=int)
+    covariance = _fitted(X, y).within_covariance()
+    error = np.abs(covariance - np.cov(X.astype(np.float64), rowvar=False, bias=True))
+    assert error.max() < 2 * np.finfo(np.float32).eps
