@@ -14,7 +14,7 @@ from ..utils._features import validate_rows
 from ..utils._private import Interval, StrOptions, _fit_context
 from ..utils._unit_rows import UnitRows
 from ._base import DifficultyMixin
-from ._neighbors import NeighborSearch, drop, resolve_algorithm
+from ._neighbors import NeighborSearch, drop
 
 _DTYPES = [np.float64, np.float32]
 
@@ -169,7 +169,6 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         return self._search.distance(data, self._search.kneighbors(data)[:, -1])
 
     def _fit(self, X: ArrayLike, n_needed: int) -> Any:
-        algorithm = resolve_algorithm(self.algorithm, "euclidean")
         data = self._scaled(validate_rows(self, X, dtype=_DTYPES))
         if len(data) < n_needed:
             others = "other samples" if n_needed > self.n_neighbors else "samples"
@@ -178,7 +177,7 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
                 f"with n_samples={len(data)}."
             )
         self._search = NeighborSearch(
-            self.n_neighbors, metric="euclidean", algorithm=algorithm, n_jobs=self.n_jobs
+            self.n_neighbors, metric="euclidean", algorithm=self.algorithm, n_jobs=self.n_jobs
         ).fit(data)
         return data
 

@@ -28,7 +28,7 @@ N_PILOTS = 64
 TILE_SIZE, TILE_TRAIN = 2**26, 2**16
 
 
-def resolve_algorithm(algorithm: str, metric: object) -> str:
+def _resolve(algorithm: str, metric: object) -> str:
     """Return "faiss" or "brute" for `algorithm`, which may be "auto"."""
     by_product = metric in ("euclidean", "cosine")
     if algorithm == "faiss" and not by_product:
@@ -61,8 +61,9 @@ class NeighborSearch:
         Samples to find.
     metric : str or callable
         "euclidean", "cosine", or, for the algorithm "brute", any of scikit-learn.
-    algorithm : {"faiss", "brute"}
-        Who searches; "brute" is scikit-learn. On an accelerator torch does.
+    algorithm : {"auto", "faiss", "brute"}
+        Who searches; "brute" is scikit-learn, "auto" faiss where it is installed and can. On an
+        accelerator torch does.
     n_jobs : int or None
         For "brute"; faiss uses the threads that OpenMP gives it.
     name : str
@@ -80,7 +81,7 @@ class NeighborSearch:
     ) -> None:
         self.n_neighbors = n_neighbors
         self.metric = metric
-        self.algorithm = algorithm
+        self.algorithm = _resolve(algorithm, metric)
         self.n_jobs = n_jobs
         self.name = name
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skcalib.difficulty import _neighbors
-from skcalib.difficulty._neighbors import NeighborSearch, drop, resolve_algorithm
+from skcalib.difficulty._neighbors import NeighborSearch, drop
 
 
 @pytest.fixture(params=["brute", "faiss"])
@@ -103,15 +103,18 @@ def test_drop_leaves_out_the_given_sample_or_the_last():
 
 
 def test_auto_depends_on_what_is_installed_alone(monkeypatch):
+    def resolved(algorithm, metric):
+        return NeighborSearch(5, metric=metric, algorithm=algorithm).algorithm
+
     monkeypatch.setattr(_neighbors, "find_spec", lambda name: None)
-    assert resolve_algorithm("auto", "euclidean") == "brute"
+    assert resolved("auto", "euclidean") == "brute"
     monkeypatch.setattr(_neighbors, "find_spec", lambda name: object())
-    assert resolve_algorithm("auto", "euclidean") == "faiss"
-    assert resolve_algorithm("auto", "manhattan") == "brute"
-    assert resolve_algorithm("faiss", "cosine") == "faiss"
-    assert resolve_algorithm("brute", "cosine") == "brute"
+    assert resolved("auto", "euclidean") == "faiss"
+    assert resolved("auto", "manhattan") == "brute"
+    assert resolved("faiss", "cosine") == "faiss"
+    assert resolved("brute", "cosine") == "brute"
     with pytest.raises(ValueError, match="algorithm must be 'brute' where metric is neither"):
-        resolve_algorithm("faiss", "manhattan")
+        resolved("faiss", "manhattan")
 
 
 @pytest.mark.parametrize(("spread", "n_by_faiss"), [(1e-3, 0), (1.0, 1)])

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...utils import SkcalibWarning
 from ...utils._private import HasMethods, Interval, StrOptions, _fit_context
 from .._base import DifficultyMixin
+from .._neighbors import NeighborSearch
 from ..records import prediction_depth
 from ._activations import ActivationReader
 from ._networks import check_queries, check_samples, unfrozen
@@ -355,20 +356,20 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         return np.where(by_probe, predictions[:, number], final)
 
     # Apart from `fit`, since a study of many networks has no use for a warning of each.
-    def _fit_probes(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> NDArray[np.bool_]:
+    def _fit_probes(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> NDArray:
         """Fit; return for some of the training samples whether they have no depth."""
         random_state = check_random_state(self.random_state)
         X, labels = check_samples(self, unfrozen(self.estimator), X, y)
         self.classes_, y_encoded = np.unique(labels, return_inverse=True)
-        self._probes = LayerProbes(
-            self.probe,
-            n_neighbors=self.n_neighbors,
+        search = NeighborSearch(
+            self.n_neighbors,
             metric=self.metric,
             algorithm=self.algorithm,
-            exclude_self=self.exclude_self,
             n_jobs=self.n_jobs,
+            name="Activations",
+        )
+        self._probes = LayerProbes(
+            self.probe, search, exclude_self=self.exclude_self, n_jobs=self.n_jobs
         ).check(len(labels))
         self.estimator_ = trained_network(self.estimator, X, labels, sample_weight, random_state)
         self._reader = ActivationReader(

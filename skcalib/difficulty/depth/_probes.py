@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from math import ceil
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._neighbors import NeighborSearch, drop, resolve_algorithm
+from .._neighbors import NeighborSearch, drop
 from ._activations import ActivationReader
 from ._votes import NeighborVote
 
@@ -22,30 +23,30 @@ MAX_CHECKED = 1000
 class LayerProbes:
     """Nearest-neighbor votes, or clones of a classifier, on the activations of every layer.
 
-    The parameters are those of PredictionDepthScorer. Classes are numbered from 0 on.
+    Classes are numbered from 0 on.
+
+    Parameters
+    ----------
+    probe : classifier or None
+        What is fitted to every layer; None means votes of what `search` finds.
+    search : NeighborSearch
+        Copied for every layer.
+    exclude_self, n_jobs
+        As in PredictionDepthScorer.
     """
 
     def __init__(
-        self,
-        probe: Any,
-        *,
-        n_neighbors: int,
-        metric: str | Callable,
-        algorithm: str,
-        exclude_self: bool,
-        n_jobs: int | None,
+        self, probe: Any, search: NeighborSearch, *, exclude_self: bool, n_jobs: int | None
     ) -> None:
         self.probe = probe
-        self.n_neighbors = n_neighbors
-        self.metric = metric
-        self.algorithm = resolve_algorithm(algorithm, metric)
+        self.search = search
         self.exclude_self = exclude_self
         self.n_jobs = n_jobs
 
     @property
     def take_tensors(self) -> bool:
         """Whether the probes search where tensors lie; those of scikit-learn need arrays."""
-        return self.probe is None and self.metric in ("euclidean", "cosine")
+        return self.probe is None and self.search.metric in ("euclidean", "cosine")
 
     def check(self, n_samples: int) -> Self:
         """Raise unless the probes can be fitted to so many samples: before the training."""
@@ -55,11 +56,10 @@ class LayerProbes:
                     "exclude_self must be False where a probe is given: only nearest-neighbor "
                     "votes can leave a sample out, got True."
                 )
-        elif self.n_neighbors + self.exclude_self > n_samples:
+        elif (k := self.search.n_neighbors) + self.exclude_self > n_samples:
             limit = "n_samples - 1" if self.exclude_self else "n_samples"
             raise ValueError(
-                f"n_neighbors must be at most {limit}, got {self.n_neighbors} with "
-                f"n_samples={n_samples}."
+                f"n_neighbors must be at most {limit}, got {k} with n_samples={n_samples}."
             )
         return self
 
@@ -77,14 +77,8 @@ class LayerProbes:
         if self.probe is None:
             self.probes: list[Any] = []
             while layers:  # Emptied on the way: large activations are not held twice.
-                search = NeighborSearch(
-                    self.n_neighbors,
-                    metric=self.metric,
-                    algorithm=self.algorithm,
-                    n_jobs=self.n_jobs,
-                    name="Activations",
-                )
-                self.probes.append(NeighborVote(search).fit(layers.pop(0), y_encoded))
+                vote = NeighborVote(copy(self.search))
+                self.probes.append(vote.fit(layers.pop(0), y_encoded))
         else:
             self.probes = Parallel(n_jobs=self.n_jobs)(
                 delayed(clone(self.probe).fit)(layer, y_encoded) for layer in layers
