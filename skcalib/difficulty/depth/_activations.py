@@ -59,10 +59,7 @@ def _probabilities(logits: Any) -> Any:
     if logits.shape[1] == 1:
         # A single logit is that of the second class.
         logits = xp.concatenate([xp.zeros_like(logits), logits], 1)
-    proba = softmax(logits, axis=1) if xp is np else logits.softmax(1)
-    # The search is in float32, which has no smaller ones: of an answer this sure, nothing is left.
-    proba[proba < np.finfo(np.float32).tiny] = 0
-    return proba
+    return softmax(logits, axis=1) if xp is np else logits.softmax(1)
 
 
 class _MLPReader:
@@ -239,6 +236,8 @@ class ActivationReader:
                 )
             reading = self.reader.read(entered)
             layers = [floats_on(self.reader.device, layer) for layer in reading.layers]
+            # The search is in float32, which cannot tell smaller probabilities from 0.
+            layers[-1] = layers[-1] * (layers[-1] >= np.finfo(np.float32).tiny)
             for i, projection in enumerate(self.projections):
                 if projection is not None:
                     layers[i] = _project(projection, layers[i])

@@ -280,3 +280,13 @@ def test_network_may_be_surer_of_one_class_than_float32_can_tell(data, n_classes
     model.intercepts_[-1] += [170] if n_classes == 2 else [170, 0, 0]
     scorer = PredictionDepthScorer(FrozenEstimator(model), n_neighbors=3).fit(X, y)
     assert scorer.probe_predict(X).shape == (len(X), 4)
+
+
+def test_net_may_be_surer_of_one_class_than_float32_can_tell(data):
+    X, y = data
+    net = skorch.NeuralNetClassifier(small_module, criterion=nn.CrossEntropyLoss).initialize()
+    with torch.no_grad():
+        net.module_[-1].bias += torch.tensor([95.0, 0.0, 0.0])  # e^-95 is no normal float32
+    for model in (net.module_, FrozenEstimator(net)):
+        scorer = PredictionDepthScorer(model, n_neighbors=3).fit(X, y)
+        assert scorer.probe_predict(X).shape == (len(X), 4)
