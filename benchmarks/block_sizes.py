@@ -16,6 +16,7 @@ import numpy as np
 
 from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.difficulty.gaussian import _class_distances, _statistics
+from skcalib.difficulty.gaussian._statistics import GaussianStatistics
 from skcalib.metrics import (
     _top_label,
     area_under_risk_coverage,
@@ -130,13 +131,21 @@ def measure_gaussian() -> None:
     y = rng.integers(200, size=len(X))
     scorer = RelativeMahalanobisScorer().fit(X, y)
     values = [2**i for i in range(15, 26, 2)]
-    fit: list[Case] = [("fit, 256 features", lambda: RelativeMahalanobisScorer().fit(X, y))]
-    sizes([_statistics], "SCATTER_BLOCK_SIZE", values, fit)
     query: list[Case] = [
         ("difficulty(X), 200 classes", lambda: scorer.difficulty(X)),
         ("difficulty(X, y)", lambda: scorer.difficulty(X, y)),
     ]
     sizes([_class_distances], "DISTANCE_BLOCK_SIZE", values, query)
+    wide, long = (fit_of(n, d, n_classes=200) for n, d in [(20_000, 1024), (400_000, 16)])
+    sizes([_statistics], "SCATTER_BLOCK_SIZE", [2**i for i in range(18, 26)], [wide])
+    sizes([_statistics], "SCATTER_BLOCK_MOST_ROWS", [2**i for i in range(10, 18)], [wide, long])
+
+
+def fit_of(n: int, d: int, n_classes: int) -> Case:
+    rng = np.random.default_rng(0)
+    X, codes = rng.standard_normal((n, d), dtype=np.float32), rng.integers(n_classes, size=n)
+    empty = GaussianStatistics.empty(n_classes, d)
+    return f"statistics, {d} features", lambda: empty.with_samples(X, codes)
 
 
 if __name__ == "__main__":

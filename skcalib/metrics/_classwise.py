@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..utils._arrays import to_host
 from ..utils._binning import bin_index, quantile_sums, round_down, uniform_edges
-from ..utils._blocks import iter_columns
 from ..utils._private import StrOptions, validate_params
 from ..utils._proba import check_values, iter_proba_blocks
 from ..utils._validation import Predictions, check_predictions
@@ -186,7 +185,8 @@ def _quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]
     proba = to_host(predictions.proba[:])
     # Where edges are merged, the last bins stay empty.
     sums = np.zeros((proba.shape[1], 3, n_bins))
-    for k, column in enumerate(iter_columns(proba)):
-        _, of_class = quantile_sums(column, predictions.codes == k, predictions.weight, n_bins)
+    for k, column in enumerate(proba.T):
+        values, is_label = np.ascontiguousarray(column), predictions.codes == k
+        _, of_class = quantile_sums(values, is_label, predictions.weight, n_bins)
         sums[k, :, : of_class.shape[1]] = of_class
     return sums

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from scipy.special import xlog1py, xlogy
 
-from ..utils._blocks import iter_columns
 from ..utils._private import StrOptions, validate_params
 from ..utils._validation import check_predictions
 from ._ties import tie_groups
@@ -120,8 +119,8 @@ def score_decomposition(
         return ScoreDecomposition(*map(float, parts))
     of_classes = np.stack(
         [
-            _decompose(column, codes == k, weight, scoring_rule)
-            for k, column in enumerate(iter_columns(proba))
+            _decompose(np.ascontiguousarray(column), codes == k, weight, scoring_rule)
+            for k, column in enumerate(proba.T)
         ],
         axis=1,
     )

@@ -25,8 +25,6 @@ BLOCK_SIZE = 2**18
 # columns that is 17 to 40 times as fast, with 8 4 to 12 times; sums break even at 24 columns, the
 # label of the maximum at 56, the maximum at 96. One number between serves all.
 FEW_COLUMNS = 32
-# Columns that are copied at a time, at least: a line of cache has sixteen numbers of float32.
-MIN_COLUMNS = 16
 # Rows up to which confidences of wide blocks are gathered before they are binned. At 1000 columns
 # the ECE takes .63 of its bound, .75 without.
 ENOUGH_ROWS = 2**14
@@ -35,8 +33,8 @@ ENOUGH_ROWS = 2**14
 DISTANCE_BLOCK_SIZE = 2**21
 DISTANCE_BLOCK_ROWS = 256
 # Elements, least and most rows of a block whose scatter matrix is added up (difficulty.gaussian).
-# Half the elements cost 5 to 10 % from 512 features on. Half the rows cost a quarter with 16
-# features, and double the rows digits of float32.
+# Half the elements cost a twelfth with 1024 features. Half the rows cost a fifth with 16 features,
+# double the rows digits of float32.
 SCATTER_BLOCK_SIZE = 2**22
 SCATTER_BLOCK_ROWS = 512
 SCATTER_BLOCK_MOST_ROWS = 2**13
@@ -62,16 +60,6 @@ def iter_blocks(
     for start in range(0, n_rows, step):
         rows = slice(start, min(start + step, n_rows))
         yield rows, np.ascontiguousarray(array[rows], dtype=dtype)
-
-
-def iter_columns(matrix: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Yield every column as a contiguous array, float16 widened to float32.
-
-    A few are copied at a time: one alone would read all of the memory that holds its neighbors.
-    """
-    dtype = np.float32 if matrix.dtype == np.float16 else matrix.dtype
-    for columns in gen_batches(matrix.shape[1], max(MIN_COLUMNS, BLOCK_SIZE // len(matrix))):
-        yield from np.ascontiguousarray(matrix[:, columns].T, dtype=dtype)
 
 
 def two_columns(block: NDArray) -> NDArray:

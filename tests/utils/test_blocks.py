@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from skcalib.utils import _blocks
 from skcalib.utils._blocks import (
-    iter_columns,
     row_entropy,
     row_margin,
     row_max,
@@ -75,15 +73,3 @@ def test_ties_at_the_cut_are_broken_by_row_order():
 def test_more_rows_than_there_are():
     with pytest.raises(ValueError, match=r"^n_samples must be at most .* rows, 3, got 4\.$"):
         top_rows(np.ones(3), fraction=None, n_samples=4)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("shape", [(5, 1), (7, 40), (300, 33)])
-def test_columns_come_contiguous_and_in_order(dtype, order, shape, monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_SIZE", 140)
-    matrix = np.random.default_rng(0).random(shape).astype(dtype, order=order)
-    columns = list(iter_columns(matrix))
-    assert all(column.flags.c_contiguous for column in columns)
-    assert columns[0].dtype == (np.float32 if dtype == np.float16 else dtype)
-    np.testing.assert_array_equal(np.stack(columns, axis=1), matrix)

@@ -101,6 +101,9 @@ def test_bad_values_are_named(device):
     for call in (scorer.transform, scorer.difficulty, scorer.predict):
         with pytest.raises(ValueError, match="Input X contains NaN"):
             call(tensor)
+    for fit in (scorer.fit, scorer.partial_fit, RMDScorer(normalize=True).fit):
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            fit(tensor, y)
     with pytest.raises(ValueError, match="expecting 40 features"):
         scorer.transform(tensor[:, :3])
     with pytest.raises(ValueError, match="y"):
