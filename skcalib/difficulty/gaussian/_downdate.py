@@ -35,7 +35,8 @@ class Gaussian:
         scatter_part: float,
         work: type[np.floating],
     ) -> None:
-        self.factor, centers = factor.astype(work), shift @ factor
+        self.factor, centers = np.ascontiguousarray(factor, dtype=work), shift @ factor
+        self._is_triangle = len(factor) == factor.shape[1] and not np.tril(factor, -1).any()
         norms = np.einsum("ij,ij->i", centers, centers)
         # |c - d|^2 = |c|^2 + |d|^2 - 2 c d, which rounding may take below zero.
         apart = norms[:, None] + norms - 2.0 * (centers @ centers.T)
@@ -43,18 +44,15 @@ class Gaussian:
         self.centers = centers.astype(work)
         self.class_weight = class_weight
         self.scatter_part = scatter_part
-        self._is_triangle = np.array_equal(factor, np.triu(factor)) and len(factor) == len(
-            factor.T
-        )
 
     def coordinates(self, deviation: NDArray) -> NDArray:
         """Return ``deviation @ factor``, whose squared length is the distance."""
         if not self._is_triangle:
             return deviation @ self.factor
-        # As the inverse of a Cholesky factor is: half of the products are with 0. BLAS reads
-        # matrices by columns, so this is z^T = F^T v^T.
-        (product,) = get_blas_funcs(["trmm"], [self.factor, deviation])
-        return product(1.0, self.factor.T, deviation.T, lower=1).T
+        # The inverse of a Cholesky factor is one: half of the products would be with 0. The BLAS
+        # reads matrices by columns, hence z^T = F^T v^T.
+        multiply = get_blas_funcs("trmm", (self.factor,))
+        return multiply(1.0, self.factor.T, deviation.T, lower=1).T
 
 
 class Without:

@@ -224,7 +224,7 @@ class _LeftOut:
     ) -> Without:
         means = self.means[codes[rows]]
         # In place: new memory costs more than the difference.
-        deviation = np.subtract(to_host(X[rows]), means, out=means).astype(self.work)
+        deviation = np.subtract(to_host(X[rows]), means, out=means).astype(self.work, copy=False)
         return Without(self.classes, deviation, codes[rows], weight[rows])
 
     def _background_distance(
