@@ -20,6 +20,7 @@ from .tables import (
     CALIBRATION,
     COLUMNS,
     LEVEL,
+    NONE,
     POINTS,
     Column,
     cell,
@@ -77,7 +78,7 @@ def values_table(title, settings, metric, column):
         cells = [
             methods.get(name, {}).get("last", {}).get(metric) for methods in settings.values()
         ]
-        rows.append([name, *(cell(values, column) if values else "-" for values in cells)])
+        rows.append([name, *(cell(values, column) if values else NONE for values in cells)])
     return csv_table(title, ["", *settings], rows)
 
 
@@ -131,7 +132,7 @@ def human():
         if name in gains:
             mark = "*" if significant[name] else ""
             row.append(f"{mark}{gains[name][0]:+.3f} ± {gains[name][1]:.3f}{mark}")
-        rows.append(row if name in gains else [*row, "-"])
+        rows.append(row if name in gains else [*row, NONE])
     header = ["difficulty", "Spearman with human entropy", "RMD minus it"]
     return csv_table("CIFAR-10H, ten thousand images", header, rows)
 

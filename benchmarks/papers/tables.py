@@ -9,6 +9,7 @@ import numpy as np
 from .statistics import holm, mean_and_error, paired
 
 LEVEL = 0.05
+NONE = "\\-"  # a lone dash would be a bullet
 POINTS = {"last": "after the last epoch", "stop": "stopped by validation"}
 
 
@@ -89,7 +90,7 @@ def _csv(cells):
 
 
 def options_text(options):
-    return ", ".join(f"{name} {_short(value)}" for name, value in options.items()) or "-"
+    return ", ".join(f"{name} {_short(value)}" for name, value in options.items()) or NONE
 
 
 def _short(value):
@@ -107,7 +108,7 @@ def comparison(title, methods, point, columns=COLUMNS, reference="cross-entropy"
         cells = [name, options_text(points[point]["options"])]
         for column, mark in zip(columns, by_column):
             values = points[point].get(column.metric)
-            cells.append(marked(cell(values, column), mark.get(name, "")) if values else "-")
+            cells.append(marked(cell(values, column), mark.get(name, "")) if values else NONE)
         rows.append(cells)
     return csv_table(title, ["method", "chosen", *(c.header for c in columns)], rows)
 

@@ -25,6 +25,10 @@ def test_every_part_is_on_the_page_and_nothing_else_is_included():
     assert sorted(included) == sorted(path.name for path in (DOCS / "evidence").iterdir())
 
 
+def test_no_cell_is_a_lone_dash_which_would_be_a_bullet():
+    assert not [name for name, text in RENDERED.items() if '"-"' in text]
+
+
 def test_prose_holds_no_figure_typed_by_hand():
     text = (DOCS / "evidence.rst").read_text()
     assert not re.findall(r"\d+\.\d{2}|\d ?%|\d ±|(?<!CIFAR)[-+]\d", text)
