@@ -46,6 +46,6 @@ more, five seconds each.
 
 Had: about a quarter of a core for two hours. What was cut: half of the methods with 100 samples a
 class (three of its four settings came later), guides of [PRIO] outside the clean case, sources of
-difficulty under noise I; on images early stopping with clean labels, and under noise I half of the
-methods. What every study took is in its JSON.
+difficulty under noise I; on images early stopping with clean labels. What every study took is in
+its JSON.
 """

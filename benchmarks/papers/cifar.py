@@ -32,12 +32,6 @@ NOISES = ("clean", "U20", "I20")
 SETTINGS = Settings(n_epochs=10, lr=0.01, batch_size=100, cosine=True)
 N_TRAIN, N_TEST, N_OOD, SIZE = 4000, 4000, 500, 16
 PARTS = ("rmd", "gra", "flips")
-# On flips to the nearest class, where the time ended.
-UNDER_I20 = (
-    "cross-entropy", "cross-entropy, weight decay", "focal", "entropy regularization",
-    "difficulty-aware", "difficulty-aware by rotation", "difficulty-aware, shuffled",
-    "drop the hardest", "label issues: soft", "true labels",
-)  # fmt: skip
 ASKED = (
     "RMD", "RMD by rotation", "RMD without label", "Mahalanobis", "k-means", "loss, out-of-fold",
 )  # fmt: skip
@@ -54,8 +48,6 @@ def run(options):
 def study_rmd(images, records, options):
     for noise in options.noise or NOISES:
         methods = [m for m in RMD_IMAGES if noise != "clean" or m.name != "true labels"]
-        if noise == "I20":
-            methods = [m for m in methods if m.name in UNDER_I20]
         make = partial(cifar_task, images, noise)
         # Clean labels: a schedule that ends at zero leaves nothing to stop.
         compare(

@@ -153,7 +153,11 @@ def _flips(records):
 
 
 def _rmd_images(records):
-    return _complete_settings(compared(records, kept=IMAGES)), _flips(records)
+    found = _complete_settings(compared(records, kept=IMAGES))
+    return {
+        setting: {m.name: methods[m.name] for m in RMD_IMAGES if m.name in methods}
+        for setting, methods in found.items()
+    }, _flips(records)
 
 
 def _gra_images(records):
