@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import TypeVar
 
@@ -27,6 +28,23 @@ def blas_threads() -> int:
     return max((library["num_threads"] for library in _blas().info()), default=1)
 
 
+@contextmanager
+def one_blas_thread() -> Iterator[bool]:
+    """Have the BLAS compute in one thread; yield whether this caller has made it do so.
+
+    The limit is one of the process. Two callers who set and restore it at a time would leave it
+    wrong, so the second leaves it alone.
+    """
+    if not _threads_in_use.acquire(blocking=False):
+        yield False
+        return
+    try:
+        with _blas().limit(limits=1):
+            yield True
+    finally:
+        _threads_in_use.release()
+
+
 def for_chunks(
     compute: Callable[[slice], Result],
     n_rows: int,
@@ -40,14 +58,13 @@ def for_chunks(
     """
     chunks = list(gen_batches(n_rows, chunk_rows))
     n_threads = min(blas_threads(), len(chunks))
-    # The limit of the BLAS is one of the process. Two callers who set and restore it at a time
-    # would leave it wrong, so the second leaves it alone and computes in its own thread.
-    if n_threads == 1 or not _threads_in_use.acquire(blocking=False):
-        for rows in chunks:
-            collect(compute(rows))
-        return
-    try:
-        with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
+    with nullcontext(False) if n_threads == 1 else one_blas_thread() as is_limited:
+        # A single chunk, or a second caller, computes in its own thread.
+        if not is_limited:
+            for rows in chunks:
+                collect(compute(rows))
+            return
+        with ThreadPoolExecutor(n_threads) as pool:
             running: deque[Future[Result]] = deque()
             for rows in chunks:
                 # A few chunks at a time, so that results do not pile up.
@@ -56,5 +73,3 @@ def for_chunks(
                 running.append(pool.submit(compute, rows))
             for future in running:
                 collect(future.result())
-    finally:
-        _threads_in_use.release()

@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from ...utils._threads import one_blas_thread
+
 
 @dataclass(frozen=True)
 class JointForm:
@@ -110,7 +112,10 @@ def _inverse_triangle(
         lower = np.linalg.cholesky(correlation)
     except np.linalg.LinAlgError:
         return None
-    inverse = solve_triangular(lower, np.eye(len(lower)), lower=True)
+    # scipy brings a BLAS of its own, whose threads would keep those of numpy from the cores for
+    # a while, waiting for more work.
+    with one_blas_thread():
+        inverse = solve_triangular(lower, np.eye(len(lower)), lower=True)
     return inverse if np.linalg.norm(inverse) ** 2 * floor < 1 else None
 
 
