@@ -15,6 +15,7 @@ from scipy.stats import norm
 from .statistics import holm, paired
 from .tables import CALIBRATION, COLUMNS, LEVEL, Column
 
+VERDICTS = ("holds", "holds in part", "does not hold", "not testable here")
 WORDS = {1: "better", 0: "no difference", -1: "worse"}
 # Where the rival is zero, there is nothing to be better than.
 SIGNS = {1: "as claimed", 0: "not different from zero", -1: "the opposite"}

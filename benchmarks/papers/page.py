@@ -13,7 +13,7 @@ from . import depth as depth_study
 from . import image_statements, prio, statements
 from . import shift as shift_study
 from . import toy as toy_study
-from .claims import judge
+from .claims import VERDICTS, judge
 from .statistics import holm
 from .summary import load
 from .tables import (
@@ -44,6 +44,15 @@ def claims(statements_):
     """Return the table of claims, one sentence each."""
     rows = [(claim.text, *judge(claim, view(_study(claim)))) for claim in statements_]
     return csv_table("", ["claim", "verdict", "what was found"], rows, widths="40 12 48")
+
+
+def overview():
+    """Return how many claims of each part hold, in part or not."""
+    rows = []
+    for name, statements_ in SECTIONS.items():
+        verdicts = [judge(claim, view(_study(claim)))[0] for claim in statements_]
+        rows.append([name, *(verdicts.count(verdict) for verdict in VERDICTS)])
+    return csv_table("", ["claims of", *VERDICTS], rows)
 
 
 def _study(claim):
@@ -257,7 +266,19 @@ STUDIES = (
     "gra_images", "gra_toy", "prio", "depth", "shift",
 )  # fmt: skip
 
+SECTIONS = {
+    "[RMD], texts": statements.RMD,
+    "[RMD], images": image_statements.RMD,
+    "wrong labels": (*statements.LABELS, *statements.VALIDATION),
+    "[GRA], texts": statements.GRA,
+    "[GRA], images": image_statements.GRA,
+    "[PRIO]": statements.PRIO,
+    "[DEPTH]": statements.DEPTH,
+    "shift": statements.SHIFT,
+}
+
 PARTS = {
+    "overview": overview,
     "settings": stated_settings,
     "runs": runs,
     "rmd_claims": lambda: claims(statements.RMD),

@@ -289,7 +289,7 @@ PRIO = (
              "no accelerator was at hand; `--scale full` has the settings"),
 )  # fmt: skip
 
-SETS = ("digits", "made classes")
+SETS = ("digits", "made classes", "queries", "image features")
 
 
 def _depth(text, name, better):
