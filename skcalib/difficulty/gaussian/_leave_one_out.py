@@ -18,7 +18,9 @@ from ._downdate import Gaussian, Without
 from ._statistics import GaussianStatistics, shrunk, working_dtype
 from ._streaming import StreamingMixin
 
-_CHUNK_ELEMENTS = 2**20
+# Elements of a chunk of samples. In smaller ones, two threads wait for each other: a quarter of
+# them cost a tenth with 512 features and 1000 classes.
+_CHUNK_ELEMENTS = 2**22
 _MIN_CHUNK_ROWS = 64
 
 
