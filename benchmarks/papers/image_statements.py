@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from . import statements
 from .claims import Claim
-from .statements import AWARE, CE, LOSSES, SOFT
+from .statements import AWARE, CE, LOSSES, OVER_CROSS_ENTROPY, OVER_LOSSES, SOFT
 
 NOISY = ("U20", "I20")
 ALL = ("clean", *NOISY)
@@ -24,17 +24,10 @@ def _flips(text, rivals, method="RMD"):
 
 
 RMD = (
-    _rmd("Difficulty-aware regularization raises accuracy over cross-entropy.", "accuracy"),
-    _rmd("It lowers the calibration error.", "ece"),
-    _rmd("It lowers the log-loss.", "nll"),
-    _rmd("It ranks its errors better: selective risk.", "aurc"),
-    _rmd("Its confidence tells errors from correct predictions better.", "errors_auroc"),
-    _rmd("It detects out-of-distribution samples better.", "ood_auroc"),
+    *(_rmd(text, metric) for text, metric in OVER_CROSS_ENTROPY),
     _rmd("Its predictions are closer to human labels.", "human_kl"),
     _rmd("They are after temperature scaling of both.", "human_kl_scaled"),
-    _rmd("It is more accurate than the six other regularizers.", "accuracy", LOSSES),
-    _rmd("It is better calibrated than the six other regularizers.", "ece", LOSSES),
-    _rmd("It has less selective risk than the six other regularizers.", "aurc", LOSSES),
+    *(_rmd(text, metric, LOSSES) for text, metric in OVER_LOSSES),
     _rmd("The difficulty matters: shuffled weights give less accuracy.", "accuracy", (SHUFFLED,)),
     _rmd("The difficulty matters for selective risk.", "aurc", (SHUFFLED,)),
     _rmd("The difficulty matters for the log-loss.", "nll", (SHUFFLED,)),
