@@ -46,8 +46,8 @@ def page(results: dict) -> str:
         "The scores of the workers differ from those of the one process by at most "
         f"{1e6 * stream['difference']:.0f} millionths of their standard deviation.",
         stream_table(stream),
-        f"Two workers read {rate:.1f} GB a second. Where the disk gives no more, a second one adds "
-        "nothing. The one process reads and computes by turns.",
+        f"Two workers read {rate:.1f} GB a second. Where the disk gives no more, a second one "
+        "adds nothing. The one process reads and computes by turns.",
         limits_table(results["limits"]),
     ]
     return "\n\n".join(parts) + "\n"
