@@ -68,7 +68,7 @@ def test_pieces_give_the_whole(data, norm):
         np.testing.assert_allclose(ours, whole, rtol=1e-13)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     cuts=st.lists(st.integers(0, 90), max_size=6),
     tree=st.randoms(use_true_random=False),

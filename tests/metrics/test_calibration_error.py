@@ -33,7 +33,7 @@ def naive_error(confidence, correct, weight, edges, norm):
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
 @pytest.mark.parametrize("weighted", [False, True])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32), n_bins=st.integers(1, 20), n_classes=st.integers(2, 6))
 def test_naive_loop(norm, weighted, seed, n_bins, n_classes):
     rng = np.random.default_rng(seed)
@@ -53,7 +53,7 @@ def test_naive_loop(norm, weighted, seed, n_bins, n_classes):
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32), n_bins=st.integers(1, 12))
 def test_naive_loop_over_bins_of_equal_mass(seed, n_bins):
     rng = np.random.default_rng(seed)

@@ -143,7 +143,7 @@ def test_registry_is_complete():
 
 @shapes
 @weighted_case
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 2**32), grid=st.sampled_from([None, 4, 64]))
 def test_weight_is_repetition(case, binary, seed, grid):
     y, proba = make(seed, n=30, binary=binary, grid=grid)
@@ -186,7 +186,7 @@ def test_scale_of_weights_does_not_matter(case, binary, scale):
 
 @shapes
 @every_case
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 2**32), grid=st.sampled_from([None, 4, 64]))
 def test_order_of_rows_does_not_matter(case, binary, seed, grid):
     y, proba = make(seed, n=40, binary=binary, grid=grid)
@@ -241,7 +241,7 @@ def test_labels_with_a_class_that_never_occurs(case):
 @shapes
 @every_case
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 50), n_classes=st.integers(2, 90))
 def test_dtype_changes_nothing(case, binary, dtype, seed, n, n_classes):
     # Multiples of 1 / 1024 are exact in float16, and so are the sums of the rows.

@@ -26,7 +26,7 @@ def test_against_the_roc_curve(tpr, weighted):
     assert fpr_at_tpr(y, score, tpr=tpr, sample_weight=weight) == pytest.approx(expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=2, max_size=12),
     st.floats(0.05, 1),

@@ -44,7 +44,7 @@ def mean_over_orders(confidence, wrong):
     return np.mean(values)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6),
 )

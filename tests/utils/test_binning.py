@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skcalib.utils._binning import (
@@ -67,7 +67,6 @@ def test_rounding_of_the_edges_changes_no_comparison(value, n_bins):
     )
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), min_size=1, max_size=30),
     st.integers(1, 8),
@@ -126,7 +125,6 @@ def test_sums(weighted):
         np.testing.assert_allclose(sums[:, b], expected, rtol=1e-13)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 12), st.booleans(), st.integers(0, 3)), min_size=1, max_size=30

@@ -48,7 +48,7 @@ def _tree(draw, parts):
     return parts[0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(chunks=_chunks(), data=st.data())
 @pytest.mark.parametrize("normalize", [False, True])
 def test_any_tree_over_any_chunks_is_one_fit(normalize, chunks, data):

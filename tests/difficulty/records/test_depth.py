@@ -15,7 +15,7 @@ def loop_depth(probes, final):
 
 
 @given(st.integers(1, 8), st.integers(1, 6), st.integers(0, 2**16))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_equals_trying_every_layer(n_samples, n_layers, seed):
     rng = np.random.default_rng(seed)
     probes, final = rng.integers(0, 2, (n_samples, n_layers)), rng.integers(0, 2, n_samples)

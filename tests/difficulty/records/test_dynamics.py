@@ -40,7 +40,7 @@ def loop_forgetting(history, y):
 
 
 @given(histories, st.integers(0, 2**16))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_functions_of_predictions_equal_loops(history, seed):
     y = np.random.default_rng(seed).integers(0, 3, history.shape[1])
     names = np.array(["ant", "bee", "cat"])

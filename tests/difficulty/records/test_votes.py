@@ -32,7 +32,7 @@ def loop(votes, y, mask):
 
 
 @given(st.integers(1, 7), st.integers(1, 6), st.integers(0, 2**16), st.booleans())
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_equals_counting_row_by_row(n_models, n_samples, seed, masked):
     rng = np.random.default_rng(seed)
     names = np.array(["ant", "bee", "cat", "dog"])
