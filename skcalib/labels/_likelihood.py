@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..utils._threads import for_chunks
+from ._scoring import Derivatives
 from ._systematic import LEAST_BELIEF, Believed, SystematicFlips
 
 # Elements of a chunk of distances. In smaller chunks, two threads wait for each other: with 1000
@@ -256,7 +257,7 @@ class NoiseLikelihood:
         other.flips = flips
         return other
 
-    def value_and_gradient(self, p: NoiseParameters) -> tuple[float, NDArray[np.float64]]:
+    def derivatives(self, p: NoiseParameters) -> Derivatives:
         """Return the mean log-likelihood and its derivatives by (log t, r_u, r_n, log b)."""
 
         def of_chunk(rows: slice) -> NDArray[np.float64]:
@@ -265,14 +266,14 @@ class NoiseLikelihood:
             likelihood, *slopes = terms
             likelihood = np.maximum(likelihood, np.finfo(np.float64).tiny)
             # In the order of the fields of `_Terms`; d log L = dL / L.
-            gradient = np.stack(slopes) @ (weight / likelihood)
-            return np.append(gradient, weight @ np.log(likelihood))
+            slope = np.stack(slopes) / likelihood
+            # At fixed b, the width t b changes with t.
+            slope[0] += slope[3]
+            value = weight @ np.log(likelihood)
+            return np.concatenate([[value], slope @ weight, (slope * weight @ slope.T).ravel()])
 
-        total = np.sum(_of_chunks(of_chunk, self._gaps.excess), axis=0)
-        gradient, value = total[:4], float(total[4])
-        # At fixed b, the width t b changes with t.
-        gradient[0] += gradient[3]
-        return value / self.total_weight, gradient / self.total_weight
+        total = np.sum(_of_chunks(of_chunk, self._gaps.excess), axis=0) / self.total_weight
+        return Derivatives(float(total[0]), total[1:5], total[5:].reshape(4, 4))
 
 
 def _terms(

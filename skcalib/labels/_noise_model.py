@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.stats import chi2
 
 from ._likelihood import NoiseLikelihood, NoiseParameters, believed_classes
+from ._scoring import Derivatives, maximum
 from ._systematic import SystematicFlips, find_systematic_flips
 
 # Elements of the distances that enter the likelihood, and samples that do in any case: of very
@@ -25,8 +24,6 @@ _START = NoiseParameters(8.0, 0.05)
 _NEAR_START = NoiseParameters(1.0, 0.0, 0.15, 1.5)
 # Times that systematic flips are looked for.
 _SYSTEMATIC_ROUNDS = 4
-# Of the mean log-likelihood, and of its derivatives.
-_TOLERANCE = 1e-7
 _BISECTIONS = 5  # of a step that is about a standard error
 
 
@@ -129,9 +126,9 @@ def rate_interval(fit: NoiseFit, confidence_level: float = 0.95) -> tuple[float,
     for direction in (-1.0, 1.0):
         vector = _vector(fit.parameters)
 
-        def is_likely(log_odds: float, vector: NDArray[np.float64] = vector) -> bool:
-            # Every search starts where the last one ended.
-            value = _maximum_at_rate(fit.likelihood, vector, np.exp(log_odds))
+        def is_likely(log_odds: float) -> bool:
+            nonlocal vector  # every search starts where the last one ended
+            vector, value = _maximum_at_rate(fit.likelihood, vector, np.exp(log_odds))
             return value > fit.log_likelihood - allowed
 
         # The search begins at the standard error of a counted rate, in log-odds.
@@ -166,70 +163,52 @@ def _vector(p: NoiseParameters) -> NDArray[np.float64]:
         return np.log([p.temperature, *odds, max(p.spread - 1.0, 1e-3)])
 
 
-def _loss(
-    likelihood: NoiseLikelihood, vector: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64]]:
-    """Return minus the log-likelihood and its derivatives by the vector."""
+def _derivatives(likelihood: NoiseLikelihood, vector: NDArray[np.float64]) -> Derivatives:
+    """Return the mean log-likelihood and its derivatives by the vector."""
     p = _parameters(vector)
-    value, (by_t, by_random, by_near, by_b) = likelihood.value_and_gradient(p)
+    u, n = p.random_rate, p.near_rate
     # The rates are a softmax: d r_i / d log odds_j = r_i ([i = j] - r_j). With the excess
     # e = b - 1, d log b / d log e = e / b = 1 - 1 / b.
-    mean = p.random_rate * by_random + p.near_rate * by_near
-    gradient = [by_t, p.random_rate * (by_random - mean), p.near_rate * (by_near - mean)]
-    return -value, -np.array([*gradient, by_b * (1.0 - 1.0 / p.spread)])
+    directions = np.diag([1.0, u * (1.0 - u), n * (1.0 - n), 1.0 - 1.0 / p.spread])
+    directions[1, 2] = directions[2, 1] = -u * n
+    return likelihood.derivatives(p).along(directions)
 
 
 def _maximum(likelihood: NoiseLikelihood, start: NoiseParameters, *, mixed: bool) -> NoiseFit:
-    free = slice(0, 4 if mixed else 2)
-    vector = _vector(start)
+    n_free = 4 if mixed else 2
+    fixed = _vector(start)[n_free:]
 
-    def loss(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        vector[free] = x
-        value, gradient = _loss(likelihood, vector)
-        return value, gradient[free]
+    def derivatives(x: NDArray[np.float64]) -> Derivatives:
+        return _derivatives(likelihood, np.append(x, fixed)).along(np.eye(n_free, 4))
 
-    vector[free], value = _minimum(loss, vector[free], _BOUNDS[free])
-    return NoiseFit(_parameters(vector), -value, likelihood)
+    x, value = maximum(derivatives, _vector(start)[:n_free], _BOUNDS[:n_free])
+    return NoiseFit(_parameters(np.append(x, fixed)), value, likelihood)
 
 
 def _maximum_at_rate(
-    likelihood: NoiseLikelihood, vector: NDArray[np.float64], odds: float
-) -> float:
-    """Return the largest log-likelihood with these odds of a wrong label; `vector` goes there."""
-    old_odds = np.exp(vector[1:3]).sum()
-    vector[1:3] += np.log(odds / old_odds)  # both rates by the same factor
+    likelihood: NoiseLikelihood, start: NDArray[np.float64], odds: float
+) -> tuple[NDArray[np.float64], float]:
+    """Return the vector, and the log-likelihood, where wrong labels have these odds."""
+    # Both rates by the same factor, to begin with.
+    start = start + np.log(odds / np.exp(start[1:3]).sum()) * np.array([0.0, 1.0, 1.0, 0.0])
     # Without near flips, the rate leaves the temperature alone to be fitted.
-    free = [0] if np.isneginf(vector[2]) else [0, 2, 3]
+    free = [0] if np.isneginf(start[2]) else [0, 2, 3]
 
-    def loss(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        vector[free] = x
-        near = np.exp(vector[2])
-        random = max(odds - near, 1e-300)
-        vector[1] = np.log(random)
-        value, gradient = _loss(likelihood, vector)
-        gradient[2] -= gradient[1] * near / random  # one rate grows at the cost of the other
-        return value, gradient[free]
+    def vector(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        moved = start.copy()
+        moved[free] = x
+        moved[1] = np.log(max(odds - np.exp(moved[2]), 1e-300))
+        return moved
+
+    def derivatives(x: NDArray[np.float64]) -> Derivatives:
+        moved = vector(x)
+        directions = np.eye(4)
+        directions[2, 1] = -np.exp(moved[2] - moved[1])  # one rate grows at the cost of the other
+        return _derivatives(likelihood, moved).along(directions[free])
 
     bounds = _BOUNDS.copy()
     # Near flips stay below the odds of all: something is left for random ones.
     highest = min(bounds[2, 1], np.log(odds) - 1e-6)
     bounds[2] = min(bounds[2, 0], highest - 1.0), highest
-    vector[free], value = _minimum(loss, vector[free], bounds[free])
-    return -value
-
-
-def _minimum(
-    loss: Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]],
-    start: NDArray[np.float64],
-    bounds: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], float]:
-    options = {"ftol": _TOLERANCE, "gtol": _TOLERANCE}
-    found = minimize(
-        loss,
-        np.clip(start, *bounds.T),
-        jac=True,
-        bounds=bounds,
-        method="L-BFGS-B",
-        options=options,
-    )
-    return found.x, float(found.fun)
+    x, value = maximum(derivatives, start[free], bounds[free])
+    return vector(x), value

@@ -63,7 +63,7 @@ def test_value_and_gradient_are_those_of_the_definition(p, flips, dtype):
     verified = rng.random(len(codes)) < 0.3
     verified[3] = False
     data = distances, codes, rng.uniform(0.5, 2.0, len(codes)), verified, flips
-    value, gradient = NoiseLikelihood(*data).value_and_gradient(p)
+    value, gradient, _ = NoiseLikelihood(*data).derivatives(p)
     assert value == pytest.approx(_log_likelihood(p, *data), abs=_tolerance(dtype, 1e-12))
     numbers = np.array([np.log(p.temperature), p.random_rate, p.near_rate, np.log(p.spread)])
 
@@ -77,6 +77,19 @@ def test_value_and_gradient_are_those_of_the_definition(p, flips, dtype):
     np.testing.assert_allclose(gradient[free], np.array(numeric)[free], atol=atol)
 
 
+def test_information_is_the_mean_of_the_outer_products_of_the_gradients():
+    distances, codes, rng = _sample()
+    weight = rng.uniform(0.5, 2.0, len(codes))
+    verified = np.zeros(len(codes), dtype=bool)
+    *_, information = NoiseLikelihood(distances, codes, weight, verified).derivatives(PARAMETERS)
+    gradients = [
+        NoiseLikelihood(*sample).derivatives(PARAMETERS).gradient
+        for sample in zip(distances[:, None], codes[:, None], weight[:, None], verified[:, None])
+    ]
+    expected = np.average([np.outer(g, g) for g in gradients], axis=0, weights=weight)
+    np.testing.assert_allclose(information, expected, rtol=1e-10, atol=1e-14)
+
+
 @DTYPES
 def test_likelihood_of_many_classes_keeps_its_digits(dtype):
     distances, codes, _ = _sample(n_classes=1000, dtype=dtype)
@@ -84,7 +97,7 @@ def test_likelihood_of_many_classes_keeps_its_digits(dtype):
     none = np.zeros(1, dtype=bool)
     for row, label in zip(distances, codes):
         data = row[None], np.array([label]), np.ones(1), none
-        value, _ = NoiseLikelihood(*data).value_and_gradient(p)
+        value, *_ = NoiseLikelihood(*data).derivatives(p)
         expected = np.log(_joint(p, row.astype(np.float64), label).sum())
         assert value == pytest.approx(expected, abs=_tolerance(dtype, 1e-11))
 
@@ -95,7 +108,7 @@ def test_a_sample_far_from_all_classes_but_one_keeps_its_digits(dtype):
     distances = np.array([[0.0, 1000.0, 1002.0]], dtype=dtype)
     p = NoiseParameters(1.0, 0.1, 0.2, 1.0)
     data = distances, np.array([2]), np.ones(1), np.zeros(1, dtype=bool)
-    value, gradient = NoiseLikelihood(*data).value_and_gradient(p)
+    value, gradient, _ = NoiseLikelihood(*data).derivatives(p)
     near = 1 / (1 + np.exp(1.0))  # among the classes but the nearest
     tolerance = _tolerance(dtype, 1e-12)
     assert value == pytest.approx(np.log(0.1 / 2 + 0.2 * near), abs=tolerance)
@@ -128,9 +141,9 @@ def test_posterior_may_take_the_place_of_the_distances():
 def test_chunks_do_not_matter(monkeypatch):
     distances, codes, _ = _sample()
     data = distances, codes, np.ones(len(codes)), np.zeros(len(codes), dtype=bool)
-    whole = NoiseLikelihood(*data).value_and_gradient(PARAMETERS)
+    whole = NoiseLikelihood(*data).derivatives(PARAMETERS)
     monkeypatch.setattr("skcalib.labels._likelihood._CHUNK_ELEMENTS", 40)
-    value, gradient = NoiseLikelihood(*data).value_and_gradient(PARAMETERS)
+    value, gradient, _ = NoiseLikelihood(*data).derivatives(PARAMETERS)
     assert value == pytest.approx(whole[0], rel=1e-13)
     np.testing.assert_allclose(gradient, whole[1], rtol=1e-11)
 

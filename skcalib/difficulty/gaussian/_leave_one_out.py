@@ -131,6 +131,13 @@ class LeftOutMixin(StreamingMixin):
         left_out, *fitted = self._left_out(X, y, sample_weight)
         return left_out.to_all(*fitted)
 
+    def _leave_one_out_background(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> NDArray[np.float64]:
+        """Return what a relative distance subtracts from that of each left-out sample."""
+        left_out, samples, _, weight = self._left_out(X, y, sample_weight)
+        return left_out.to_background(samples, weight)
+
     def _left_out(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[_LeftOut, NDArray, NDArray[np.intp], NDArray[np.float64]]:
@@ -153,7 +160,7 @@ class LeftOutMixin(StreamingMixin):
 
 
 class _LeftOut:
-    """Both Gaussians of a fit: the classes, and the background (None if it does not count)."""
+    """Distances to both Gaussians of a fit: the classes, and the background."""
 
     def __init__(
         self,
@@ -163,40 +170,41 @@ class _LeftOut:
         tol: float | None,
         work: type[np.floating],
     ) -> None:
-        self.work = work
-        within, root = statistics.within_covariance(), statistics.between_root()
-        total, n = within + root.T @ root, statistics.total_weight
-        self.mean = statistics.mean()
-        noise = statistics.input_eps**2 * (self.mean**2 + np.diag(total))
-        tol = default_tol(len(within), statistics.work_eps) if tol is None else tol
-        tolerance = RankTolerance(noise, tol)
+        self.statistics, self.relative, self.shrinkage = statistics, relative, shrinkage
+        self.work, self.mean = work, statistics.mean()
+        self.within, root = statistics.within_covariance(), statistics.between_root()
+        self.total = self.within + root.T @ root
+        noise = statistics.input_eps**2 * (self.mean**2 + np.diag(self.total))
+        tol = default_tol(len(self.within), statistics.work_eps) if tol is None else tol
+        self.tolerance = RankTolerance(noise, tol)
         self.absent = statistics.weight <= 0
         # Any finite mean will do for a class without samples: its distances become infinite.
         self.means = np.where(self.absent[:, None], self.mean, statistics.means())
 
-        def gaussian(covariance: NDArray, shift: NDArray, weight: NDArray) -> Gaussian:
-            shrunk_covariance = shrunk(covariance, shrinkage, n)
-            factor = inverse_factor(shrunk_covariance, tolerance)
-            part = _scatter_part(covariance, shrunk_covariance)
-            return Gaussian(factor, shift, weight, part, work)
-
+    def _classes(self) -> Gaussian:
         # About the mean of all samples: far from the origin, digits would be lost.
-        self.classes = gaussian(within, self.means - self.mean, statistics.weight)
-        self.background = None
-        if relative:
-            # One class of weight n with the mean of all samples.
-            self.background = gaussian(total, np.zeros((1, len(within))), np.array([n]))
+        shift = self.means - self.mean
+        return self._gaussian(self.within, shift, self.statistics.weight)
+
+    def _background(self) -> Gaussian:
+        # One class of weight n with the mean of all samples.
+        n = np.array([self.statistics.total_weight])
+        return self._gaussian(self.total, np.zeros((1, len(self.total))), n)
+
+    def _gaussian(self, covariance: NDArray, shift: NDArray, weight: NDArray) -> Gaussian:
+        shrunk_covariance = shrunk(covariance, self.shrinkage, self.statistics.total_weight)
+        factor = inverse_factor(shrunk_covariance, self.tolerance)
+        part = _scatter_part(covariance, shrunk_covariance)
+        return Gaussian(factor, shift, weight, part, self.work)
 
     def to_own(
         self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the distance of each sample to its own class."""
-        out = np.empty(len(X))
+        out, classes = -self.to_background(X, weight), self._classes()
 
         def fill(rows: slice) -> None:
-            out[rows] = self._own(X, codes, weight, rows).distance
-            if self.background is not None:
-                out[rows] -= self._background_distance(self.background, X, weight, rows)
+            out[rows] += self._without(classes, X, codes, weight, rows).distance
 
         self._map(fill, X)
         out[self.absent[codes]] = np.inf
@@ -205,15 +213,30 @@ class _LeftOut:
     def to_all(self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64]) -> NDArray:
         """Return the distances of each sample to every class."""
         out = np.empty((len(X), len(self.absent)), dtype=self.work)
+        background, classes = self.to_background(X, weight).astype(self.work), self._classes()
 
         def fill(rows: slice) -> None:
-            out[rows] = self._own(X, codes, weight, rows).to_all_classes()
-            if self.background is not None:
-                background = self._background_distance(self.background, X, weight, rows)
-                out[rows] -= background[:, None].astype(self.work)
+            out[rows] = self._without(classes, X, codes, weight, rows).to_all_classes()
+            if self.relative:
+                out[rows] -= background[rows, None]
 
         self._map(fill, X)
         out[:, self.absent] = np.inf
+        return out
+
+    def to_background(self, X: NDArray, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what a relative distance subtracts; 0 if distances are not relative."""
+        out = np.zeros(len(X))
+        if not self.relative:
+            return out
+        background = self._background()
+
+        def fill(rows: slice) -> None:
+            deviation = (to_host(X[rows]) - self.mean).astype(self.work)
+            nowhere = np.zeros(len(deviation), dtype=np.intp)
+            out[rows] = Without(background, deviation, nowhere, weight[rows]).distance
+
+        self._map(fill, X)
         return out
 
     def _map(self, fill: Callable[[slice], None], X: NDArray) -> None:
@@ -221,20 +244,18 @@ class _LeftOut:
         n_rows = min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width))
         for_chunks(fill, len(X), n_rows)
 
-    def _own(
-        self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64], rows: slice
+    def _without(
+        self,
+        classes: Gaussian,
+        X: NDArray,
+        codes: NDArray[np.intp],
+        weight: NDArray[np.float64],
+        rows: slice,
     ) -> Without:
         means = self.means[codes[rows]]
         # In place: new memory costs more than the difference.
         deviation = np.subtract(to_host(X[rows]), means, out=means).astype(self.work, copy=False)
-        return Without(self.classes, deviation, codes[rows], weight[rows])
-
-    def _background_distance(
-        self, background: Gaussian, X: NDArray, weight: NDArray[np.float64], rows: slice
-    ) -> NDArray[np.float64]:
-        deviation = (to_host(X[rows]) - self.mean).astype(self.work)
-        nowhere = np.zeros(len(deviation), dtype=np.intp)
-        return Without(background, deviation, nowhere, weight[rows]).distance
+        return Without(classes, deviation, codes[rows], weight[rows])
 
 
 def _scatter_part(covariance: NDArray, shrunk_covariance: NDArray) -> float:
