@@ -65,7 +65,7 @@ class LeaveOneOut:
         plain = copy(self.scorer).set_params(relative=False)
         left_out = plain.leave_one_out_transform(self.X, labels, self.weight)
         own = class_positions(labels, plain.classes_)
-        self.to_own = left_out[np.arange(len(own)), np.maximum(own, 0)].astype(np.float64)
+        self.own_distance = left_out[np.arange(len(own)), np.maximum(own, 0)].astype(np.float64)
         member = np.flatnonzero((own >= 0) & (self.weight > 0))
         self._predict(left_out, plain.class_count_, member, own[member])
         if len(plain.classes_) == len(classes):
@@ -77,7 +77,7 @@ class LeaveOneOut:
     def difficulty(self) -> NDArray[np.float64]:
         """Return the difficulty of the samples with the labels of the last fit."""
         # As `leave_one_out_difficulty` has it; the other half is known.
-        return self.to_own - self.scorer._leave_one_out_background(
+        return self.own_distance - self.scorer._leave_one_out_background(
             self.X, self.labels, self.weight
         )
 

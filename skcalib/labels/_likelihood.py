@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..utils._threads import for_chunks
-from ._scoring import Derivatives
+from ._newton import Derivatives
 from ._systematic import LEAST_BELIEF, Believed, SystematicFlips
 
 # Elements of a chunk of distances. In smaller chunks, two threads wait for each other: with 1000

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from ._likelihood import NoiseLikelihood, NoiseParameters, believed_classes
-from ._scoring import Derivatives, maximum
+from ._newton import Derivatives, maximum
 from ._systematic import SystematicFlips, find_systematic_flips
 
 # Elements of the distances that enter the likelihood, and samples that do in any case: of very

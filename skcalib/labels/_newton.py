@@ -37,7 +37,7 @@ def maximum(
     start: NDArray[np.float64],
     bounds: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the parameters of the largest mean log-likelihood, and that.
+    """Return the parameters of the largest mean log-likelihood, and its value.
 
     Newton steps whose Hessian is minus the information, as it is on average if the model holds
     [1]_, and damped where a step would not be one upward (Levenberg and Marquardt). Half as many

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from skcalib.labels._scoring import Derivatives, maximum
+from skcalib.labels._newton import Derivatives, maximum
 
 WIDE = np.array([(-50.0, 50.0)] * 3)
 
