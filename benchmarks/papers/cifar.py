@@ -49,16 +49,13 @@ def study_rmd(images, records, options):
     for noise in options.noise or NOISES:
         methods = [m for m in RMD_IMAGES if noise != "clean" or m.name != "true labels"]
         make = partial(cifar_task, images, noise)
-        # Clean labels: a schedule that ends at zero leaves nothing to stop.
-        compare(
-            records, make, methods, SETTINGS, noise, range(options.seeds), stops=noise != "clean"
-        )
+        compare(records, make, methods, SETTINGS, noise, range(options.seeds))
 
 
 def study_gra(images, records, options):
     """The losses of [GRA] on clean labels; those that both papers have are found."""
     make = partial(cifar_task, images, "clean")
-    compare(records, make, GRA_IMAGES, SETTINGS, "clean", range(options.seeds), stops=False)
+    compare(records, make, GRA_IMAGES, SETTINGS, "clean", range(options.seeds))
 
 
 def study_flips(images, records, options):

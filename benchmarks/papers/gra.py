@@ -25,9 +25,7 @@ def study_texts(options):
     records = Records(options.out / "gra_texts.jsonl")
     for noise in options.noise or ("clean", "U20"):
         make = partial(text_task, clinc, 20, noise)
-        compare(
-            records, make, GRA, Settings(n_epochs=20), noise, range(options.seeds), stops=False
-        )
+        compare(records, make, GRA, Settings(n_epochs=20), noise, range(options.seeds))
 
 
 def study_toy(options):

@@ -19,12 +19,6 @@ from .texts import Clinc, text_task
 NOISES = ("clean", "U20", "I20", "U40")
 SETTINGS = {20: Settings(n_epochs=20), 100: Settings(n_epochs=12)}
 PARTS = ("rmd20", "sensitivity", "sources", "human", "validation", "rmd100")
-# On all samples, where a run takes three times as long.
-AT_SIZE = (
-    "cross-entropy", "cross-entropy, weight decay", "focal", "entropy regularization",
-    "difficulty-aware", "difficulty-aware, shuffled", "drop the hardest", "label issues: soft",
-    "true labels",
-)  # fmt: skip
 # Sources whose weights train students; all of them are asked to find the flips.
 TRAINED = (
     "RMD", "Mahalanobis", "k-means", "loss, out-of-fold", "own loss, in-sample",
@@ -44,8 +38,7 @@ def _losses(clinc, options, n_each, seeds):
     records = Records(options.out / f"rmd{n_each}.jsonl")
     for noise in options.noise or NOISES:
         make = partial(text_task, clinc, n_each, noise)
-        methods = [m for m in RMD if n_each == 20 or m.name in AT_SIZE]
-        compare(records, make, methods, SETTINGS[n_each], noise, range(seeds))
+        compare(records, make, RMD, SETTINGS[n_each], noise, range(seeds))
 
 
 def study_rmd20(clinc, options):

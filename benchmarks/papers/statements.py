@@ -85,6 +85,11 @@ RMD = (
         ("difficulty-aware, shuffled",),
     ),
     _at_size(
+        "With all samples the sign matters: inverted, it gives less accuracy.",
+        "accuracy",
+        ("difficulty-aware, inverted",),
+    ),
+    _at_size(
         "With all samples it is more accurate than cross-entropy with weight decay.",
         "accuracy",
         ("cross-entropy, weight decay",),
@@ -245,6 +250,8 @@ GRA = (
          rival_metric="ece_scaled", expects=0),
     _gra("Unscaled, it is as well calibrated as scaled cross-entropy.", "ece", (CE,),
          rival_metric="ece_scaled", expects=0),
+    _gra("With early stopping it is better calibrated than cross-entropy.", "ece", (CE,),
+         point="stop"),
     _gra("It costs no accuracy.", "accuracy", (CE,), expects=0),
     _gra("Weighting gradients beats weighting the loss: BSCE.", "ece", ("BSCE",)),
     _gra("Weighting gradients beats weighting the loss: dual focal.", "ece", ("dual focal",),

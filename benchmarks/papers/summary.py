@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from .compare import SCREENING_SEED, chosen
-from .methods import GRA_IMAGES, RMD_IMAGES
+from .methods import GRA, GRA_IMAGES, RMD, RMD_IMAGES
 from .records import Records
 
 # A study that was interrupted reports the settings that have as many.
@@ -128,8 +128,20 @@ def summarize(folder):
             write(name, records, settings, **extra)
 
 
-def _compared(records):
-    return compared(records), {}
+def _rmd_texts(records):
+    return _in_order(compared(records), RMD), {}
+
+
+def _gra_texts(records):
+    return _in_order(compared(records), GRA), {}
+
+
+def _in_order(settings, methods):
+    """Return the methods in the order of the tables, whatever was run first."""
+    return {
+        setting: {m.name: found[m.name] for m in methods if m.name in found}
+        for setting, found in settings.items()
+    }
 
 
 def _human(records):
@@ -154,20 +166,12 @@ def _flips(records):
 
 def _rmd_images(records):
     found = _complete_settings(compared(records, kept=IMAGES))
-    return {
-        setting: {m.name: methods[m.name] for m in RMD_IMAGES if m.name in methods}
-        for setting, methods in found.items()
-    }, _flips(records)
+    return _in_order(found, RMD_IMAGES), _flips(records)
 
 
 def _gra_images(records):
-    """The last epoch; where [RMD] has the method too, it has been stopped as well."""
-    kept = (*IMAGES, "ece_width", "classwise")
-    settings = _complete_settings(compared(records, kept=kept))
-    return {
-        setting: {name: {"last": points["last"]} for name, points in methods.items()}
-        for setting, methods in settings.items()
-    }, {}
+    found = _complete_settings(compared(records, kept=(*IMAGES, "ece_width", "classwise")))
+    return _in_order(found, GRA_IMAGES), {}
 
 
 def _toy(records):
@@ -251,8 +255,8 @@ def _validation(records):
 
 VALIDATION = ("clean", "noisy", "repaired")
 SUMMARIES = {
-    "rmd20": _compared,
-    "rmd100": _compared,
+    "rmd20": _rmd_texts,
+    "rmd100": _rmd_texts,
     "sensitivity": _sensitivity,
     "sources": _sources,
     "human": _human,
@@ -261,7 +265,7 @@ SUMMARIES = {
     "prio": _prio,
     "depth": _depth,
     "shift": _shift,
-    "gra_texts": _compared,
+    "gra_texts": _gra_texts,
     "rmd_images": _rmd_images,
     "gra_images": _gra_images,
 }
