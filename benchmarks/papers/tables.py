@@ -74,10 +74,11 @@ def marked(text, mark):
     return f"{mark}{text}{mark}" if mark else text
 
 
-def csv_table(title, header, rows, *, widths="auto"):
+def csv_table(title, header, rows, *, widths="auto", css_class=None):
     """Return a csv-table directive; the rows hold strings."""
     lines = [
         f".. csv-table:: {title}".rstrip(),
+        *([f"   :class: {css_class}"] * (css_class is not None)),
         f"   :widths: {widths}",
         f"   :header: {_csv(header)}",
         "",
@@ -110,7 +111,8 @@ def comparison(title, methods, point, columns=COLUMNS, reference="cross-entropy"
             values = points[point].get(column.metric)
             cells.append(marked(cell(values, column), mark.get(name, "")) if values else NONE)
         rows.append(cells)
-    return csv_table(title, ["method", "chosen", *(c.header for c in columns)], rows)
+    header = ["method", "chosen", *(c.header for c in columns)]
+    return csv_table(title, header, rows, css_class="numbers")
 
 
 def difference(first, second, column):
