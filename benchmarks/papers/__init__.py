@@ -30,7 +30,8 @@ Settings, fixed before the runs that are reported
   decay). Chosen on seed 100, which is not reported: "last epoch" by the log-loss on validation
   samples after the last epoch, "early stopping" by the lowest log-loss after temperature scaling
   over every other epoch, which is also where training stops. The candidates for images are other
-  ones, whose range was set after a look at seed 100; early stopping is asked of noisy labels only.
+  ones, whose range was set after a look at seed 100. Early stopping of [GRA], and of [RMD] on
+  clean images, was added after the last epochs had been seen.
 - Reported: means over seeds 0, 1, ... of everything anew (samples, noise, initial weights, order);
   differences are paired by seed; p-values of t-tests, corrected by Holm's method over all
   comparisons of one column of one table. The test samples are the same for all seeds: standard
@@ -44,8 +45,8 @@ x 30 runs) = 820 runs, 25 minutes; sensitivity and sources 12; 100 a class, two 
 on texts 12. [PRIO] 12. [DEPTH] 12. Shift 6. Later, on images: [RMD] 165 runs a setting, [GRA] 87
 more, five seconds each.
 
-Had: about a quarter of a core for two hours. What was cut: half of the methods with 100 samples a
-class (three of its four settings came later), guides of [PRIO] outside the clean case, sources of
-difficulty under noise I; on images early stopping with clean labels. What every study took is in
-its JSON.
+Had: about a quarter of a core for two hours, and more later: half of the methods with 100 samples
+a class and three of its four settings, and early stopping of [GRA] and on clean images. What was
+cut: guides of [PRIO] outside the clean case, sources of difficulty under noise I. What every study
+took is in its JSON.
 """

@@ -18,16 +18,12 @@ from .records import Records
 # A study that was interrupted reports the settings that have as many.
 LEAST_SEEDS = 5
 RESULTS = Path(__file__).parent / "results"
-KEPT = (
-    "accuracy", "nll", "ece", "ece_width", "classwise", "nll_scaled", "ece_scaled",
-    "temperature", "aurc", "errors_auroc", "ood_auroc",
-    "ood_fpr", "epoch", "human_kl", "human_kl_scaled",
-)  # fmt: skip
-# Of images, what the page shows: the files are to stay small.
-IMAGES = (
+# What the page shows: the files are to stay small.
+SHOWN = (
     "accuracy", "nll", "ece", "nll_scaled", "ece_scaled", "temperature", "aurc", "errors_auroc",
-    "ood_auroc", "human_kl", "human_kl_scaled",
+    "ood_auroc",
 )  # fmt: skip
+IMAGES = (*SHOWN, "human_kl", "human_kl_scaled")
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
 
 
@@ -45,14 +41,14 @@ def short(value):
     return float(f"{value:.4g}")
 
 
-def values_of(rows, point, kept=KEPT):
+def values_of(rows, point, kept):
     """Collect the metrics of a point over rows that are sorted by seed."""
     points = [row["points"][point] for row in rows if point in row["points"]]
     names = [name for name in kept if points and name in points[0]]
     return {name: [short(p[name]) for p in points] for name in names}
 
 
-def compared(records, *, kept=KEPT):
+def compared(records, *, kept):
     """Return {setting: {method: {point: {...}}}} of the candidates chosen for each point."""
     settings = {}
     for row in list(records.rows.values()):
@@ -83,7 +79,7 @@ def _reported(records, key, options):
     return sorted(rows, key=lambda row: row["key"]["seed"])
 
 
-def every_candidate(records, *, points=("last",), kept=KEPT):
+def every_candidate(records, *, points=("last",), kept):
     """Return {setting: {method and options: {point: {...}}}}: what a sensitivity needs."""
     settings = {}
     for row in list(records.rows.values()):
@@ -128,12 +124,10 @@ def summarize(folder):
             write(name, records, settings, **extra)
 
 
-def _rmd_texts(records):
-    return _in_order(compared(records), RMD), {}
-
-
-def _gra_texts(records):
-    return _in_order(compared(records), GRA), {}
+def _texts(methods, *more):
+    """Return what summarizes a study of these methods on texts."""
+    kept = (*SHOWN, "ood_fpr", *more)
+    return lambda records: (_in_order(compared(records, kept=kept), methods), {})
 
 
 def _in_order(settings, methods):
@@ -255,8 +249,8 @@ def _validation(records):
 
 VALIDATION = ("clean", "noisy", "repaired")
 SUMMARIES = {
-    "rmd20": _rmd_texts,
-    "rmd100": _rmd_texts,
+    "rmd20": _texts(RMD),
+    "rmd100": _texts(RMD),
     "sensitivity": _sensitivity,
     "sources": _sources,
     "human": _human,
@@ -265,7 +259,7 @@ SUMMARIES = {
     "prio": _prio,
     "depth": _depth,
     "shift": _shift,
-    "gra_texts": _gra_texts,
+    "gra_texts": _texts(GRA, "classwise"),
     "rmd_images": _rmd_images,
     "gra_images": _gra_images,
 }

@@ -35,4 +35,4 @@ def test_prose_holds_no_figure_typed_by_hand():
 
 
 def test_results_are_compact():
-    assert sum(path.stat().st_size for path in RESULTS.glob("*.json")) < 400_000
+    assert sum(path.stat().st_size for path in RESULTS.glob("*.json")) < 330_000

@@ -1,9 +1,17 @@
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import softmax
 
-from skcalib.labels._likelihood import label_posterior
-from skcalib.labels._noise_model import fit_noise_model, rate_interval
+from skcalib.labels._likelihood import NoiseParameters, label_posterior
+from skcalib.labels._noise_model import (
+    _derivatives,
+    _maximum_at_rate,
+    _parameters,
+    _vector,
+    fit_noise_model,
+    rate_interval,
+)
 
 
 def _draw(rng, proba):
@@ -67,6 +75,51 @@ def test_interval_holds_the_rate(mixed):
     low, high = rate_interval(fit)
     assert low < fit.parameters.rate < high
     assert low < (true != given).mean() < high
+
+
+def test_derivatives_by_the_vector_are_those_of_finite_differences():
+    distances, _, given = _simulate(0.05, 0.15, n_samples=200)
+    likelihood, vector = _fit(distances, given).likelihood, np.array([0.4, -3.0, -1.5, -0.7])
+    _, gradient, _ = _derivatives(likelihood, vector)
+    numeric = [
+        (_derivatives(likelihood, vector + h).value - _derivatives(likelihood, vector - h).value)
+        / 2e-6
+        for h in 1e-6 * np.eye(4)
+    ]
+    np.testing.assert_allclose(gradient, numeric, atol=1e-8)
+
+
+def _best_by_simplex(likelihood, start, parameters):
+    """The largest value over vectors x, by a search that knows no derivatives."""
+    options = {"xatol": 1e-7, "fatol": 1e-10, "maxfev": 4000}
+
+    def loss(x):
+        return -likelihood.derivatives(parameters(x)).value
+
+    return -minimize(loss, start, method="Nelder-Mead", options=options).fun
+
+
+def test_maxima_are_those_of_a_search_without_derivatives():
+    distances, _, given = _simulate(0.05, 0.15, n_samples=1000)
+    fit = _fit(distances, given)
+    p = fit.parameters
+
+    def of_rates(x):
+        random, near = np.exp(x[1:3]) / (1 + np.exp(x[1:3]).sum())
+        return NoiseParameters(np.exp(x[0]), random, near, 1 + np.exp(x[3]))
+
+    best = _best_by_simplex(fit.likelihood, np.array([0.5, -3.0, -2.0, -0.5]), of_rates)
+    assert fit.log_likelihood == pytest.approx(best, abs=2e-6)
+    for rate in (0.7 * p.rate, 1.3 * p.rate):
+
+        def at_rate(x, rate=rate):
+            near = rate / (1 + np.exp(-x[1]))
+            return NoiseParameters(np.exp(x[0]), rate - near, near, 1 + np.exp(x[2]))
+
+        best = _best_by_simplex(fit.likelihood, np.array([0.5, 1.0, -0.5]), at_rate)
+        vector, value = _maximum_at_rate(fit.likelihood, _vector(p), rate / (1 - rate))
+        assert value == pytest.approx(best, abs=2e-6)
+        assert _parameters(vector).rate == pytest.approx(rate)
 
 
 def test_interval_covers_at_its_level():
