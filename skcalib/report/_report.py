@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
 from ..utils._arrays import calling
+from ..utils._files import write_atomically
 from ._csv import read_predictions
 from ._data import read_data
 from ._html import as_html
@@ -268,7 +269,8 @@ class CalibrationReport:
         if ending not in (".html", ".htm", ".md"):
             raise ValueError(f"path must end in .html, .htm or .md, got {str(path)!r}.")
         text = self.to_markdown() if ending == ".md" else as_html(self.results_, page=True)
-        Path(path).write_text(text, encoding="utf-8")
+        with write_atomically(path) as file:
+            file.write(text.encode())
 
     def to_markdown(self) -> str:
         """Return the report as Markdown, for a pull request: the tables without the pictures.

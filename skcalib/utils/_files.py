@@ -1,0 +1,38 @@
+"""Files that are whole or not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import copymode
+from typing import BinaryIO
+from uuid import uuid4
+
+
+@contextmanager
+def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file that takes its name when it is complete.
+
+    A full disk, an error or a kill in between leaves the file that was there before.
+    """
+    # Through symbolic links: the link stays, and what it points to is replaced.
+    target = Path(os.path.realpath(path))
+    # A name that nobody can foresee, and mode "x", which does not follow a symbolic link.
+    unfinished = target.with_name(f".{uuid4().hex}.tmp")
+    try:
+        with unfinished.open("xb") as file:
+            yield file
+            file.flush()
+            # On the disk before it gets its name: else a power cut may leave an empty file.
+            os.fsync(file.fileno())
+        if target.exists():
+            copymode(target, unfinished)
+        unfinished.replace(target)
+    except OSError as error:
+        if error.filename == str(unfinished):
+            error.filename, error.filename2 = str(path), None  # the name that the caller knows
+        raise
+    finally:
+        unfinished.unlink(missing_ok=True)
