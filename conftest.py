@@ -1,14 +1,24 @@
-"""What every test shares: one thread for torch, the same random numbers, closed figures."""
+"""What every test shares: one thread for torch, the same random numbers, closed figures.
+
+`pytest tests` also runs against an installed wheel, without extras and without the rest of the
+repository: what needs them is skipped, and says so.
+"""
 
 import signal
 import sys
 from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pytest
 
-matplotlib.use("Agg")
+REPOSITORY = Path(__file__).parent
+
+with suppress(ImportError):
+    import matplotlib
+
+    matplotlib.use("Agg")
 
 HAS_GPU = False
 with suppress(ImportError):
@@ -32,6 +42,56 @@ with suppress(ImportError):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class OptionalModule(pytest.Module):
+    """A file of tests, skipped where it imports a package that is not installed."""
+
+    def collect(self):
+        try:
+            yield from super().collect()
+        except self.CollectError as error:
+            skip_if_missing(error.__cause__)
+            raise
+
+
+def skip_if_missing(error):
+    """Skip where an import failed for a package that is not there at all."""
+    while isinstance(error, ImportError):
+        package = (error.name or "skcalib").partition(".")[0]
+        if find_spec(package) is None:
+            pytest.skip(f"needs {package}", allow_module_level=True)
+        error = error.__cause__
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    return OptionalModule.from_parent(parent, path=module_path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    return (yield from skipped_without_package())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    return (yield from skipped_without_package())
+
+
+def skipped_without_package():
+    try:
+        return (yield)
+    except ImportError as error:
+        skip_if_missing(error)
+        raise
+
+
+@pytest.fixture(scope="session")
+def repository():
+    """Return the root of the repository, for tests of what no wheel contains."""
+    if not (REPOSITORY / "docs").is_dir():
+        pytest.skip("needs the files of the repository")
+    return REPOSITORY
 
 
 @pytest.fixture(autouse=True)

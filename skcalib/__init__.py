@@ -99,14 +99,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name in _SUBPACKAGES:
-        return import_module(f"{__name__}.{name}")
-    if name in _HEADLINE:
-        value = getattr(import_module(f"{__name__}.{_HEADLINE[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Type checkers see the imports above, and not that other names may exist.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name in _SUBPACKAGES:
+            return import_module(f"{__name__}.{name}")
+        if name in _HEADLINE:
+            value = getattr(import_module(f"{__name__}.{_HEADLINE[name]}"), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

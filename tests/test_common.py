@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +43,8 @@ from skcalib.selection import (
 )
 
 PACKAGES = sorted(path.parent.name for path in Path(skcalib.__file__).parent.glob("*/__init__.py"))
+if find_spec("skorch") is None:
+    PACKAGES = [name for name in PACKAGES if name not in ("embeddings", "losses", "nets")]
 
 
 class Case(NamedTuple):

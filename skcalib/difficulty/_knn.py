@@ -124,7 +124,9 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_difficulty(self, X: ArrayLike, y: Any = None) -> NDArray[np.float64]:
+    def fit_difficulty(  # type: ignore[override]  # neighbors take no weights
+        self, X: ArrayLike, y: Any = None
+    ) -> NDArray[np.float64]:
         """Fit, and score the training samples: each by the others.
 
         Parameters

@@ -395,6 +395,6 @@ def find_label_issues(
     issues = finder.issues_
     # lexsort sorts by its last key first.
     order = np.lexsort([-issues["margin"], issues["p_label_correct"]])
-    columns = {"sample": order, **{name: issues[name][order] for name in issues.dtype.names}}
+    columns = {"sample": order, **{name: issues[name][order] for name in issues.dtype.names or ()}}
     index = row_index(X, y)
     return as_table(columns, as_frame=as_frame, index=None if index is None else index[order])

@@ -75,7 +75,9 @@ def _error(
         interval = not smooth and len(data["y_true"]) <= FEW_SAMPLES
     if interval:
         level = 0.95 if confidence_level is None else confidence_level
-        resamples = {"n_resamples": N_RESAMPLES, "random_state": 0, "confidence_level": level}
+        resamples: dict[str, Any] = {
+            "n_resamples": N_RESAMPLES, "random_state": 0, "confidence_level": level,
+        }  # fmt: skip
         numbers["interval"] = calibration_error_interval(
             **data, metric=metric, **resamples, **options
         )

@@ -61,7 +61,10 @@ def calibration(data: ReportData) -> dict[str, Any]:
 
 def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
     """Return errors with intervals, the test and the curves of one question."""
-    resampling = {"n_resamples": n_resamples(len(data.codes)), "random_state": data.seed}
+    resampling: dict[str, Any] = {
+        "n_resamples": n_resamples(len(data.codes)),
+        "random_state": data.seed,
+    }
     errors = {}
     for name, metric, options in MEASURES:
         low, high = calibration_error_interval(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.base import _fit_context as _checking_fit
@@ -19,9 +19,10 @@ from sklearn.utils._param_validation import (
     HasMethods,
     Hidden,
     StrOptions,
-    validate_params,
 )
 from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import validate_params as _checking_call
+from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import (
     _check_feature_names_in,
     _check_method_params,
@@ -44,6 +45,7 @@ __all__ = [
     "_num_samples",
     "_routing_enabled",
     "_safe_indexing",
+    "available_if",
     "predict_nonlinearity",
     "set_training",
     "validate_parameters",
@@ -51,15 +53,33 @@ __all__ = [
     "without_steps",
 ]
 
+# What is decorated keeps its signature. scikit-learn's decorators have no types: behind them, mypy
+# and pyright would not see a misspelled argument, nor what `fit` returns.
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[..., Any]:
+
+def validate_params(
+    constraints: dict[str, Any], *, prefer_skip_nested_validation: bool
+) -> Callable[[Decorated], Decorated]:
+    """Return scikit-learn's decorator that checks the arguments of a function."""
+    return _checking_call(constraints, prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Decorated], Decorated]:
+    """Return scikit-learn's decorator of a method that exists only where `check` holds."""
+    return _available_if(check)
+
+
+def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated], Decorated]:
     """Return scikit-learn's decorator of `fit`, which checks parameters, with one more promise.
 
     Where a fit fails or is interrupted, the estimator is as it was: what it learned before is not
     half replaced. What a fit changes in place, it has to take back by itself.
     """
 
-    def decorate(fit: Callable[..., Any]) -> Callable[..., Any]:
+    check = _checking_fit(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+    def decorate(fit: Decorated) -> Decorated:
         @wraps(fit)
         def all_or_nothing(estimator: Any, *args: Any, **kwargs: Any) -> Any:
             before = vars(estimator).copy()
@@ -70,8 +90,7 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[..., Any]:
                 vars(estimator).update(before)
                 raise
 
-        check = _checking_fit(prefer_skip_nested_validation=prefer_skip_nested_validation)
-        return check(all_or_nothing)
+        return cast(Decorated, check(all_or_nothing))
 
     return decorate
 

@@ -173,8 +173,10 @@ def test_weights_that_do_not_fit(small_timm, images, tmp_path):
         TimmEmbedder("test_vit", path).transform(images)
 
 
-def test_the_example_that_ranks_a_folder(small_timm, images, tmp_path, monkeypatch, capsys):
-    script = Path(__file__).parents[2] / "examples" / "difficulty" / "hardest_images.py"
+def test_the_example_that_ranks_a_folder(
+    repository, small_timm, images, tmp_path, monkeypatch, capsys
+):
+    script = repository / "examples" / "difficulty" / "hardest_images.py"
     for i, image in enumerate(images):
         folder = tmp_path / ("odd" if i % 2 else "even")
         folder.mkdir(exist_ok=True)

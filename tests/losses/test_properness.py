@@ -1,7 +1,5 @@
 """Where each loss stops in the population: the table of the user guide."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from scipy.optimize import root
@@ -10,7 +8,7 @@ from skcalib import losses
 from tests.losses.reference import parameters
 
 ETA = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
-GUIDE = (Path(__file__).parents[2] / "docs/user_guide/losses.rst").read_text()
+
 
 STATIONARY = {
     "CrossEntropyLoss()": (0.700, 0.200, 0.100),
@@ -48,7 +46,7 @@ def stationary_point(loss):
 
 
 @pytest.mark.parametrize("name", STATIONARY)
-def test_where_training_stops(name):
+def test_where_training_stops(name, repository):
     loss = eval(f"losses.{name}", {"losses": losses})
     if name.startswith("LogitNorm"):  # on a kink: the middle logit is 0
         stop = torch.tensor(STATIONARY[name], dtype=torch.float64)
@@ -57,7 +55,8 @@ def test_where_training_stops(name):
         stop = stationary_point(loss)
         assert stop.tolist() == pytest.approx(STATIONARY[name], abs=6e-4)
     shown = ", ".join(f"{x:.3f}"[1:] for x in STATIONARY[name])
-    table = GUIDE[GUIDE.index("Where the losses stop") :]
+    guide = (repository / "docs/user_guide/losses.rst").read_text()
+    table = guide[guide.index("Where the losses stop") :]
     row = table[table.index(f"``{name}``") :]
     assert row[: row.index(")", row.index("- (")) + 1].endswith(f"({shown})")
 

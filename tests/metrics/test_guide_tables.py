@@ -4,10 +4,11 @@ import json
 import re
 from pathlib import Path
 
-import skcalib
+import pytest
 
-REPOSITORY = Path(skcalib.__file__).parent.parent
+REPOSITORY = Path(__file__).parents[2]
 GUIDE = REPOSITORY / "docs/user_guide/intervals.rst"
+pytestmark = pytest.mark.usefixtures("repository")
 
 
 def results(name):
