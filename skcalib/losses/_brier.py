@@ -18,44 +18,9 @@ def brier_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the multi-class Brier score, ``sum_k (p_k - t_k)^2`` [1]_.
+    """Compute the Brier score of several classes, ``sum_k (p_k - t_k)^2``.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices (t is one-hot), or class probabilities t. For the latter the mean over labels
-        drawn from t would add ``1 - sum_k t_k^2``, a constant, and have the same gradient.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        In [0, 2]; twice the score of the binary definition at K = 2.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    BrierLoss : The module.
-    skcalib.metrics.generalized_brier_score : The score as a metric.
-
-    References
-    ----------
-    .. [1] G. W. Brier, "Verification of Forecasts Expressed in Terms of Probability", Monthly
-       Weather Review 1950.
+    See :class:`BrierLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -72,9 +37,10 @@ def brier_loss(
 
 
 class BrierLoss(CalibrationLoss):
-    """Brier score [1]_, ``sum_k (p_k - t_k)^2``: proper, bounded, kind to wrong labels.
+    """Brier score [1]_, ``sum_k (p_k - t_k)^2``: proper, bounded, and forgiving of wrong labels.
 
-    Its gradient vanishes where the prediction is certain and wrong, so training can stall there.
+    In [0, 2], twice the score of the binary definition for two classes. Its gradient vanishes
+    where the prediction is certain and wrong, so training can stall there.
 
     Parameters
     ----------

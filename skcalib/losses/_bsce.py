@@ -88,51 +88,9 @@ def bsce_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the Brier-score-weighted cross-entropy, ``-||p - t||_order^exponent log p_y`` [1]_.
+    """Compute the Brier-weighted cross-entropy, ``-||p - t||_order^exponent log p_y``.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities t: the distance of p from t times the cross-entropy
-        against t. (The mean of the hard-label loss over labels drawn from t is another extension.)
-    order : float in [1, inf], default=2
-        Order of the norm. With class indices, ``inf`` is the focal loss with ``gamma=exponent``.
-    exponent : float in [0, inf), default=4
-        Exponent of the norm; 0 is the cross-entropy.
-    detach_weight : bool, default=False
-        If True, the weight is a constant for the gradient: BSCE-GRA, :func:`bsce_gra_loss`.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        >= 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    BSCELoss : The module.
-    bsce_gra_loss : The same with a constant weight.
-    generalized_brier_weight : The weight.
-
-    References
-    ----------
-    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025.
+    See :class:`BSCELoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -161,51 +119,9 @@ def bsce_gra_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the BSCE loss with its weight held constant for the gradient.
+    """Compute the BSCE loss with a weight that is constant for the gradient.
 
-    The gradient with respect to the logits is ``||p - t||_order^exponent (p - t)``; the value is
-    that of :func:`bsce_loss`.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities t, as for :func:`bsce_loss`.
-    order : float in [1, inf], default=2
-        Order of the norm.
-    exponent : float in [0, inf), default=4
-        Exponent of the norm; 0 is the cross-entropy. [1]_ sweeps 3 to 8 and finds 4 best.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        >= 0. What training descends is not this value, so it need not fall.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    BSCEGRALoss : The module.
-    bsce_loss : The same with a weight that takes part in the gradient.
-    uncertainty_weighted_loss : The same with any weight.
-
-    References
-    ----------
-    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025, Eq. 10.
+    See :class:`BSCEGRALoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -232,12 +148,17 @@ def bsce_gra_loss(
 class BSCELoss(CalibrationLoss):
     """Cross-entropy weighted by the generalized Brier score of the prediction [1]_.
 
+    ``-||p - t||_order^exponent log p_y``. With class probabilities t it is the distance of p from
+    t times the cross-entropy against t; the mean over labels drawn from t would be another
+    extension.
+
     Parameters
     ----------
     order : float in [1, inf], default=2
-        Order of the norm of p - t.
+        Order of the norm. With class indices, ``inf`` is the focal loss with ``gamma=exponent``.
     exponent : float in [0, inf), default=4
-        Exponent of the norm. On small data 1 or 2 serve better (the user guide shows how).
+        Exponent of the norm; 0 is the cross-entropy. On small data 1 or 2 work better (the user
+        guide shows how).
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (BSCE-GRA).
     weight : Tensor of shape (K,), default=None
@@ -255,8 +176,9 @@ class BSCELoss(CalibrationLoss):
 
     See Also
     --------
-    bsce_loss : The function, with its source and its extension to soft targets.
+    bsce_loss : The function.
     BSCEGRALoss : With ``detach_weight=True``, the form that the paper recommends.
+    generalized_brier_weight : The weight.
 
     References
     ----------
@@ -300,9 +222,9 @@ class BSCELoss(CalibrationLoss):
 class BSCEGRALoss(BSCELoss):
     """Cross-entropy whose gradient is weighted by the generalized Brier score (BSCE-GRA) [1]_.
 
-    :class:`BSCELoss` with ``detach_weight=True``.
-
-    Not proper: its population optimum is less confident than the posterior (the user guide
+    :class:`BSCELoss` with ``detach_weight=True``. The gradient with respect to the logits is ``||p
+    - t||_order^exponent (p - t)``. Training does not descend the value of the loss, which need not
+    fall. Not proper: its population optimum is less confident than the posterior (the user guide
     computes an example).
 
     Parameters
@@ -310,7 +232,8 @@ class BSCEGRALoss(BSCELoss):
     order : float in [1, inf], default=2
         Order of the norm of p - t.
     exponent : float in [0, inf), default=4
-        Exponent of the norm. On small data 1 or 2 serve better (the user guide shows how).
+        Exponent of the norm; 0 is the cross-entropy. [1]_ tries 3 to 8 and finds 4 best; on small
+        data 1 or 2 work better (the user guide shows how).
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
@@ -326,7 +249,7 @@ class BSCEGRALoss(BSCELoss):
 
     See Also
     --------
-    bsce_gra_loss : The function, with its source.
+    bsce_gra_loss : The function.
     UncertaintyWeightedLoss : The same with any weight.
 
     References

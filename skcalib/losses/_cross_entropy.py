@@ -20,36 +20,7 @@ def cross_entropy_loss(
 ) -> Tensor:
     """Compute the cross-entropy, ``-log p_y``.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities t (``-sum_k t_k log p_k``).
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        In nats, >= 0, exact however small.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    CrossEntropyLoss : The module.
-    torch.nn.functional.cross_entropy : Without weights of samples.
+    See :class:`CrossEntropyLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -66,10 +37,10 @@ def cross_entropy_loss(
 
 
 class CrossEntropyLoss(CalibrationLoss):
-    """Cross-entropy, ``-log p_y``: a proper loss, and the reference of all others.
+    """Cross-entropy in nats, ``-log p_y``: a proper loss, and the reference for all others.
 
-    Unlike :class:`torch.nn.CrossEntropyLoss` it takes per-sample weights, and it keeps its digits
-    below the precision of the type.
+    Unlike :class:`torch.nn.CrossEntropyLoss` it takes per-sample weights, and it stays exact below
+    the precision of the type.
 
     Parameters
     ----------
@@ -124,47 +95,7 @@ def label_smoothing_loss(
 ) -> Tensor:
     """Compute the cross-entropy against smoothed labels, ``(1 - alpha) t + alpha / K``.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities t, smoothed likewise.
-    alpha : float in [0, 1], default=0.05
-        Mass moved from the target to the uniform distribution over all K classes, the label
-        included, as in [1]_ and torch. 0 is the cross-entropy; [2]_ uses .03 to .05 on CIFAR-10.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        In nats, >= 0. The least value is the entropy of the smoothed labels, not 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    LabelSmoothingLoss : The module.
-    cross_entropy_loss : Without smoothing.
-    entropy_regularized_loss : The penalty from the other side: the prediction.
-
-    References
-    ----------
-    .. [1] C. Szegedy, V. Vanhoucke, S. Ioffe, J. Shlens, Z. Wojna, "Rethinking the Inception
-       Architecture for Computer Vision", CVPR 2016, Sec. 7.
-    .. [2] G. Tata, G. K. Gudur, G. Chennupati, M. E. Khan, "Can Calibration Improve Sample
-       Prioritization?", NeurIPS Workshop 2022.
+    See :class:`LabelSmoothingLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -184,15 +115,16 @@ def label_smoothing_loss(
 
 
 class LabelSmoothingLoss(CalibrationLoss):
-    """Cross-entropy against smoothed labels [1]_.
+    """Cross-entropy against smoothed labels, ``(1 - alpha) t + alpha / K`` [1]_.
 
-    Not proper: its population optimum is the smoothed posterior, less confident than the truth
-    by a known amount, ``(1 - alpha) eta + alpha / K``.
+    The least value is the entropy of the smoothed labels, not 0. Not proper: its population
+    optimum is the smoothed posterior, less confident than the truth by a known amount.
 
     Parameters
     ----------
     alpha : float in [0, 1], default=0.05
-        Mass moved from the label to the uniform distribution over all K classes.
+        Mass moved from the target to the uniform distribution over all K classes, the label
+        included, as in [1]_ and torch. 0 is the cross-entropy; [2]_ uses .03 to .05 on CIFAR-10.
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
@@ -208,13 +140,15 @@ class LabelSmoothingLoss(CalibrationLoss):
 
     See Also
     --------
-    label_smoothing_loss : The function, with its source.
-    EntropyRegularizedLoss : The penalty from the other side: the prediction.
+    label_smoothing_loss : The function.
+    EntropyRegularizedLoss : Penalizes the confidence of the prediction instead.
 
     References
     ----------
     .. [1] C. Szegedy, V. Vanhoucke, S. Ioffe, J. Shlens, Z. Wojna, "Rethinking the Inception
        Architecture for Computer Vision", CVPR 2016, Sec. 7.
+    .. [2] G. Tata, G. K. Gudur, G. Chennupati, M. E. Khan, "Can Calibration Improve Sample
+       Prioritization?", NeurIPS Workshop 2022.
 
     Examples
     --------

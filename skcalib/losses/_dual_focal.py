@@ -131,53 +131,7 @@ def dual_focal_loss(
 ) -> Tensor:
     """Compute the dual focal loss, ``-(1 - p_y + p_j)^gamma log p_y``.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities t: the mean of the loss over labels drawn from t,
-        each label with its own rival.
-    gamma : float in [0, inf), default=5.0
-        Exponent; 0 is the cross-entropy.
-    detach_weight : bool, default=False
-        If True, the weight is a constant for the gradient (DFL-GRA).
-    rival : {"below_label", "second_largest"}, default="below_label"
-        Which probability is p_j. "below_label" is the largest one strictly below p_y, 0 if there
-        is none, as [1]_ defines and implements it. "second_largest" is the second-largest of all,
-        the words of [2]_. The two differ wherever the label is not the first choice.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        >= the focal loss of the same gamma.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    DualFocalLoss : The module.
-    focal_loss : Without the rival class.
-    dual_focal_weight : The weight.
-
-    References
-    ----------
-    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration",
-       ICML 2023.
-    .. [2] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025.
+    See :class:`DualFocalLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -200,10 +154,11 @@ def dual_focal_loss(
 
 
 class DualFocalLoss(CalibrationLoss):
-    """Dual focal loss [1]_, ``-(1 - p_y + p_j)^gamma log p_y``, p_j of a rival class.
+    """Dual focal loss [1]_, ``-(1 - p_y + p_j)^gamma log p_y`` with p_j of a rival class.
 
-    Between the overconfidence of the cross-entropy and the underconfidence of the focal loss.
-    Not proper.
+    It lies between the overconfidence of the cross-entropy and the underconfidence of the focal
+    loss. With class probabilities t it is the mean over labels drawn from t, each with its own
+    rival. Not proper.
 
     Parameters
     ----------
@@ -212,7 +167,9 @@ class DualFocalLoss(CalibrationLoss):
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (DFL-GRA).
     rival : {"below_label", "second_largest"}, default="below_label"
-        Which probability is p_j.
+        Which probability is p_j. "below_label" is the largest one strictly below p_y, 0 if there
+        is none, as [1]_ defines and implements it. "second_largest" is the second-largest of all,
+        as [2]_ words it. The two differ wherever the label is not the first choice.
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
@@ -228,13 +185,15 @@ class DualFocalLoss(CalibrationLoss):
 
     See Also
     --------
-    dual_focal_loss : The function, with its sources and the two readings of p_j.
+    dual_focal_loss : The function.
     FocalLoss : Without the rival class.
+    dual_focal_weight : The weight.
 
     References
     ----------
-    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration",
-       ICML 2023.
+    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration", ICML 2023.
+    .. [2] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025.
 
     Examples
     --------

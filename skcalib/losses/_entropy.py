@@ -27,48 +27,9 @@ def entropy_regularized_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the cross-entropy minus alpha times the entropy of the prediction [1]_.
+    """Compute the cross-entropy minus alpha times the entropy of the prediction.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities.
-    alpha : float in [0, inf), default=0.1
-        Strength. 0 is the cross-entropy; 0.1 is the value of [2]_ for ImageNet.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        In nats, >= ``-alpha log K``; may be negative.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    EntropyRegularizedLoss : The module.
-    difficulty_aware_loss : A strength in proportion to the difficulty of the sample.
-    label_smoothing_loss : The penalty from the other side: the labels.
-
-    References
-    ----------
-    .. [1] G. Pereyra, G. Tucker, J. Chorowski, L. Kaiser, G. Hinton, "Regularizing Neural Networks
-       by Penalizing Confident Output Distributions", ICLR Workshop 2017.
-    .. [2] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from Pre-trained
-       Models for Reliable Prediction", NeurIPS 2023.
+    See :class:`EntropyRegularizedLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -87,10 +48,12 @@ def entropy_regularized_loss(
 class EntropyRegularizedLoss(CalibrationLoss):
     """Cross-entropy minus alpha times the entropy of the prediction (confidence penalty) [1]_.
 
+    In nats, at least ``-alpha log K``, so it may be negative.
+
     Parameters
     ----------
     alpha : float in [0, inf), default=0.1
-        Strength. 0 is the cross-entropy.
+        Strength. 0 is the cross-entropy; [2]_ uses 0.1 for ImageNet.
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
@@ -106,13 +69,16 @@ class EntropyRegularizedLoss(CalibrationLoss):
 
     See Also
     --------
-    entropy_regularized_loss : The function, with its sources.
+    entropy_regularized_loss : The function.
     DifficultyAwareLoss : The same with a strength in proportion to the difficulty of the sample.
+    LabelSmoothingLoss : Changes the labels instead.
 
     References
     ----------
     .. [1] G. Pereyra, G. Tucker, J. Chorowski, L. Kaiser, G. Hinton, "Regularizing Neural Networks
        by Penalizing Confident Output Distributions", ICLR Workshop 2017.
+    .. [2] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from Pre-trained
+       Models for Reliable Prediction", NeurIPS 2023.
 
     Examples
     --------
@@ -152,47 +118,7 @@ def difficulty_aware_loss(
 ) -> Tensor:
     """Compute the cross-entropy minus ``alpha * difficulty_weight`` times the entropy.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities.
-    difficulty_weight : Tensor of shape (n,) or (n, ...)
-        Difficulty weights in [0, 1], larger = harder, such as
-        :func:`skcalib.difficulty.difficulty_weights` gives. Constants for the gradient.
-    alpha : float in [0, inf), default=0.3
-        Strength. 0 is the cross-entropy; [1]_ uses 0.3 on CIFAR and 0.2 on ImageNet.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights of the whole loss of a sample, unlike `difficulty_weight`.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        In nats, >= ``-alpha * difficulty_weight * log K``; may be negative.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    DifficultyAwareLoss : The module.
-    entropy_regularized_loss : The same strength for all samples.
-    skcalib.difficulty.difficulty_weights : Makes the weights.
-
-    References
-    ----------
-    .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from Pre-trained
-       Models for Reliable Prediction", NeurIPS 2023, Eq. 9.
+    See :class:`DifficultyAwareLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -213,14 +139,15 @@ def difficulty_aware_loss(
 
 
 class DifficultyAwareLoss(CalibrationLoss):
-    """Cross-entropy minus the entropy of the prediction, the harder the sample the more [1]_.
+    """Cross-entropy minus the entropy of the prediction, more of it for harder samples [1]_.
 
-    The loss needs ``difficulty_weight`` with every batch; a net takes it in ``fit``.
+    The entropy counts ``alpha * difficulty_weight`` times. The loss needs ``difficulty_weight`` in
+    [0, 1] with every batch, a constant for the gradient; a net takes it in ``fit``.
 
     Parameters
     ----------
     alpha : float in [0, inf), default=0.3
-        Strength. 0 is the cross-entropy.
+        Strength. 0 is the cross-entropy; [1]_ uses 0.3 on CIFAR and 0.2 on ImageNet.
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
@@ -236,7 +163,7 @@ class DifficultyAwareLoss(CalibrationLoss):
 
     See Also
     --------
-    difficulty_aware_loss : The function, with its source.
+    difficulty_aware_loss : The function.
     EntropyRegularizedLoss : The same strength for all samples.
     skcalib.difficulty.difficulty_weights : Makes the weights.
 

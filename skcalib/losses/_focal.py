@@ -64,56 +64,9 @@ def focal_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the focal loss [1]_, ``-(1 - p_y)^gamma log p_y``; [2]_ calibrates with it.
+    """Compute the focal loss, ``-(1 - p_y)^gamma log p_y``.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities t. For the latter the loss is its mean over labels
-        drawn from t, ``-sum_k t_k (1 - p_k)^gamma log p_k`` (linear in t, as mixup needs it), and
-        not the inequivalent ``-(1 - sum_k t_k p_k)^gamma sum_k t_k log p_k``.
-    gamma : float in [0, inf), default=2.0
-        Exponent. 0 is the cross-entropy; larger holds confidence back more.
-    detach_weight : bool, default=False
-        If True, the weight ``(1 - p_y)^gamma`` is a constant for the gradient, which then is the
-        weight times that of the cross-entropy (the "-GRA" form of [3]_). The value is the same.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        Between 0 and the cross-entropy.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    FocalLoss : The module.
-    dual_focal_loss : With a rival class in the weight.
-    sample_dependent_focal_loss : With an exponent that depends on the probability.
-    focal_weight : The weight.
-
-    References
-    ----------
-    .. [1] T.-Y. Lin, P. Goyal, R. Girshick, K. He, P. Dollar, "Focal Loss for Dense Object
-       Detection", ICCV 2017, Eq. 4.
-    .. [2] J. Mukhoti, V. Kulharia, A. Sanyal, S. Golodetz, P. Torr, P. Dokania, "Calibrating Deep
-       Neural Networks using Focal Loss", NeurIPS 2020.
-    .. [3] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025.
+    See :class:`FocalLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -136,15 +89,19 @@ def focal_loss(
 class FocalLoss(CalibrationLoss):
     """Focal loss [1]_, [2]_, ``-(1 - p_y)^gamma log p_y``: confident samples count less.
 
-    Not proper: its population optimum is less confident than the posterior.
+    With class probabilities t it is the mean over labels drawn from t,
+    ``-sum_k t_k (1 - p_k)^gamma log p_k``: linear in t, as mixup needs it, and not
+    ``-(1 - sum_k t_k p_k)^gamma sum_k t_k log p_k``. Not proper: its population optimum is less
+    confident than the posterior.
 
     Parameters
     ----------
     gamma : float in [0, inf), default=2.0
-        Exponent. 0 is the cross-entropy; larger holds confidence back more. On small data 1 or 2
-        serve better than the 3 to 5 of the papers.
+        Exponent. 0 is the cross-entropy; larger values hold confidence back more. On small data 1
+        or 2 work better than the 3 to 5 of the papers.
     detach_weight : bool, default=False
-        If True, the weight is a constant for the gradient (the "-GRA" form of [3]_).
+        If True, the weight ``(1 - p_y)^gamma`` is a constant for the gradient, which is then the
+        weight times that of the cross-entropy (the "-GRA" form of [3]_). The value is the same.
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
@@ -160,9 +117,10 @@ class FocalLoss(CalibrationLoss):
 
     See Also
     --------
-    focal_loss : The function, with its sources and its extension to soft targets.
+    focal_loss : The function.
     DualFocalLoss : With a rival class in the weight.
     SampleDependentFocalLoss : With an exponent that depends on the probability.
+    focal_weight : The weight.
 
     References
     ----------

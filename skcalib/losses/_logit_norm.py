@@ -26,53 +26,9 @@ def logit_norm_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the cross-entropy plus alpha times the p-norm of the logits [1]_.
+    """Compute the cross-entropy plus alpha times the p-norm of the logits.
 
-    Not to be confused with the method of Wei et al. (2022), which divides the logits by their
-    norm.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes, z, read as
-        (0, z). Unlike the other losses this one changes when a constant is added to a row.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities.
-    alpha : float in [0, inf), default=0.01
-        Strength; 0 is the cross-entropy. 0.05 serves CIFAR-10 and 0.01 CIFAR-100: the 1-norm grows
-        with the number of classes.
-    p : float in [1, inf], default=1
-        Order of the norm. Where a logit (p = 1) or all of them (p > 1) are 0 the gradient of the
-        norm is taken as 0.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        >= 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    LogitNormLoss : The module.
-    entropy_regularized_loss : A penalty on confidence in place of the norm.
-
-    References
-    ----------
-    .. [1] T. Joo, U. Chung, "Revisiting Explicit Regularization in Neural Networks for
-       Well-Calibrated Predictive Uncertainty", 2020.
+    See :class:`LogitNormLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -91,14 +47,18 @@ def logit_norm_loss(
 class LogitNormLoss(CalibrationLoss):
     """Cross-entropy plus alpha times the p-norm of the logits [1]_.
 
-    Not proper: it pulls all logits to 0, hence the prediction toward uniform.
+    The method of Wei et al. (2022) is something else: it divides the logits by their norm. Unlike
+    the other losses, this one changes when a constant is added to a row of logits. Not proper: it
+    pulls all logits to 0, hence the prediction toward uniform.
 
     Parameters
     ----------
     alpha : float in [0, inf), default=0.01
-        Strength; 0 is the cross-entropy.
+        Strength; 0 is the cross-entropy. 0.05 suits CIFAR-10 and 0.01 CIFAR-100: the 1-norm grows
+        with the number of classes.
     p : float in [1, inf], default=1
-        Order of the norm.
+        Order of the norm. Where a logit (p = 1) or all of them (p > 1) are 0, the gradient of the
+        norm is taken as 0.
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
@@ -114,8 +74,8 @@ class LogitNormLoss(CalibrationLoss):
 
     See Also
     --------
-    logit_norm_loss : The function, with its source.
-    EntropyRegularizedLoss : A penalty on confidence in place of the norm.
+    logit_norm_loss : The function.
+    EntropyRegularizedLoss : Penalizes confidence in place of the norm.
 
     References
     ----------

@@ -82,56 +82,7 @@ def mmce_loss(
 ) -> Tensor:
     """Compute the cross-entropy plus `weight` times the maximum mean calibration error.
 
-    With r the confidence and c the correctness (0 or 1, a constant) of the n samples of the batch,
-    ``MMCE^2 = n^-2 sum_ij (c_i - r_i) (c_j - r_j) exp(-|r_i - r_j| / bandwidth)``.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...)
-        Class indices. A sample is correct if no class stands above its label.
-    weight : float in [0, inf), default=2.0
-        Strength of the MMCE; 0 is the cross-entropy, [1]_ uses 2 to 4.
-    weighted : bool, default=False
-        If True, correct and incorrect samples are averaged apart (MMCE_w of [1]_), so that a batch
-        with few errors is not judged on its correct samples alone. Each block of pairs is a mean;
-        it is normalized once.
-    bandwidth : float in [0.02, inf), default=0.4
-        Width of the Laplace kernel, in units of confidence.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights, of the cross-entropy and of the means inside the MMCE.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        The MMCE belongs to the batch and counts once in the "mean". "none" adds it to every
-        sample, so that the (weighted) mean over the samples is the "mean".
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        >= 0. Takes n log n time and linear memory.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    MMCELoss : The module.
-    correctness_ranking_loss : Another penalty over pairs of samples.
-    skcalib.metrics.smooth_calibration_error : A kernel calibration error as a metric.
-
-    Notes
-    -----
-    Near 0 the MMCE goes with the square root of its inputs: the rounding of float32 confidences
-    shows as some 1e-4 there.
-
-    References
-    ----------
-    .. [1] A. Kumar, S. Sarawagi, U. Jain, "Trainable Calibration Measures for Neural Networks from
-       Kernel Mean Embeddings", ICML 2018.
+    See :class:`MMCELoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -162,21 +113,27 @@ def mmce_loss(
 class MMCELoss(CalibrationLoss):
     """Cross-entropy plus the maximum mean calibration error of the batch [1]_.
 
-    The regularizer vanishes in the population for a calibrated classifier; on a finite batch it
-    is never 0.
+    With r the confidence and c the correctness (0 or 1, a constant) of the n samples of the batch,
+    ``MMCE^2 = n^-2 sum_ij (c_i - r_i) (c_j - r_j) exp(-|r_i - r_j| / bandwidth)``. A sample is
+    correct if no class stands above its label. The target must hold class indices. In the
+    population the penalty vanishes for a calibrated classifier; on a finite batch it is never 0.
+    It takes n log n time and linear memory.
 
     Parameters
     ----------
     weight : float in [0, inf), default=2.0
-        Strength of the MMCE; 0 is the cross-entropy.
+        Strength of the MMCE; 0 is the cross-entropy, [1]_ uses 2 to 4.
     weighted : bool, default=False
-        If True, correct and incorrect samples are averaged apart.
+        If True, correct and incorrect samples are averaged separately (MMCE_w of [1]_), so that a
+        batch with few errors is not judged by its correct samples alone. Each block of pairs is a
+        mean; it is normalized once.
     bandwidth : float in [0.02, inf), default=0.4
         Width of the Laplace kernel, in units of confidence.
     ignore_index : int, default=None
         Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
+        The MMCE belongs to the batch and counts once in the "mean". "none" adds it to every
+        sample, so that the (weighted) mean over the samples is the "mean".
 
     Raises
     ------
@@ -185,8 +142,14 @@ class MMCELoss(CalibrationLoss):
 
     See Also
     --------
-    mmce_loss : The function, with its source.
+    mmce_loss : The function.
     CorrectnessRankingLoss : Another penalty over pairs of samples.
+    skcalib.metrics.smooth_calibration_error : A kernel calibration error as a metric.
+
+    Notes
+    -----
+    Near 0 the MMCE grows like the square root of its inputs: the rounding of float32 confidences
+    shows up as about 1e-4 there.
 
     References
     ----------

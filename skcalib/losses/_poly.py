@@ -19,46 +19,9 @@ def poly_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the Poly-1 loss, ``-log p_y + epsilon (1 - p_y)`` [1]_.
+    """Compute the Poly-1 loss, ``-log p_y + epsilon (1 - p_y)``.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities t: the mean of the loss over labels drawn from t.
-    epsilon : float in [-1, inf), default=1.0
-        Change of the first coefficient of ``-log p = sum_j (1 - p)^j / j``; 0 is the
-        cross-entropy, below -1 the loss would reward misses.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        >= 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    PolyLoss : The module.
-    focal_loss : Another change to the shape of the cross-entropy.
-
-    References
-    ----------
-    .. [1] Z. Leng, M. Tan, C. Liu, E. D. Cubuk, X. Shi, S. Cheng, D. Anguelov, "PolyLoss: A
-       Polynomial Expansion Perspective of Classification Loss Functions", ICLR 2022.
+    See :class:`PolyLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -79,13 +42,15 @@ def poly_loss(
 class PolyLoss(CalibrationLoss):
     """Poly-1 loss [1]_, ``-log p_y + epsilon (1 - p_y)``.
 
-    Not proper for epsilon != 0: with a positive one the population optimum is more confident than
-    the posterior, with a negative one less.
+    With class probabilities t it is the mean over labels drawn from t. Not proper for epsilon !=
+    0: with a positive one the population optimum is more confident than the posterior, with a
+    negative one less.
 
     Parameters
     ----------
     epsilon : float in [-1, inf), default=1.0
-        Change of the first polynomial coefficient; 0 is the cross-entropy.
+        Change of the first coefficient of ``-log p = sum_j (1 - p)^j / j``; 0 is the
+        cross-entropy, below -1 the loss would reward misses.
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
@@ -101,7 +66,7 @@ class PolyLoss(CalibrationLoss):
 
     See Also
     --------
-    poly_loss : The function, with its source.
+    poly_loss : The function.
     FocalLoss : Another change to the shape of the cross-entropy.
 
     References

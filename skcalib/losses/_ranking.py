@@ -184,50 +184,7 @@ def correctness_ranking_loss(
 ) -> Tensor:
     """Compute the cross-entropy plus a penalty on confidences that rank unlike past correctness.
 
-    Every sample i is compared with the next one j of the batch, the last with the first [1]_.
-    Samples of weight 0 are passed over. The penalty is
-    ``max(0, |c_i - c_j| - sign(c_i - c_j) (k_i - k_j))`` with c the history and k the confidence.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,), or that of `logits`
-        Class indices, or class probabilities, which the penalty does not use.
-    history : Tensor of shape (n,)
-        Fraction in [0, 1] of the epochs so far in which the sample was right, as
-        :meth:`CorrectnessHistory.fraction_correct` gives it. Samples with equal history are not
-        ranked.
-    weight : float in [0, inf), default=1.0
-        Strength of the penalty; 0 is the cross-entropy.
-    confidence : {"msp", "margin", "entropy"}, default="msp"
-        Largest probability; largest minus second-largest; ``-H / log K``.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,), default=None
-        Non-negative weights. The penalty of a pair has the weight of its sample i.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or (n,)
-        >= 0. Depends on the order of the samples: shuffle between epochs.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    CorrectnessRankingLoss : The module.
-    CorrectnessHistory : Keeps the history.
-
-    References
-    ----------
-    .. [1] J. Moon, J. Kim, Y. Shin, S. Hwang, "Confidence-Aware Learning for Deep Neural
-       Networks", ICML 2020.
+    See :class:`CorrectnessRankingLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -255,7 +212,12 @@ def correctness_ranking_loss(
 class CorrectnessRankingLoss(CalibrationLoss):
     """Cross-entropy plus a penalty on confidences that rank unlike past correctness (CRL) [1]_.
 
-    It trains confidence to order samples, for selective prediction and error detection.
+    It trains confidence to order samples, for selective prediction and error detection. Every
+    sample i is compared with the next one j of the batch, the last with the first; samples of
+    weight 0 are skipped. The penalty is ``max(0, |c_i - c_j| - sign(c_i - c_j) (k_i - k_j))`` with
+    c the history and k the confidence; samples with equal history are not ranked, and a soft
+    target changes the cross-entropy alone. The loss depends on the order of the samples: shuffle
+    between epochs.
 
     Parameters
     ----------
@@ -275,7 +237,7 @@ class CorrectnessRankingLoss(CalibrationLoss):
 
     See Also
     --------
-    correctness_ranking_loss : The function, with its source.
+    correctness_ranking_loss : The function.
     CorrectnessHistory : Keeps the history that a training loop hands in.
 
     References

@@ -113,51 +113,7 @@ def sample_dependent_focal_loss(
 ) -> Tensor:
     """Compute the focal loss with an exponent that depends on the probability of the label.
 
-    The loss of [1]_. The exponent itself is not differentiated; the loss jumps where p_y crosses
-    a threshold.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities t: the mean of the loss over labels drawn from t.
-    gammas : sequence of float, default=(5.0, 3.0)
-        Exponents: entry i where ``p_y < thresholds[i]`` holds first, the last one elsewhere.
-    thresholds : sequence of float, default=(0.2,)
-        Increasing probabilities, one fewer than `gammas`.
-    detach_weight : bool, default=False
-        If True, the weight is a constant for the gradient (FLSD-GRA).
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        Between 0 and the cross-entropy.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    SampleDependentFocalLoss : The module.
-    focal_loss : One exponent for all.
-    sample_dependent_focal_weight : The weight.
-
-    References
-    ----------
-    .. [1] J. Mukhoti, V. Kulharia, A. Sanyal, S. Golodetz, P. Torr, P. Dokania, "Calibrating Deep
-       Neural Networks using Focal Loss", NeurIPS 2020 (FLSD-53).
+    See :class:`SampleDependentFocalLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -178,7 +134,8 @@ def sample_dependent_focal_loss(
 class SampleDependentFocalLoss(CalibrationLoss):
     """Focal loss with a larger exponent where the label is improbable (FLSD-53) [1]_.
 
-    Not proper, for the same reason as :class:`FocalLoss`.
+    The exponent itself is not differentiated; the loss jumps where p_y crosses a threshold. Class
+    probabilities are extended to, and the loss is improper, as for :class:`FocalLoss`.
 
     Parameters
     ----------
@@ -203,8 +160,9 @@ class SampleDependentFocalLoss(CalibrationLoss):
 
     See Also
     --------
-    sample_dependent_focal_loss : The function, with its source.
+    sample_dependent_focal_loss : The function.
     FocalLoss : One exponent for all.
+    sample_dependent_focal_weight : The weight.
 
     References
     ----------

@@ -42,54 +42,9 @@ def uncertainty_weighted_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the cross-entropy times an uncertainty that is held constant for the gradient.
+    """Compute the cross-entropy times an uncertainty that is constant for the gradient.
 
-    The framework of [1]_. The gradient with respect to the logits is ``u (p - t)``.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores before the softmax; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...), or that of `logits`
-        Class indices, or class probabilities.
-    uncertainty : callable, default=None
-        Function of (logits, target), of shapes (n, K) and (n,) or (n, K) whatever the form of the
-        batch, that returns weights of shape (n,), or (n, K), one a class, for soft targets
-        (``-sum_k t_k u_k log p_k``).
-    difficulty_weight : Tensor of shape (n,) or (n, ...), default=None
-        The weights themselves, larger = harder, for instance 1 - consistency. Exactly one of
-        `uncertainty` and `difficulty_weight` must be given.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights. They differ from `difficulty_weight` in the mean, which is
-        ``sum(w u l) / sum(w)``.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        What training descends is not this value, so it need not fall.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    UncertaintyWeightedLoss : The module.
-    bsce_gra_loss : With the generalized Brier score as weight.
-    focal_weight : A ready-made weight.
-
-    References
-    ----------
-    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025, Eq. 10.
+    See :class:`UncertaintyWeightedLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -124,15 +79,20 @@ def uncertainty_weighted_loss(
 class UncertaintyWeightedLoss(CalibrationLoss):
     """Cross-entropy whose gradient is weighted by any measure of uncertainty.
 
-    The general framework of [1]_: its instances are one line each (see the examples). The weight
-    is a constant for the gradient, so the loss is not proper unless the weight is one.
+    The general framework of [1]_: its instances are one line each (see the examples). With weights
+    u, constants for the gradient, the gradient with respect to the logits is ``u (p - t)``.
+    Training does not descend the value of the loss, which need not fall; it is proper only for a
+    constant weight.
 
     Parameters
     ----------
     uncertainty : callable, default=None
-        Function of (logits, target) that returns one weight a sample. None takes the weights from
-        the ``difficulty_weight`` that comes with each batch (``uses_difficulty_weight`` is then
-        True), such as 1 - consistency; a net takes them in ``fit``.
+        Function of (logits, target), of shapes (n, K) and (n,) or (n, K) whatever the form of the
+        batch, that returns weights of shape (n,), or (n, K), one a class, for soft targets
+        (``-sum_k t_k u_k log p_k``). None takes the weights from the ``difficulty_weight`` in [0,
+        1] that comes with each batch (``uses_difficulty_weight`` is then True), larger = harder,
+        such as 1 - consistency; a net takes them in ``fit``. Unlike `sample_weight`, they do not
+        divide the mean, which is ``sum(w u l) / sum(w)``.
     weight : Tensor of shape (K,), default=None
         Non-negative weight of every class, for class indices alone. As in torch, the "mean"
         divides by the weights of the labels.
@@ -148,9 +108,10 @@ class UncertaintyWeightedLoss(CalibrationLoss):
 
     See Also
     --------
+    uncertainty_weighted_loss : The function.
+    BSCEGRALoss : With the generalized Brier score as weight.
     focal_weight, sample_dependent_focal_weight, dual_focal_weight, generalized_brier_weight :
         Ready-made weights.
-    uncertainty_weighted_loss : The function.
 
     References
     ----------

@@ -19,44 +19,7 @@ def zero_hinge_loss(
 ) -> Tensor:
     """Compute the 0-hinge loss, ``sum_{j != y} max(0, z_j - z_y)``.
 
-    The formula is that of App. A.7 of [1]_. The sign printed in its Sec. 3.3 is reversed: that
-    formula would punish correct margins.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-        Finite scores; (n,): log-odds of the second of two classes.
-    target : Tensor of shape (n,) or (n, ...)
-        Class indices. There is no soft form: the loss compares every class with one label.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    sample_weight : Tensor of shape (n,) or (n, ...), default=None
-        Non-negative weights.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Returns
-    -------
-    loss : Tensor of shape () or that of class indices
-        >= 0; 0 as soon as no class is above the label, with a gradient of 0 at ties.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    ZeroHingeLoss : The module.
-    cross_entropy_loss : The loss that asks for probabilities.
-
-    References
-    ----------
-    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, App. A.7.
+    See :class:`ZeroHingeLoss` for the parameters, and its ``forward`` for the inputs.
 
     Examples
     --------
@@ -74,10 +37,13 @@ def zero_hinge_loss(
 
 
 class ZeroHingeLoss(CalibrationLoss):
-    """0-hinge loss [1]_: asks for the right class only, never for a margin or a probability.
+    """0-hinge loss [1]_, ``sum_{j != y} max(0, z_j - z_y)``: asks for the right class only.
 
-    Training stops at the first correct answer, so margins stay small; the softmax of the logits
-    carries no probability.
+    Training stops at the first correct answer, so margins stay small, and the softmax of the
+    logits carries no probability. The loss is 0 as soon as no class is above the label, with a
+    gradient of 0 at ties. The formula is that of App. A.7; with the sign printed in Sec. 3.3 it
+    would punish correct margins. The target must hold class indices: every class is compared with
+    one label.
 
     Parameters
     ----------
@@ -96,7 +62,7 @@ class ZeroHingeLoss(CalibrationLoss):
 
     See Also
     --------
-    zero_hinge_loss : The function, with its source.
+    zero_hinge_loss : The function.
     CrossEntropyLoss : The loss that asks for probabilities.
 
     References
