@@ -35,22 +35,22 @@ def check_range(name: str, value: object, low: float, high: float = LARGEST) -> 
 
 
 def check_flag(name: str, value: object) -> None:
-    """Raise one sentence if the parameter `name` is not a bool."""
+    """Raise if the parameter `name` is not a bool."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be a bool, got {value!r}.")
 
 
 def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
-    """Raise one sentence if the parameter `name` is not one of `options`."""
+    """Raise if the parameter `name` is not one of `options`."""
     if not isinstance(value, str) or value not in options:
         words = ", ".join(repr(option) for option in options)
         raise ValueError(f"{name} must be one of {words}, got {value!r}.")
 
 
 def extremes(values: Tensor) -> tuple[float, float] | None:
-    """Return the least and the largest value (NaN if one is), None where none can be seen.
+    """Return the least and the largest value, NaN if one is; None where no value can be seen.
 
-    An accelerator would have to stop for it, and a tensor that torch compiles or maps has none.
+    An accelerator would have to wait for them, and a tensor that torch compiles or maps has none.
     """
     hidden = torch.compiler.is_compiling() or torch.jit.is_tracing()
     if hidden or values.device.type != "cpu":
@@ -63,7 +63,7 @@ def extremes(values: Tensor) -> tuple[float, float] | None:
 
 
 def check_reduction(reduction: object) -> None:
-    """Raise one sentence unless `reduction` is the name of one."""
+    """Raise unless `reduction` is "none", "sum" or "mean"."""
     check_option("reduction", reduction, ("none", "sum", "mean"))
 
 
@@ -75,7 +75,7 @@ def check_tensor(name: str, value: object) -> Tensor:
 
 
 def check_non_negative(name: str, value: Tensor) -> None:
-    """Raise one sentence if a weight is negative, infinite or NaN."""
+    """Raise if a weight is negative, infinite or NaN."""
     found = extremes(value)
     if found is not None and not 0 <= found[0] <= found[1] < math.inf:
         raise ValueError(
@@ -97,7 +97,7 @@ def check_class_weight(weight: object) -> Tensor:
 
 
 def check_ignore_index(ignore_index: object) -> None:
-    """Raise one sentence unless `ignore_index` is a label or None."""
+    """Raise unless `ignore_index` is a label or None."""
     whole = isinstance(ignore_index, Integral) and not isinstance(ignore_index, bool)
     if ignore_index is not None and not whole:
         raise ValueError(f"ignore_index must be an integer or None, got {ignore_index!r}.")
@@ -113,7 +113,7 @@ class CalibrationLoss(torch.nn.Module):
     uses_difficulty_weight: bool = False
     uses_history: ClassVar[bool] = False
     takes_soft_target: ClassVar[bool] = True
-    # Of the batch-wise losses, `weight` is the strength of a term.
+    # In batch-wise losses `weight` is the strength of a term, not a class weight.
     _weight_is_of_classes: ClassVar[bool] = True
     _function: ClassVar[Callable[..., Tensor]]
     reduction: str
@@ -143,21 +143,23 @@ class CalibrationLoss(torch.nn.Module):
         Parameters
         ----------
         logits : Tensor of shape (n, K), (n, K, ...) or (n,)
-            Finite scores before the softmax; (n,) are the log-odds of the second of two classes.
-            Half precision is lifted to float32. To mask a class, give it a large negative finite
-            score.
+            Scores before the softmax; (n,) are the log-odds of the second of two classes. Half
+            precision is lifted to float32. A large negative score masks a class. So does -inf
+            where the target holds class indices of other classes, except for label smoothing and
+            the norm of the logits, which are infinite then.
         target : Tensor of shape (n,) or (n, ...), or of that of `logits`
             Class indices; or class probabilities (summing to 1 over the classes), where the loss
             takes them.
         difficulty_weight : Tensor of shape (n,) or (n, ...), default=None
             For the losses with ``uses_difficulty_weight``, which need it; an error for the others.
         sample_weight : Tensor of shape (n,) or (n, ...), default=None
-            Non-negative weights; the mean becomes ``sum(w * l) / sum(w)``.
+            Non-negative weights; the mean becomes ``sum(w * l) / sum(w)``. They also weight the
+            means inside of MMCE.
 
         Returns
         -------
         loss : Tensor of shape () or, with ``reduction="none"``, (n,) or (n, ...)
-            Smaller = better; the function of the same formula says its range.
+            Smaller = better.
         """
         return self._evaluate(logits, target, difficulty_weight, sample_weight=sample_weight)
 

@@ -39,7 +39,7 @@ def brier_loss(
 class BrierLoss(CalibrationLoss):
     """Brier score [1]_, ``sum_k (p_k - t_k)^2``: proper, bounded, and forgiving of wrong labels.
 
-    In [0, 2], twice the score of the binary definition for two classes. Its gradient vanishes
+    In [0, 2]: twice the score of the binary definition for two classes. Its gradient vanishes
     where the prediction is certain and wrong, so training can stall there.
 
     Parameters

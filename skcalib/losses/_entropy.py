@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import Tensor
 
 from ._base import CalibrationLoss, check_range
@@ -12,8 +14,9 @@ from ._softmax import cross_entropy_terms
 def _cross_entropy_and_entropy(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     nll, residual = cross_entropy_terms(logits, target)
     # H = logsumexp(z) - sum_k p_k z_k, and -log p_t = logsumexp(z) - sum_k t_k z_k.
-    # Their difference is H - (-log p_t) = -sum_k (p_k - t_k) z_k.
-    entropy = nll - (residual * logits).sum(1)
+    # Their difference is H - (-log p_t) = -sum_k (p_k - t_k) z_k. A class with a logit of -inf
+    # does not exist: its term, 0 times infinity, is 0.
+    entropy = nll - (residual * logits.masked_fill(logits == -math.inf, 0)).sum(1)
     return nll, entropy
 
 

@@ -11,7 +11,12 @@ from ._base import (
     check_range,
 )
 from ._batch import check_batch
-from ._softmax import target_logit, target_nll
+from ._softmax import answer_residual, cross_entropy_terms
+
+
+# Up to here the double sum takes less time, forward and backward: .13 ms for 32 samples, where the
+# sum on a line takes .23; .18 and .25 for 128; .32 and .25 for 256 (CPU, one thread).
+FEW_SAMPLES = 128
 
 
 def _check_parameters(weight: float, weighted: bool, bandwidth: float) -> tuple[float, float]:
@@ -26,30 +31,35 @@ def _check_parameters(weight: float, weighted: bool, bandwidth: float) -> tuple[
 #
 #     Q = sum_ij a_i a_j exp(-|r_i - r_j|),    r = confidence / bandwidth,
 #
-# n^2 numbers. But r lies on a line. Sort it from the largest, r_1 >= r_2 >= ..., and keep one
-# running sum of what the samples so far say at r_i:
+# n^2 numbers, which few samples can afford. But r lies on a line. Sort it from the largest,
+# r_1 >= r_2 >= ..., and keep one running sum of what the samples so far say at r_i:
 #
 #     s_i = sum_(j <= i) a_j exp(-(r_j - r_i)),    s_(i+1) = exp(-d_i) s_i + a_(i+1),
 #
 # with the gaps d_i = r_i - r_(i+1). From Q to the same sum over the first i samples, one more
 # sample adds a_i^2 + 2 a_i (s_i - a_i) = s_i^2 - (s_i - a_i)^2, and s_i - a_i is
-# exp(-d_(i-1)) s_(i-1). Added up, and sorted by s_i,
-# with an infinite gap d_n behind the last sample:
+# exp(-d_(i-1)) s_(i-1). Added up, and ordered by s_i, with an infinite gap d_n behind the last
+# sample:
 #
 #     Q = sum_i (1 - exp(-2 d_i)) s_i^2.
 #
 # No term is negative, so nothing cancels, and equal confidences (d = 0) count once, all together.
 # The running sum itself is a cumulative sum: s_i = exp(r_i) * cumsum(a exp(-r))_i.
 def _laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> Tensor:
-    """Compute ``sqrt(Q)`` in n log n time and linear memory."""
-    r, order = (confidence / bandwidth).sort(descending=True)
-    a = coefficient.gather(0, order)
-    running = r.exp() * (a * (-r).exp()).cumsum(0)
-    next_r = torch.nn.functional.pad(r[1:], (0, 1), value=-torch.inf)
-    squared = -(torch.expm1(2 * (next_r - r)) * running.square()).sum()
+    """Compute ``sqrt(Q)``; of many samples in n log n time and linear memory."""
+    r = confidence / bandwidth
+    if len(r) <= FEW_SAMPLES:
+        kernel = (-(r.unsqueeze(1) - r).abs()).exp()
+        squared = coefficient.dot(kernel.mv(coefficient))
+    else:
+        r, order = r.sort(descending=True)
+        a = coefficient.gather(0, order)
+        rise = r.exp()
+        running = rise * (a / rise).cumsum(0)
+        step = torch.cat([r[1:], torch.full_like(r[:1], -torch.inf)]) - r
+        squared = (-(step + step).expm1() * running).dot(running)
     # The square root of 0 has no slope; 0 is taken.
-    positive = squared > 0
-    return torch.where(positive, torch.where(positive, squared, 1.0).sqrt(), 0.0)
+    return (squared > 0) * squared.clamp_min(torch.finfo(r.dtype).tiny).sqrt()
 
 
 def _fractions(
@@ -97,15 +107,10 @@ def mmce_loss(
     weight, bandwidth = _check_parameters(weight, weighted, bandwidth)
     batch = check_batch(logits, target, sample_weight, ignore_index=ignore_index, soft=False)
     logits, target = batch.rows
-    nll = target_nll(logits, target)
-    label_logit, top = target_logit(logits, target), logits.max(1).values
-    correct = label_logit == top
-    # log p_top = log p_y + (z_top - z_y).
-    confidence = (top - label_logit - nll).exp()
-    # r - c, which is p_y - 1 where the prediction is correct.
-    gap = torch.where(correct, torch.expm1(-nll), confidence)
+    nll, residual = cross_entropy_terms(logits, target)
+    gap, correct = answer_residual(logits, target, residual)
     coefficient = gap * _fractions(batch.weight, correct, weighted, nll)
-    mmce = _laplace_norm(coefficient, confidence, bandwidth)
+    mmce = _laplace_norm(coefficient, gap + correct, bandwidth)
     # The (weighted) mean of a constant is the constant: added to every sample, it counts once.
     return batch.reduce(nll + weight * mmce, reduction)
 

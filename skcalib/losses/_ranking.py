@@ -31,7 +31,8 @@ def _confidence(logits: Tensor, target: Tensor, nll: Tensor, kind: str) -> Tenso
     n_classes = logits.shape[1]
     if kind == "entropy":
         # -H / log K with H = sum_k p_k (-log p_k); for K = 1, where H = 0, over log 2, not log 1.
-        every_nll = class_nll(logits)
+        # A class with a logit of -inf has p log p = 0; an infinite log p would make it NaN.
+        every_nll = class_nll(logits).clamp_max(torch.finfo(logits.dtype).max)
         return -((-every_nll).exp() * every_nll).sum(1) / math.log(max(n_classes, 2))
     # A single class has no second-largest probability; its margin is its probability.
     if kind == "msp" or n_classes == 1:
@@ -43,7 +44,7 @@ def _confidence(logits: Tensor, target: Tensor, nll: Tensor, kind: str) -> Tenso
 def _next_sample(values: Tensor, sample_weight: Tensor | None) -> Tensor:
     """Return the values of the next sample of the batch, the first after the last.
 
-    Samples of weight 0 are passed over, as if they were not in the batch.
+    Samples of weight 0 are skipped, as if they were not in the batch.
     """
     if sample_weight is None:
         return values.roll(-1)
@@ -126,7 +127,7 @@ class CorrectnessHistory:
             )
         label = target.argmax(1) if target.is_floating_point() else target
         correct = (logits.detach().argmax(1) == label).to(self.n_correct.dtype)
-        # Not n_seen[index] += 1, which counts a sample once that a sampler has drawn twice.
+        # `n_seen[index] += 1` would count a repeated index once.
         self.n_seen.index_add_(0, index, torch.ones_like(correct))
         self.n_correct.index_add_(0, index, correct)
 
@@ -216,8 +217,8 @@ class CorrectnessRankingLoss(CalibrationLoss):
     sample i is compared with the next one j of the batch, the last with the first; samples of
     weight 0 are skipped. The penalty is ``max(0, |c_i - c_j| - sign(c_i - c_j) (k_i - k_j))`` with
     c the history and k the confidence; samples with equal history are not ranked, and a soft
-    target changes the cross-entropy alone. The loss depends on the order of the samples: shuffle
-    between epochs.
+    target changes the cross-entropy alone. A `sample_weight` of sample i counts for its pair. The
+    loss depends on the order of the samples: shuffle between epochs.
 
     Parameters
     ----------

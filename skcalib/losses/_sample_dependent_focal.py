@@ -134,8 +134,8 @@ def sample_dependent_focal_loss(
 class SampleDependentFocalLoss(CalibrationLoss):
     """Focal loss with a larger exponent where the label is improbable (FLSD-53) [1]_.
 
-    The exponent itself is not differentiated; the loss jumps where p_y crosses a threshold. Class
-    probabilities are extended to, and the loss is improper, as for :class:`FocalLoss`.
+    The exponent itself is not differentiated; the loss jumps where p_y crosses a threshold. Soft
+    targets are treated as by :class:`FocalLoss`, and the loss is not proper for the same reason.
 
     Parameters
     ----------

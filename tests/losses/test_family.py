@@ -3,6 +3,7 @@
 import copy
 import inspect
 import io
+import math
 import pickle
 
 import pytest
@@ -215,6 +216,21 @@ def test_extremes_are_finite_in_float32(name, data):
         if n_classes == 1 and CASES[name].shift and CASES[name].needs != "history":
             assert value.item() == 0
             assert z.grad.abs().max() == 0
+
+
+@pytest.mark.parametrize("name", cases(mask=True))
+def test_an_infinite_logit_masks_a_class_that_is_not_the_label(name):
+    logits, target, extra = batch(name)
+    finite, infinite = (
+        torch.cat([logits, torch.full((7, 1), value, dtype=torch.float64)], 1).requires_grad_()
+        for value in (-1e4, -math.inf)
+    )
+    expected = CASES[name].loss(finite, target, **extra)
+    value = CASES[name].loss(infinite, target, **extra)
+    torch.testing.assert_close(value, expected)
+    value.backward()
+    expected.backward()
+    torch.testing.assert_close(infinite.grad, finite.grad)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

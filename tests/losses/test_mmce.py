@@ -34,10 +34,12 @@ def double_sum(logits, target, weighted, bandwidth, weight):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("bandwidth", [0.02, 0.4, 3.0])
-@pytest.mark.parametrize("sample_weight", [None, torch.rand(50).double()])
-def test_agrees_with_the_double_sum(weighted, bandwidth, sample_weight):
-    logits, target = data(50)
-    weight = torch.ones(50).double() if sample_weight is None else sample_weight
+@pytest.mark.parametrize("sample_weight", [False, True])
+@pytest.mark.parametrize("n", [50, 128, 129, 300])  # 129 and more are summed on a line
+def test_agrees_with_the_double_sum(weighted, bandwidth, sample_weight, n):
+    logits, target = data(n)
+    weight = torch.rand(n).double() if sample_weight else torch.ones(n).double()
+    sample_weight = weight if sample_weight else None
     grads = []
     for exact in (True, False):
         z = logits.clone().requires_grad_()
@@ -56,6 +58,12 @@ def test_agrees_with_the_double_sum(weighted, bandwidth, sample_weight):
         value.backward()
         grads.append((value.detach(), z.grad))
     torch.testing.assert_close(grads[0], grads[1])
+
+
+@pytest.mark.parametrize("n", [20, 140])
+def test_can_be_differentiated_twice(n):
+    logits, target = data(n, 3)
+    assert torch.autograd.gradgradcheck(lambda z: mmce_loss(z, target), logits.requires_grad_())
 
 
 def test_weight_zero_is_the_cross_entropy():
