@@ -275,7 +275,10 @@ def test_public_docstring_is_complete(package, name):
         return
     if (module := _module_of(value, package)) is not None:  # that documents them
         inputs = {"logits", "target", "sample_weight", "difficulty_weight", "history"}
-        assert set(inspect.signature(value).parameters) <= {*inspect.signature(module).parameters, *inputs}
+        assert set(inspect.signature(value).parameters) <= {
+            *inspect.signature(module).parameters,
+            *inputs,
+        }
         return
     if inspect.signature(value).parameters:
         assert "Parameters\n----------" in doc, f"{name} does not document its parameters"

@@ -86,8 +86,8 @@ class _ExactSoftmax(torch.autograd.Function):
         return (nll.view(label.shape), residual.view(logits.shape)), (0, 0)
 
 
-# torch looks the signature up in every call, which takes a third of the time of the forward pass of
-# a small batch; an attribute of this name spares the search.
+# torch looks the signature up in every call, which takes a third of the time of the forward pass
+# of a small batch; an attribute of this name spares the search.
 _SIGNATURE = inspect.signature(_ExactSoftmax.forward)
 _ExactSoftmax.forward.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
 
