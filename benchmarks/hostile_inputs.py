@@ -228,7 +228,7 @@ BINARY = {"fpr_at_tpr", "ood_report"}
 # They take no arrays, or arrays that other entries cover.
 LEFT_OUT = {
     "get_scorer", "get_scorer_names", "make_predictions", "score_difficulty",
-    "difficulty_over_views", "explain_difficulty", "area_under_margin", "confidence_variability",
+    "explain_difficulty", "area_under_margin", "confidence_variability",
     "cross_val_difficulty",
 }  # fmt: skip
 

@@ -61,7 +61,6 @@ GROUPS = {
         "Scoring samples": [
             "score_difficulty",
             "cross_val_difficulty",
-            "difficulty_over_views",
             "explain_difficulty",
         ],
         "Using difficulty": [
@@ -73,13 +72,13 @@ GROUPS = {
         "Studies over many trained models": [
             "DifficultyProfiler",
             "difficulty_quadrant",
+            "corner_distances",
             "prediction_depth",
             "output_margin",
         ],
         "Records of a training": [
             "iteration_learned",
             "forgetting_events",
-            "correctness",
             "confidence_variability",
             "area_under_margin",
             "el2n",

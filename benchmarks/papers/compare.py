@@ -24,13 +24,24 @@ def run(task, method, options, settings, seed, stops=True):
     return {"points": rows}
 
 
-def compare(records, make_task, methods, settings, setting, seeds, *, every=False, stops=True):
+def compare(
+    records,
+    make_task,
+    methods,
+    settings,
+    setting,
+    seeds,
+    *,
+    every=False,
+    stops=True,
+    train_one=run,
+):
     """Run a setting: every candidate on the screening seed, the chosen ones on `seeds`.
 
     With `every`, all candidates run on all seeds: what a sensitivity needs. Without `stops`, only
-    the last epoch counts.
+    the last epoch counts. `train_one` makes one run.
     """
-    how = (settings, setting, stops)
+    how = (settings, setting, stops, train_one)
     if not every:
         tasks = Tasks(make_task)
         for method in methods:
@@ -58,10 +69,10 @@ class Tasks:
         return self.made[seed]
 
 
-def _run(records, tasks, method, options, seed, settings, setting, stops):
+def _run(records, tasks, method, options, seed, settings, setting, stops, train_one):
     key = {"setting": setting, "method": method.name, "options": options, "seed": seed}
     new = key not in records
-    row = records.get(key, lambda: run(tasks[seed], method, options, settings, seed, stops))
+    row = records.get(key, lambda: train_one(tasks[seed], method, options, settings, seed, stops))
     if new:
         shown = " ".join(
             f"{name} {point['accuracy']:.4f} {point['ece']:.4f}"

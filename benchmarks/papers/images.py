@@ -37,6 +37,11 @@ def as_input(images, size=32):
 class Pictures:
     """Images that a net takes by rows; in training they are flipped and shifted, if asked."""
 
+    @staticmethod
+    def mixed(samples, mixup):
+        """Return mixtures of the images of a batch."""
+        return mixup.inputs(samples)
+
     def __init__(self, images, *, augment=False, device="cpu"):
         self.images, self.augment, self.device = images.to(device), augment, device
 

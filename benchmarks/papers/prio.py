@@ -12,16 +12,20 @@ one thread, count the choosing and not the target's training.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
 
 from skcalib.losses import cross_entropy_loss, focal_loss, label_smoothing_loss
+from skcalib.metrics import predictive_entropy
 from skcalib.posthoc import TemperatureScaling
 from skcalib.selection import MaxEntropySelector
 
+from .compare import chosen, compare
 from .measures import measure, proba_of
+from .methods import CE, FOCAL, LS, Method, grid, mixed
 from .records import Records
 from .students import Plan, Settings, Trainer, logits_of, train
 from .texts import Bags, Clinc, TextTask, text_task
@@ -45,8 +49,76 @@ MORE = {
 }
 
 
+# The claims of the poster: how the student is trained, and whose entropy chooses.
+ALONE = (
+    CE,
+    LS,
+    Method("mixup", mixed, grid(mixup_alpha=(0.1, 0.2, 0.4, 0.8))),
+    FOCAL,
+)
+FRACTIONS = {"30 %": 0.3, "20 %": 0.2, "10 %": 0.1}
+TARGET_EPOCHS = 20
+
+
 def run(options):
-    clinc = Clinc(options.data, options.out)
+    for part in ("losses", "random"):
+        if options.only in ("", part):
+            globals()[f"study_{part}"](Clinc(options.data, options.out), options)
+
+
+def study_losses(clinc, options):
+    """Every loss at every fraction, by the student's own entropy and by that of a target."""
+    records = Records(options.out / "prio_losses.jsonl")
+    make, seeds = partial(make_task, clinc, "clean"), range(options.seeds)
+    for setting, fraction in FRACTIONS.items():
+        train_one = partial(_guided, options.out, fraction)
+        how = (SETTINGS, setting, seeds)
+        compare(records, make, ALONE, *how, stops=False, train_one=train_one)
+        compare(
+            records, make, (replace(CE, name="random samples"),), *how, stops=False,
+            train_one=train_one,
+        )  # fmt: skip
+        if fraction != 0.2:
+            continue
+        # By a target, with the parameter that was chosen without one.
+        guided = tuple(
+            replace(
+                method,
+                name=f"{method.name}, target",
+                candidates=(chosen(records, method.name, setting)["last"],),
+            )
+            for method in ALONE
+        )
+        compare(records, make, guided, *how, stops=False, train_one=train_one)
+
+
+def _guided(folder, fraction, task, method, options, settings, seed, stops):
+    guide = "random" if method.name == "random samples" else "entropy"
+    if method.name.endswith(", target"):
+        guide = target_entropies(folder, task)
+    return prioritized(
+        task, method.plan(task, **options), guide, seed, fraction, measured=(N_STEPS,)
+    )
+
+
+def target_entropies(folder, task):
+    """Return the entropies (epochs, n) that a target trained with mixup went through."""
+    path = folder / f"prio_target_{task.seed}.npy"
+    if not path.exists():
+        torch.manual_seed(task.seed + 700)
+        plan = mixed(task, 0.3)
+        trainer = Trainer(task.net(n_hidden=256), task.inputs["train"], plan, SETTINGS)
+        lines = []
+        for _ in range(TARGET_EPOCHS):
+            for batch in torch.randperm(len(task.given)).split(SETTINGS.batch_size):
+                trainer.step(batch)
+            proba = proba_of(logits_of(trainer.net, task.inputs["train"]).numpy())
+            lines.append(predictive_entropy(proba).astype(np.float32))
+        np.save(path, np.stack(lines))
+    return np.load(path)
+
+
+def study_random(clinc, options):
     records = Records(options.out / "prio.jsonl")
     for seed in range(options.seeds):
         for case in options.noise or CASES:
@@ -57,7 +129,8 @@ def run(options):
                     continue
                 task = make_task(clinc, case, seed) if task is None else task
                 when = EARLY if case.endswith(", early") else LATE
-                row = records.get(key, partial(prioritized, task, loss, guide, seed, *when))
+                plan = Plan(LOSSES[loss], task.given)
+                row = records.get(key, partial(prioritized, task, plan, guide, seed, *when))
                 last = row["points"]["last"]
                 print(
                     f"{case:<12}{loss:<16}{guide:<22}{seed:2d} {last['accuracy']:.4f}", flush=True
@@ -102,11 +175,11 @@ def _bags_of(bags, rows):
     return chosen
 
 
-def prioritized(task, loss, guide, seed, fraction=LATE[0], warmup=LATE[1]):
+def prioritized(task, plan, guide, seed, fraction=LATE[0], warmup=LATE[1], measured=POINTS):
     """Train with prioritization; measure at some numbers of steps."""
     torch.manual_seed(seed)
     start = time.process_time()
-    trainer = Trainer(task.net(), task.inputs["train"], Plan(LOSSES[loss], task.given), SETTINGS)
+    trainer = Trainer(task.net(), task.inputs["train"], plan, SETTINGS)
     chooser = Chooser(task, guide, seed, fraction)
     steps, aside, points = 0, 0.0, {}
     while steps < N_STEPS:
@@ -114,7 +187,7 @@ def prioritized(task, loss, guide, seed, fraction=LATE[0], warmup=LATE[1]):
         for batch in rows[torch.randperm(len(rows))].split(SETTINGS.batch_size):
             trainer.step(batch)
             steps += 1
-            if steps in POINTS:
+            if steps in measured:
                 paused = time.process_time()
                 used = paused - start - aside - chooser.seconds
                 points[str(steps)] = _measured(task, trainer.net) | {"seconds": used}
@@ -136,10 +209,14 @@ class Chooser:
     def __init__(self, task, guide, seed, fraction):
         self.task, self.guide, self.seconds = task, guide, 0.0
         self.rng = np.random.default_rng([seed, 5])
-        self.n_chosen = round(fraction * len(task.given))
+        self.n_chosen, self.epoch = round(fraction * len(task.given)), 1  # after a warm-up of two
         self.target = None
 
     def choose(self, net):
+        if isinstance(self.guide, np.ndarray):  # what a target was unsure of, epoch by epoch
+            scores = self.guide[min(self.epoch, len(self.guide) - 1)]
+            self.epoch += 1
+            return torch.from_numpy(np.argsort(-scores, kind="stable")[: self.n_chosen])
         if self.guide == "balanced":
             return torch.from_numpy(self._balanced())
         criterion = "random" if self.guide == "random" else "entropy"

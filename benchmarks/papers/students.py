@@ -111,7 +111,7 @@ class Trainer:
         samples, mixup = self.inputs[batch], None
         if self.plan.mixup_alpha:
             mixup = Mixup.draw(self.plan.mixup_alpha, len(batch))
-            samples = mixup.inputs(samples)
+            samples = self.inputs.mixed(samples, mixup)
         with half_precision(self.device):
             logits = self.net(*samples).float()
         batch = batch.to(self.device)

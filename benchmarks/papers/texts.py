@@ -40,6 +40,16 @@ class Bags:
     def __getitem__(self, rows):
         return self.words[rows], self.weights[rows]
 
+    @staticmethod
+    def mixed(samples, mixup):
+        """Return bags whose sums of word vectors are mixed: both bags, with their shares."""
+        words, weights = samples
+        share, partner = mixup.fraction, mixup.partner
+        return (
+            torch.cat([words, words[partner]], dim=1),
+            torch.cat([share * weights, (1 - share) * weights[partner]], dim=1),
+        )
+
 
 class BagNet(torch.nn.Module):
     """Weighted sum of word vectors -> ReLU -> linear: a perceptron on a sparse TF-IDF matrix."""

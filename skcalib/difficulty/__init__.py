@@ -10,7 +10,6 @@ from ._loss import LossScorer
 from ._novelty import NoveltyDetector
 from ._pipeline import score_difficulty
 from ._prototypes import KMeansPrototypeScorer
-from ._views import difficulty_over_views
 from ._weights import difficulty_weights
 from .depth import DifficultyProfiler, PredictionDepthScorer
 from .gaussian import RelativeMahalanobisScorer, RMDScorer
@@ -20,7 +19,7 @@ from .records import (
     consensus_class,
     consensus_consistency,
     consistency_score,
-    correctness,
+    corner_distances,
     difficulty_quadrant,
     el2n,
     forgetting_events,
@@ -46,9 +45,8 @@ __all__ = [
     "consensus_class",
     "consensus_consistency",
     "consistency_score",
-    "correctness",
+    "corner_distances",
     "cross_val_difficulty",
-    "difficulty_over_views",
     "difficulty_quadrant",
     "difficulty_weights",
     "el2n",

@@ -59,7 +59,6 @@ def score_difficulty(
     See Also
     --------
     cross_val_difficulty : Out-of-fold difficulty.
-    difficulty_over_views : Difficulty averaged over augmented views.
     difficulty_weights : From difficulty to weights.
 
     Examples

@@ -27,6 +27,7 @@ _POSITIVE = Interval(Real, 0, sys.float_info.max, closed="right")
         "c": [_POSITIVE],
         "scale": [StrOptions({"rank", "minmax", "std"}), None],
         "sample_weight": ["array-like", None],
+        "reference": ["array-like", None],
     },
     prefer_skip_nested_validation=True,
 )
@@ -37,6 +38,7 @@ def difficulty_weights(
     c: float = 1e-3,
     scale: str | None = "rank",
     sample_weight: ArrayLike | None = None,
+    reference: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Turn difficulty into weights between 0 and 1, larger for harder samples.
 
@@ -68,6 +70,11 @@ def difficulty_weights(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights in the ranks and in the mean and standard deviation of "std". Samples of weight 0
         count neither there nor in a maximum or minimum, and get weight 0.
+    reference : array-like of shape (n_reference,), default=None
+        Difficulties that ranks, ranges and the maximum come from, in place of `difficulty`: those
+        of the training samples, where `difficulty` is of new augmented views of them, as in [1]_.
+        What is outside of their range is taken for the nearest end of it. Not with
+        `sample_weight`.
 
     Returns
     -------
@@ -78,8 +85,8 @@ def difficulty_weights(
     Raises
     ------
     ValueError
-        If a difficulty is NaN or minus infinity, a weight is negative or not finite, or a
-        parameter is out of its range.
+        If a difficulty is NaN or minus infinity, a weight is negative or not finite, a parameter
+        is out of its range, or both `sample_weight` and `reference` are given.
 
     Warns
     -----
@@ -102,20 +109,50 @@ def difficulty_weights(
     >>> from skcalib.difficulty import difficulty_weights
     >>> difficulty_weights([-120.0, 0.0, 60.0]).round(3)
     array([0.036, 0.189, 1.   ])
+    >>> difficulty_weights([30.0, 99.0], reference=[-120.0, 0.0, 60.0]).round(3)
+    array([0.435, 1.   ])
     """
     values = _checked(difficulty)
+    if reference is not None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be None where reference is given, got both.")
+        return _on_scale_of(values, _checked(reference), scale, temperature, c)
     weight = check_weights(sample_weight, len(values))
     weights = np.zeros(len(values))
     used = slice(None) if weight is None else weight > 0
     scaled = _scaled(values[used], scale, None if weight is None else weight[used])
+    weights[used] = _weights(scaled, scaled.max(), temperature, c)
+    _warn_on_collapse(weights[used])
+    return weights
+
+
+def _weights(
+    scaled: NDArray[np.float64], largest: float, temperature: float, c: float
+) -> NDArray[np.float64]:
     # log of exp(d/T) / (exp(max/T) + c), with exp(max/T) divided out of both. What overflows
     # becomes an infinity of the right sign, and a weight of 0 or 1.
     with np.errstate(over="ignore"):
-        below_largest = (scaled - scaled.max()) / float(temperature)
-        log_c_over_largest = np.log(float(c)) - scaled.max() / float(temperature)
-    weights[used] = np.exp(below_largest - np.logaddexp(0.0, log_c_over_largest))
-    _warn_on_collapse(weights[used])
-    return weights
+        below_largest = (scaled - largest) / float(temperature)
+        log_c_over_largest = np.log(float(c)) - largest / float(temperature)
+    return np.exp(below_largest - np.logaddexp(0.0, log_c_over_largest))
+
+
+def _on_scale_of(
+    values: NDArray[np.float64],
+    reference: NDArray[np.float64],
+    scale: str | None,
+    temperature: float,
+    c: float,
+) -> NDArray[np.float64]:
+    scaled = _scaled(reference, scale, None)
+    order = np.argsort(reference)
+    # Every scale is increasing, and all but ranks are linear: between two difficulties of the
+    # reference, the scaled ones are interpolated. Infinity is where that of the reference is.
+    n_finite = max(int((reference < np.inf).sum()), 1)
+    finite = order[:n_finite]
+    within = np.interp(values, reference[finite], scaled[finite])
+    own = np.where(values < np.inf, within, scaled.max())
+    return _weights(own, scaled.max(), temperature, c)
 
 
 def _checked(difficulty: ArrayLike) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain
 
@@ -12,8 +12,69 @@ import torch
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 Pooling = str | Callable[[torch.Tensor], torch.Tensor] | None
+OPERATIONS = (
+    nn.Linear,
+    nn.Bilinear,
+    nn.Conv1d,
+    nn.Conv2d,
+    nn.Conv3d,
+    nn.ConvTranspose1d,
+    nn.ConvTranspose2d,
+    nn.ConvTranspose3d,
+)
+# Behind the name of a residual block: its sum, before the activation that follows in the block.
+SUM = ":sum"
+
+
+class Additions(TorchFunctionMode):
+    """Within it, call `receive(name, sum)` for every sum of two activations of the same shape.
+
+    The name is that of the innermost module that runs and holds a linear or convolution
+    operation: where the addition is a module of its own, that is no block, but its parent is.
+    `on_leave(name, part, input, output)` is called after every module.
+    """
+
+    def __init__(self, module: nn.Module, receive: Callable[[str, torch.Tensor], object]) -> None:
+        super().__init__()
+        self.receive = receive
+        self.on_leave: Callable[..., object] = lambda *_: None
+        self._running: list[str] = []
+        self._blocks = {
+            name
+            for name, part in module.named_modules()
+            if any(isinstance(inner, OPERATIONS) for inner in part.modules())
+        }
+        # The hooks return None, which leaves input and output as they are.
+        self._handles = [
+            handle
+            for name, part in module.named_modules()
+            for handle in (
+                part.register_forward_pre_hook(lambda *_, name=name: self._running.append(name)),
+                part.register_forward_hook(partial(self._leave, name)),
+            )
+        ]
+
+    def _leave(self, name: str, part: nn.Module, given: object, output: object) -> None:
+        self._running.pop()
+        self.on_leave(name, part, given, output)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        result = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "") in ("add", "add_"):
+            shapes = [arg.shape for arg in args[:2] if isinstance(arg, torch.Tensor)]
+            # A bias or a position embedding is broadcast over the rows; a shortcut is not.
+            if len(shapes) == 2 and shapes[0] == shapes[1]:
+                inside = (name for name in reversed(self._running) if name in self._blocks)
+                self.receive(next(inside, ""), result)
+        return result
+
+    def __exit__(self, *error: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+        super().__exit__(*error)
 
 
 def torch_module(value: object) -> nn.Module:
@@ -35,7 +96,7 @@ def check_layers(names: list[str], module: nn.Module) -> list[str]:
         raise ValueError("layers must name at least one layer, got an empty list.")
     known = [name for name, _ in module.named_modules()]
     for name in names:
-        if name not in known:
+        if str(name).removesuffix(SUM) not in known:
             near = difflib.get_close_matches(str(name), known, n=5, cutoff=0.4)
             hint = f" (near names: {', '.join(near)})" if near else ""
             raise ValueError(
@@ -96,23 +157,34 @@ def record_layers(
 ) -> list[torch.Tensor]:
     """Run the module on a batch; return the activations of the layers, float32 (n, size) each."""
     found: dict[str, torch.Tensor] = {}
+    parts = dict(module.named_modules())
+    sums = [name for name in names if name.endswith(SUM)]
+    # Of one row, a bias would have the shape of an activation.
+    rows = batch[[0, 0]] if sums and len(batch) == 1 else batch
 
-    def receive(part: nn.Module, _: object, output: object, *, name: str) -> None:
+    def receive(name: str, output: object) -> None:
         tensor = first_tensor(output)
-        pooled = None if tensor is None else _pool(tensor, part, pooling)
-        if pooled is None or pooled.ndim == 0 or len(pooled) != len(batch):
+        pooled = None if tensor is None else _pool(tensor, parts[name.removesuffix(SUM)], pooling)
+        if pooled is None or pooled.ndim == 0 or len(pooled) != len(rows):
             got = type(output).__name__ if pooled is None else f"shape {tuple(pooled.shape)}"
             raise ValueError(
-                f"layer {name!r} must give one row a sample ({len(batch)} here), got {got}."
+                f"layer {name!r} must give one row a sample ({len(rows)} here), got {got}."
             )
         # A copy, because the next layer may work in place.
-        found[name] = pooled.reshape(len(batch), -1).to(torch.float32, copy=True)
+        found[name] = pooled.reshape(len(rows), -1)[: len(batch)].to(torch.float32, copy=True)
 
-    parts = dict(module.named_modules())
-    handles = [parts[name].register_forward_hook(partial(receive, name=name)) for name in names]
+    def receive_sum(block: str, total: torch.Tensor) -> None:
+        if f"{block}{SUM}" in sums:
+            receive(f"{block}{SUM}", total)
+
+    handles = [
+        parts[name].register_forward_hook(lambda *args, name=name: receive(name, args[-1]))
+        for name in names
+        if name not in sums
+    ]
     try:
-        with evaluating(module):
-            module(batch)
+        with evaluating(module), Additions(module, receive_sum) if sums else nullcontext():
+            module(rows)
     finally:
         for handle in handles:
             handle.remove()

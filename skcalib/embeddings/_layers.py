@@ -39,12 +39,15 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         Names of submodules as in ``module.named_modules()``, in the order of the output; the
         empty name is the module itself, that is, its output. A layer that runs several times
         in one pass gives its last output; one that returns a tuple gives its first tensor.
-        "auto" takes, in the order in which they run, the linear and convolution operations
-        outside of residual blocks (before batch normalization and activation) and the residual
-        blocks (outermost submodules whose own forward adds two activations). It leaves out
-        the input, the operation that yields the logits (unless it is the only one) and the
-        output. This is the placement of [1]_, Appendix A.5, without its probes on the input
-        and on the softmax, which are left to the caller.
+        ``":sum"`` behind the name of a residual block stands for the sum in it, before the
+        activation that may follow: ``"layer1.0:sum"``. "auto" takes, in the order in which they
+        run, the linear and convolution operations outside of residual blocks, before activation,
+        and the sums of the residual blocks (outermost submodules that add two activations). In
+        a network with such blocks, a convolution outside of them is read after the
+        normalization that takes its output. "auto" leaves out the input, the operation that
+        yields the logits (unless it is the only one) and the output. This is the placement of
+        [1]_, Appendix A.5, without its probes on the input and on the softmax, which are left to
+        the caller.
     pooling : None, "mean" or callable, default=None
         What becomes of an activation of more than two axes. None flattens it. "mean" averages
         over space: (n, channels, ...) becomes (n, channels), and a sequence (n, tokens,

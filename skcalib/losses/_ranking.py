@@ -76,7 +76,7 @@ class CorrectnessHistory:
     See Also
     --------
     CorrectnessRankingLoss : The loss that needs it.
-    skcalib.difficulty.correctness : The same from a recorded training.
+    skcalib.difficulty.consistency_score : The same from a recorded training.
 
     References
     ----------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..difficulty import confidence_variability, correctness
+from ..difficulty import confidence_variability, consistency_score
 from ._base import NARROW, BaseDisplay, plain_text
 from ._points import draw_points
 
@@ -153,7 +153,7 @@ class TrainingMapDisplay(BaseDisplay):
             raise ValueError("predictions must be given together with y, got one of them alone.")
         fraction = None
         if predictions is not None and y is not None:
-            fraction = correctness(predictions, y)
+            fraction = consistency_score(predictions, y)
             if fraction.shape != confidence.shape:
                 raise ValueError(
                     f"predictions must have as many columns as y_proba, {len(confidence)}, "

@@ -1,4 +1,4 @@
-"""Choose the easiest samples, or the hardest."""
+"""Choose samples by their difficulty."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
-from sklearn.utils import Tags, check_consistent_length, get_tags
+from sklearn.utils import Tags, check_consistent_length, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +28,10 @@ from ..utils._private import (
 )
 from ..utils._scorers import final_step, fit_difficulty_of_used, score
 from ..utils._validation import check_weights
+
+N_STRATA = 50
+# The sum of the parameters of the Beta density: that of the paper.
+BETA_STRENGTH = 15.0
 
 
 class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
@@ -49,7 +54,18 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Number of samples to keep, instead of a `fraction`.
     keep : {"easiest", "hardest"}, default="easiest"
         Which samples to keep. "hardest" is for more samples than the classifier needs, with
-        labels that are right [1]_.
+        labels that are right [1]_. Not used by other `sampling` than "top".
+    sampling : {"top", "stratified", "beta"}, default="top"
+        "top" keeps the very easiest, or hardest. The others draw from all difficulties, for
+        fractions so small that these would be a biased sample. "stratified" draws equally many
+        from each of 50 intervals of difficulty, and all where there are fewer [2]_. "beta" draws
+        by a Beta density of the rank of the difficulty: around the middle where most samples are
+        kept, the nearer to the easy end the fewer are kept [3]_.
+    cutoff : float in [0, 1), default=0.0
+        Fraction of the hardest samples, often those with wrong labels, that "stratified" and
+        "beta" leave out of the draw.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draw.
 
     Attributes
     ----------
@@ -72,6 +88,11 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     ----------
     .. [1] B. Sorscher, R. Geirhos, S. Shekhar, S. Ganguli, A. Morcos, "Beyond neural scaling
        laws: beating power law scaling via data pruning", NeurIPS 2022.
+    .. [2] H. Zheng, R. Liu, F. Lai, A. Prakash, "Coverage-centric Coreset Selection for High
+       Pruning Rates", ICLR 2023.
+    .. [3] Y. Cho, B. Shin, C. Kang, C. Yun, "Lightweight Dataset Pruning without Full Training via
+       Example Difficulty and Prediction Uncertainty", ICML 2025, Sec. 3.3, of predictions in place
+       of ranks.
 
     Examples
     --------
@@ -90,6 +111,9 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         "fraction": [Interval(Real, 0, 1, closed="right"), None],
         "n_samples": [Interval(Integral, 1, None, closed="left"), None],
         "keep": [StrOptions({"easiest", "hardest"})],
+        "sampling": [StrOptions({"top", "stratified", "beta"})],
+        "cutoff": [Interval(Real, 0, 1, closed="left")],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -99,11 +123,17 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         fraction: float | None = None,
         n_samples: int | None = None,
         keep: str = "easiest",
+        sampling: str = "top",
+        cutoff: float = 0.0,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.scorer = scorer
         self.fraction = fraction
         self.n_samples = n_samples
         self.keep = keep
+        self.sampling = sampling
+        self.cutoff = cutoff
+        self.random_state = random_state
 
     # The parameters of the scorer are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
@@ -154,6 +184,8 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             clone(self.scorer), X, labels, used, params
         )
         show_inner(self, self.scorer_)
+        # Drawn once: the same samples are drawn in `fit` and in `select`.
+        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         self.support_ = np.zeros(n, dtype=bool)
         self.support_[used] = self._chosen(self.difficulty_[used])
         return self
@@ -276,4 +308,46 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 "scorer must give every sample a difficulty, got NaN for "
                 f"{n_missing} of {len(difficulty)}."
             )
-        return top_rows(-difficulty if self.keep == "easiest" else difficulty, **self._count())
+        if self.sampling == "top":
+            return top_rows(-difficulty if self.keep == "easiest" else difficulty, **self._count())
+        n_chosen = count_to_choose(len(difficulty), **self._count())
+        order = np.argsort(difficulty, kind="stable")
+        n_left = len(order) - int(self.cutoff * len(order))
+        if n_chosen > n_left:
+            raise ValueError(
+                f"cutoff must leave the {n_chosen} samples to keep, got {self.cutoff} of "
+                f"{len(order)} samples."
+            )
+        uniform = np.random.RandomState(self._seed).uniform(size=n_left)
+        draw = _draw_stratified if self.sampling == "stratified" else _draw_beta
+        chosen = np.zeros(len(order), dtype=bool)
+        chosen[order[:n_left][draw(difficulty[order[:n_left]], n_chosen, uniform)]] = True
+        return chosen
+
+
+def _draw_stratified(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> NDArray[np.intp]:
+    """Return positions: equally many of every interval of difficulty, which is sorted."""
+    finite = difficulty[np.isfinite(difficulty)]
+    edges = np.linspace(*(finite[[0, -1]] if len(finite) else (0, 1)), N_STRATA + 1)[1:-1]
+    stratum = np.searchsorted(edges, difficulty, side="right")
+    sizes = np.bincount(stratum, minlength=N_STRATA)
+    # The smallest strata first: what they lack is shared by those that follow.
+    shares = np.zeros(N_STRATA, dtype=int)
+    for n_open, k in zip(range(N_STRATA, 0, -1), np.argsort(sizes, kind="stable")):
+        shares[k] = min(sizes[k], (n_chosen - shares.sum()) // n_open)
+    # By stratum, and in random order within it: the first ones of each are drawn.
+    order = np.lexsort([uniform, stratum])
+    place = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[stratum[order]]
+    return order[place < shares[stratum[order]]]
+
+
+def _draw_beta(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> NDArray[np.intp]:
+    """Return positions by a Beta density of the rank, from 0 for the hardest, which is last."""
+    n = len(difficulty)
+    easiness = 1 - (np.arange(n) + 0.5) / n
+    pruned = 1 - n_chosen / n
+    # Its mean moves from the middle to the easy end as more is pruned.
+    b = BETA_STRENGTH * 0.5 * (1 - pruned**2)
+    density = beta.logpdf(easiness, BETA_STRENGTH - b, b)
+    # Without replacement: the largest of log density + Gumbel noise.
+    return np.argsort(-(density - np.log(-np.log(uniform))), kind="stable")[:n_chosen]

@@ -183,3 +183,35 @@ def test_infinite_weights_are_repetition():
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         difficulty_weights(**arguments)
+
+
+@pytest.mark.parametrize("scale", ["rank", "minmax", "std", None])
+def test_reference_is_the_scale_of_its_own_difficulties(scale):
+    rng = np.random.default_rng(0)
+    reference = rng.normal(size=60)
+    weights = difficulty_weights(reference, scale=scale)
+    rows = rng.permutation(60)[:20]
+    np.testing.assert_allclose(
+        difficulty_weights(reference[rows], scale=scale, reference=reference), weights[rows]
+    )
+    ends = [reference.min() - 9, reference.max() + 9, np.inf]
+    np.testing.assert_allclose(
+        difficulty_weights(ends, scale=scale, reference=reference),
+        [weights.min(), weights.max(), weights.max()],
+    )
+
+
+def test_reference_by_the_equation():
+    reference, new = np.array([0.2, 1.5, 0.7]), np.array([0.9, 1.1])
+    expected = np.exp(new / 0.7) / (np.exp(1.5 / 0.7) + 1e-3)
+    got = difficulty_weights(new, temperature=0.7, scale=None, reference=reference)
+    np.testing.assert_allclose(got, expected)
+    with pytest.raises(ValueError, match="sample_weight must be None where reference is given"):
+        difficulty_weights(new, reference=reference, sample_weight=[1, 1])
+
+
+def test_infinity_in_the_reference_keeps_its_own_rank():
+    reference = [1.0, 3.0, np.inf]
+    weights = difficulty_weights(reference)
+    got = difficulty_weights([3.0, 50.0, np.inf], reference=reference)
+    np.testing.assert_allclose(got, weights[[1, 1, 2]])

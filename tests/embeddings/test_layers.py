@@ -132,8 +132,49 @@ def test_in_place_activation_does_not_reach_the_recorded_one(resnet, images):
 
 def test_automatic_placement_of_a_residual_net(resnet, images):
     embedder = LayerEmbedder(resnet).fit(images)
-    assert embedder.layer_names_ == ["stem", "blocks.0", "blocks.1"]
+    assert embedder.layer_names_ == ["norm", "blocks.0:sum", "blocks.1:sum"]
     assert embedder.layer_sizes_ == [256, 256, 256]
+
+
+@pytest.mark.parametrize("n_rows", [1, 7])
+def test_a_residual_sum_is_read_before_the_activation_that_follows(resnet, images, n_rows):
+    resnet.eval()
+    x = torch.tensor(images[:n_rows], dtype=torch.float32)
+    with torch.no_grad():
+        norm = resnet.norm(resnet.stem(x))
+        first = norm.relu() + resnet.blocks[0].conv(norm.relu())
+        inner = resnet.blocks[1].inner(first.relu())
+    want = [norm, first, first.relu() + inner]
+    assert (first < 0).any()
+    embedder = LayerEmbedder(resnet, batch_size=3).fit(images)
+    for got, layer in zip(embedder.transform_layers(images[:n_rows]), want):
+        assert_allclose(got, layer.flatten(1).numpy(), atol=1e-6)
+
+
+class Add(nn.Module):
+    def forward(self, a, b):
+        return a + b
+
+
+@pytest.mark.parametrize("add", [Add(), torch.ao.nn.quantized.FloatFunctional()])
+def test_an_addition_that_is_a_module_is_no_block(add):
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.down = nn.Conv2d(3, 3, 1), nn.Conv2d(3, 3, 1)
+            self.add = add
+
+        def forward(self, x):
+            add = self.add if isinstance(self.add, Add) else self.add.add
+            return add(self.conv(x), self.down(x)).relu()
+
+    net = nn.Sequential(Block(), nn.Flatten(), nn.Linear(12, 2))
+    X = RNG.normal(size=(4, 3, 2, 2)).astype(np.float32)
+    embedder = LayerEmbedder(net).fit(X)
+    assert embedder.layer_names_ == ["0:sum"]
+    with torch.no_grad():
+        want = net[0].conv(torch.tensor(X)) + net[0].down(torch.tensor(X))
+    assert_allclose(embedder.transform(X), want.flatten(1).numpy(), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +221,7 @@ def test_automatic_placement_in_a_transformer():
 
     X = RNG.normal(size=(1, 5, 4))
     embedder = LayerEmbedder(Tokens(), pooling="mean").fit(X)
-    assert embedder.layer_names_ == ["embed", "blocks.0", "blocks.1"]
+    assert embedder.layer_names_ == ["embed", "blocks.0:sum", "blocks.1:sum"]
     assert embedder.layer_sizes_ == [8, 8, 8]
 
 

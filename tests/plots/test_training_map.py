@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from skcalib.difficulty import confidence_variability, correctness
+from skcalib.difficulty import confidence_variability, consistency_score
 from skcalib.nets import MLP, CalibratedNetClassifier, TrainingDynamics
 from skcalib.plots import TrainingMapDisplay
 
@@ -29,7 +29,7 @@ def test_points_are_spread_and_mean_of_the_record():
     np.testing.assert_allclose(drawn[order[0]], expected[order[1]])
     colors = np.asarray(display.scatter_.get_array())
     np.testing.assert_allclose(
-        colors[order[0]], correctness(predictions, np.zeros(30, dtype=int))[order[1]]
+        colors[order[0]], consistency_score(predictions, np.zeros(30, dtype=int))[order[1]]
     )
     assert display.scatter_.get_clim() == (0, 1)
 

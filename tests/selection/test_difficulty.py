@@ -184,3 +184,58 @@ def test_arrays_of_other_lengths_are_named():
     selector = DifficultySelector(RMDScorer()).fit(X, y)
     with pytest.raises(ValueError, match=r"X, y and arrays must have .*, got 150, 150 and 149"):
         selector.select(X, y, y[1:])
+
+
+class Given(DifficultyMixin, BaseEstimator):
+    """The first feature is the difficulty."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def difficulty(self, X, y=None):
+        return np.asarray(X, dtype=float)[:, 0]
+
+
+def drawn(values, **options):
+    selector = DifficultySelector(Given(), random_state=0, **options)
+    return selector.fit(np.asarray(values)[:, None]).get_support()
+
+
+def test_stratified_draws_equally_many_of_every_interval():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.uniform(0, 1, 900), rng.uniform(1, 50, 98), [0, 50]])
+    support = drawn(values, sampling="stratified", n_samples=120)
+    assert support.sum() == 120
+    stratum = np.minimum(values.astype(int), 49)
+    sizes, chosen = np.bincount(stratum), np.bincount(stratum[support], minlength=50)
+    # All of a small interval; of the others as many as of any other, give or take one.
+    share = chosen[chosen < sizes]
+    assert (chosen[sizes <= share.min()] == sizes[sizes <= share.min()]).all()
+    assert share.max() - share.min() <= 1
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.5, 0.8])
+def test_beta_draws_the_easier_the_fewer_are_kept(fraction):
+    values = np.arange(2000.0)
+    means = []
+    for part in (fraction, min(fraction + 0.15, 0.95)):
+        support = drawn(values, sampling="beta", fraction=part)
+        assert support.sum() == round(part * 2000)
+        means.append(values[support].mean())
+    assert means[0] < means[1]
+    assert 0 < (drawn(values, sampling="beta", fraction=0.5)[1000:]).sum() < 500
+
+
+@pytest.mark.parametrize("sampling", ["stratified", "beta"])
+def test_the_hardest_are_cut_off_and_the_draw_is_repeated(sampling):
+    values = np.random.default_rng(1).normal(size=300)
+    options = {"sampling": sampling, "fraction": 0.3, "cutoff": 0.2}
+    support = drawn(values, **options)
+    assert values[support].max() <= np.sort(values)[239]
+    np.testing.assert_array_equal(support, drawn(values, **options))
+    selector = DifficultySelector(Given(), random_state=0, **options).fit(values[:, None])
+    np.testing.assert_array_equal(selector.select(values[:, None])[:, 0], values[support])
+    assert (support != DifficultySelector(Given(), random_state=1, **options)
+            .fit(values[:, None]).get_support()).any()  # fmt: skip
+    with pytest.raises(ValueError, match="cutoff must leave the 270 samples to keep"):
+        drawn(values, sampling=sampling, fraction=0.9, cutoff=0.2)

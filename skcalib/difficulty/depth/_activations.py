@@ -69,7 +69,8 @@ class _MLPReader:
 
     def __init__(self, model: MLPClassifier, layers: Any) -> None:
         known = [f"linear_{i}" for i in range(len(model.coefs_))]
-        self.names = known if isinstance(layers, str) and layers == "auto" else list(layers)
+        # The last one gives the logits, whose order the softmax, which follows, has as well.
+        self.names = known[:-1] if isinstance(layers, str) and layers == "auto" else list(layers)
         unknown = [name for name in self.names if name not in known]
         if unknown:
             raise ValueError(f"layers must name layers among {known}, got {unknown}.")
@@ -100,8 +101,6 @@ class _TorchReader:
         # One sample is enough to find names, sizes and the device.
         self.embedder = LayerEmbedder(FrozenEstimator(model), layers, **options).fit(X[:1])
         self.names = list(self.embedder.layer_names_)
-        if isinstance(layers, str) and layers == "auto":
-            self.names.append("output")
         found = self.embedder.transform_layers(X[:1], output=True, as_tensors=True)
         self.sizes = [layer.shape[1] for layer in found[: len(self.names)]]
         self.device = found[-1].device if on_accelerator(found[-1]) else None

@@ -45,9 +45,10 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         the input.
     layers : "auto" or list of str, default="auto"
         Where the probes are, besides the input and the softmax output, which always carry one. For
-        torch, names of submodules; "auto" is after every linear and convolution operation, before
-        its activation function, and after the sum of every residual block. For an
-        ``MLPClassifier``, names from ``"linear_0"`` on, and "auto" is all of them.
+        torch, names as in :class:`~skcalib.embeddings.LayerEmbedder`; "auto" is after every linear
+        and convolution operation and after the sum of every residual block, both before the
+        activation function, but not after the operation that yields the logits. For an
+        ``MLPClassifier``, names from ``"linear_0"`` on, and "auto" is all but the last of them.
     n_neighbors : int, default=30
         Training samples that vote in a probe. Of several as far away as the last, any may vote.
     metric : str or callable, default="euclidean"
@@ -129,11 +130,11 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     >>> net = MLPClassifier((16, 16), solver="lbfgs", max_iter=1000, random_state=0)
     >>> scorer = PredictionDepthScorer(net, n_neighbors=10).fit(X, y)
     >>> scorer.layer_names_
-    ['input', 'linear_0', 'linear_1', 'linear_2', 'softmax']
+    ['input', 'linear_0', 'linear_1', 'softmax']
     >>> scorer.difficulty(X[:3])
     array([0., 0., 0.])
     >>> scorer.probe_score(X, y).shape
-    (5,)
+    (4,)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
@@ -236,11 +237,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             From 0 to ``len(layer_names_) - 1``; where the last probe disagrees, NaN, or as
             `undefined` says.
         """
-        predictions, final = self._answers(X, y)
-        if y is not None and self.agree_with == "label":
-            final = np.asarray(y)
-        depth = prediction_depth(predictions, final)
-        return depth if self.undefined == "nan" else np.nan_to_num(depth, nan=predictions.shape[1])
+        return self._depth(*self._answers(X, y), y)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the label-free prediction depth as a column.
@@ -387,6 +384,15 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         last_probe, final = self._probes.fit(self._reader, X, y_encoded)
         self.probes_ = self._probes.probes
         return self.classes_[last_probe] != final
+
+    def _depth(
+        self, predictions: NDArray, final: NDArray, y: ArrayLike | None
+    ) -> NDArray[np.float64]:
+        """Return the depth (n,) of predictions of the probes (n, L) and the network (n,)."""
+        if y is not None and self.agree_with == "label":
+            final = np.asarray(y)
+        depth = prediction_depth(predictions, final)
+        return depth if self.undefined == "nan" else np.nan_to_num(depth, nan=predictions.shape[1])
 
     def _answers(self, X: Any, y: ArrayLike | None) -> tuple[NDArray, NDArray]:
         """Return the labels predicted by the probes (n, L) and by the network (n,)."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from math import ceil
 from numbers import Integral, Real
-from os import PathLike
-from pathlib import Path
+from os import PathLike, fspath
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Memory, Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from ...utils._labels import check_labels_like, class_positions
 from ...utils._private import HasMethods, Interval, _fit_context, validate_parameters
 from ...utils._tables import as_table, row_index
 from ...utils._validation import check_weights
@@ -23,13 +25,14 @@ from ..records import (
     consensus_class,
     consensus_consistency,
     consistency_score,
+    corner_distances,
     difficulty_quadrant,
     prediction_entropy,
 )
-from ._folder import StudyFolder, hash_study
+from ..records._quadrant import TYPES
 from ._networks import check_network, check_samples, is_torch_module, last_step
 from ._prediction_depth import PredictionDepthScorer
-from ._repeats import Plan, Repeat, plan_repeats, run_repeat
+from ._repeats import Repeat, plan_repeats, run_repeat
 
 
 class DifficultyProfiler(BaseEstimator):
@@ -59,9 +62,10 @@ class DifficultyProfiler(BaseEstimator):
     threshold : float, default=None
         Depths above it are high in `difficulty_type`; None as in :func:`difficulty_quadrant`.
     folder : str or path, default=None
-        Where finished repeats are kept, one file each. A study that is fitted again, after an
-        interruption or with more repeats, reads them instead of training. Needs an integer
-        `random_state`. A file that is damaged is named in a warning, and its repeat runs again.
+        Where finished repeats are kept, by :class:`joblib.Memory`. A study that is fitted again,
+        after an interruption or with more repeats, reads them instead of training; other studies
+        may share the folder. Needs an integer `random_state`. A repeat whose file is damaged runs
+        again. Name a folder only if you trust what is in it: these are pickles.
     as_frame : bool, default=False
         Whether `profile_` is a DataFrame, with the index of X where it has one.
     verbose : int, default=0
@@ -84,12 +88,20 @@ class DifficultyProfiler(BaseEstimator):
         - ``n_held_out``: number of those networks.
         - ``difficulty_type``: "easy", "looks_like_other_class", "ambiguous_without_label",
           "ambiguous", or "undefined" where a depth is NaN.
+        - ``corner_distance``: from the corner of that form, in layers, as in
+          :func:`corner_distances`; the smallest are the clearest samples of a form.
     predictions_ : ndarray of shape (n_repeats, n_samples)
         Labels predicted by every network.
     depth_ : ndarray of shape (n_repeats, n_samples)
         Prediction depths; NaN where the last probe disagrees with the network.
     iteration_learned_ : ndarray of shape (n_repeats, n_samples)
         Epochs from which on the prediction is the final one.
+    probe_votes_ : ndarray of unsigned int of shape (n_repeats, n_samples, n_layers)
+        Predictions of every probe of every network, as positions in `classes_`.
+    layer_names_ : list of str
+        The probes, as in :class:`PredictionDepthScorer`.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
     held_out_ : ndarray of bool of shape (n_repeats, n_samples)
         True where the network did not train on the sample: the ``mask`` of
         :func:`consistency_score` and its like.
@@ -201,11 +213,16 @@ class DifficultyProfiler(BaseEstimator):
         self._check_n_probe_samples(scorer, len(labels) - n_test)
         plans = plan_repeats(len(labels), n_test, check_random_state(self.random_state))
         planned = list(islice(plans, self.n_repeats))
+        run = self._remembered()
         # Without n_repeats: a longer study begins with the repeats of a shorter one.
-        folder = self._open_folder((scorer, n_test, self.n_probe_samples), X, labels, weight)
-        repeats = self._run(folder, planned, scorer, self.n_probe_samples, X, labels, weight)
+        repeats = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+            delayed(run)(plan, scorer, self.n_probe_samples, X, labels, weight) for plan in planned
+        )
         self.held_out_ = np.stack([plan.held_out for plan in planned])
-        self.predictions_, self.depth_, self.iteration_learned_ = map(np.stack, zip(*repeats))
+        self.predictions_, self.depth_, self.iteration_learned_, self.probe_votes_ = (
+            np.stack(values) for values in list(zip(*repeats))[:4]
+        )
+        self.layer_names_, self.classes_ = repeats[0].layer_names, np.unique(labels)
         columns = self._columns(labels)
         self.profile_ = as_table(columns, as_frame=self.as_frame, index=index)
         return self
@@ -224,6 +241,43 @@ class DifficultyProfiler(BaseEstimator):
         if scorer.estimator is not None:
             check_network(last_step(scorer.estimator))
         return scorer
+
+    def layer_agreement(
+        self, labels: ArrayLike, *, held_out: bool = True
+    ) -> dict[str, NDArray[np.float64]]:
+        """How many probes say what `labels` say, layer by layer and by form of difficulty.
+
+        With the labels of the samples it is the accuracy of the probes, with the column
+        ``consensus_class`` of `profile_` their agreement with the consensus ([1]_, Fig. 8 there).
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            A label for every sample of `fit`.
+        held_out : bool, default=True
+            Whether to ask the networks that held a sample out, or those that trained on it.
+
+        Returns
+        -------
+        agreement : dict of str to ndarray of shape (n_layers,)
+            For every form of difficulty that some sample has, in the order of `layer_names_`.
+            In [0, 1].
+        """
+        check_is_fitted(self)
+        codes = class_positions(
+            check_labels_like(
+                labels, name="labels", n_samples=self.held_out_.shape[1], like=self.classes_
+            ),
+            self.classes_,
+        )
+        agree = self.probe_votes_ == codes[:, np.newaxis]
+        asked = self.held_out_ if held_out else ~self.held_out_
+        forms = np.asarray(self.profile_["difficulty_type"])
+        return {
+            form: agree[:, forms == form][asked[:, forms == form]].mean(axis=0)
+            for form in TYPES
+            if asked[:, forms == form].any()
+        }
 
     def _n_test(self, n_samples: int) -> int:
         """Return how many samples a repeat holds out."""
@@ -253,29 +307,17 @@ class DifficultyProfiler(BaseEstimator):
                 f"{n_train} samples that a repeat trains on, got {self.n_probe_samples}."
             )
 
-    def _open_folder(self, settings: tuple, *data: Any) -> StudyFolder | None:
+    def _remembered(self) -> Callable[..., Repeat]:
+        """Return what runs a repeat, or reads it from the folder."""
         if self.folder is None:
-            return None
+            return run_repeat
         if not isinstance(self.random_state, Integral):
             raise ValueError(
                 "random_state must be an integer where a folder is given, so that the same splits "
                 f"come again, got {self.random_state!r}."
             )
-        path = Path(self.folder)
-        path.mkdir(parents=True, exist_ok=True)
-        return StudyFolder(path, hash_study((settings, int(self.random_state)), *data))
-
-    def _run(self, folder: StudyFolder | None, plans: list[Plan], *task: Any) -> list[Repeat]:
-        """Return the repeats: from the folder those that are there, the others run now."""
-        stored = [folder.read(number) if folder else None for number in range(len(plans))]
-        finished = iter(
-            Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-                delayed(_run_and_store)(folder, number, plan, *task)
-                for number, (plan, repeat) in enumerate(zip(plans, stored))
-                if repeat is None
-            )
-        )
-        return [next(finished) if repeat is None else repeat for repeat in stored]
+        # Compressed files have a checksum.
+        return Memory(fspath(self.folder), compress=True, verbose=0).cache(run_repeat)
 
     def _columns(self, y: NDArray) -> dict[str, NDArray]:
         held_out, votes = self.held_out_, self.predictions_
@@ -293,20 +335,17 @@ class DifficultyProfiler(BaseEstimator):
         columns["difficulty_type"] = difficulty_quadrant(
             columns["depth_held_out"], columns["depth_trained"], threshold=self.threshold
         )
+        distances = corner_distances(columns["depth_held_out"], columns["depth_trained"])
+        corner = np.array(
+            [TYPES.index(t) if t in TYPES else 0 for t in columns["difficulty_type"]]
+        )
+        columns["corner_distance"] = distances[np.arange(len(y)), corner]
         return columns
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _run_and_store(folder: StudyFolder | None, number: int, plan: Plan, *task: Any) -> Repeat:
-    repeat = run_repeat(plan, *task)
-    if folder is not None:
-        # As soon as it is done: an interruption loses only what is running.
-        folder.write(number, repeat)
-    return repeat
 
 
 def _mean(values: NDArray, where: NDArray) -> NDArray:

@@ -24,11 +24,13 @@ class Plan(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """What one network says about every sample, all of shape (n,)."""
+    """What one network says about every sample, (n,); its probes, positions of classes (n, L)."""
 
     predictions: NDArray
     depth: NDArray
     iteration_learned: NDArray
+    probe_votes: NDArray
+    layer_names: list[str]
 
 
 def plan_repeats(
@@ -70,8 +72,12 @@ def run_repeat(
         drawn = np.sort(np.random.RandomState(plan.seed).permutation(len(train))[:n_probe_samples])
         X_train, y_train = _safe_indexing(X_train, drawn), y_train[drawn]
     fitted._fit_probes(X_train, y_train, None)
-    depth = fitted.difficulty(X, y)
+    by_probe, final = fitted._answers(X, y)
+    depth = fitted._depth(by_probe, final, y)
+    classes = np.unique(y)
+    # A byte a vote, up to 256 classes.
+    votes = np.searchsorted(classes, by_probe).astype(np.min_scalar_type(len(classes) - 1))
     # No record of epochs, no iteration: NaN.
     unknown = np.full(len(y), np.nan)
     learned = iteration_learned(history, final=predictions) if history else unknown
-    return Repeat(predictions, depth, learned)
+    return Repeat(predictions, depth, learned, votes, fitted.layer_names_)

@@ -4,13 +4,12 @@ from ._depth import prediction_depth
 from ._dynamics import (
     area_under_margin,
     confidence_variability,
-    correctness,
     el2n,
     forgetting_events,
     iteration_learned,
 )
 from ._margins import output_margin
-from ._quadrant import difficulty_quadrant
+from ._quadrant import corner_distances, difficulty_quadrant
 from ._votes import (
     consensus_class,
     consensus_consistency,
@@ -24,7 +23,7 @@ __all__ = [
     "consensus_class",
     "consensus_consistency",
     "consistency_score",
-    "correctness",
+    "corner_distances",
     "difficulty_quadrant",
     "el2n",
     "forgetting_events",

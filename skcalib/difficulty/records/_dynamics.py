@@ -101,7 +101,7 @@ def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
     --------
     skcalib.nets.TrainingDynamics : Records a training.
     iteration_learned : When a sample is learned for good.
-    correctness : How often a sample is correct.
+    consistency_score : How often a sample is correct.
 
     References
     ----------
@@ -120,47 +120,6 @@ def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
     events = (correct[:-1] & ~correct[1:]).sum(axis=0, dtype=np.float64)
     events[~correct.any(axis=0)] = np.inf
     return events
-
-
-def correctness(predictions: ArrayLike, y: ArrayLike) -> NDArray:
-    """Fraction of the steps of a training at which a sample is correct; larger = easier [1]_.
-
-    Parameters
-    ----------
-    predictions : array-like of shape (n_steps, n_samples)
-        Predicted labels through the training.
-    y : array-like of shape (n_samples,)
-        True labels.
-
-    Returns
-    -------
-    fraction : ndarray of shape (n_samples,)
-        In [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not match or the arrays do not hold labels.
-
-    See Also
-    --------
-    skcalib.nets.TrainingDynamics : Records a training.
-    forgetting_events : How often a sample turns from correct to wrong.
-    consistency_score : The same over models in place of steps.
-
-    References
-    ----------
-    .. [1] S. Swayamdipta, R. Schwartz, N. Lourie, Y. Wang, H. Hajishirzi, N. Smith, Y. Choi,
-       "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics", EMNLP 2020,
-       Sec. 2.
-
-    Examples
-    --------
-    >>> from skcalib.difficulty import correctness
-    >>> correctness([[1, 0], [1, 1]], [1, 0])
-    array([1. , 0.5])
-    """
-    return is_correct(predictions, y).mean(axis=0)
 
 
 def _take_label(scores: NDArray, columns: NDArray) -> NDArray:
@@ -201,7 +160,7 @@ def confidence_variability(
     See Also
     --------
     skcalib.nets.TrainingDynamics : Records a training.
-    correctness : How often a sample is correct.
+    consistency_score : How often a sample is correct.
     skcalib.plots.TrainingMapDisplay : Draws it against the mean probability.
 
     References
@@ -256,7 +215,7 @@ def area_under_margin(
     --------
     skcalib.nets.TrainingDynamics : Records a training.
     output_margin : The margin of the final logits.
-    correctness : How often a sample is correct.
+    consistency_score : How often a sample is correct.
 
     References
     ----------

@@ -11,11 +11,66 @@ TYPES = ("easy", "looks_like_other_class", "ambiguous_without_label", "ambiguous
 UNDEFINED = "undefined"
 
 
-def _middle(depth_held_out: NDArray, depth_trained: NDArray) -> float:
-    """Return the middle of the range of all depths; NaN if all of them are NaN."""
-    depths = np.concatenate([depth_held_out, depth_trained])
+def _checked(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> tuple[NDArray, NDArray]:
+    held_out = check_depth(depth_held_out, "depth_held_out")
+    trained = check_depth(depth_trained, "depth_trained")
+    if len(held_out) != len(trained):
+        raise ValueError(
+            "depth_held_out and depth_trained must have the same length, got "
+            f"{len(held_out)} and {len(trained)}."
+        )
+    return held_out, trained
+
+
+def _range(held_out: NDArray, trained: NDArray) -> tuple[float, float]:
+    """Return the smallest and the largest of all depths; NaN if all of them are NaN."""
+    depths = np.concatenate([held_out, trained])
     depths = depths[~np.isnan(depths)]
-    return float((depths.min() + depths.max()) / 2) if depths.size else np.nan
+    return (float(depths.min()), float(depths.max())) if depths.size else (np.nan, np.nan)
+
+
+def corner_distances(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> NDArray[np.float64]:
+    """Distance of every sample from the four corners of the plane of depths [1]_.
+
+    The samples nearest to a corner are the clearest ones of its form of difficulty. Corners are
+    at the smallest and at the largest depth of the two arrays.
+
+    Parameters
+    ----------
+    depth_held_out, depth_trained : array-like of shape (n_samples,)
+        As in :func:`difficulty_quadrant`.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_samples, 4)
+        Euclidean, in layers, from "easy", "looks_like_other_class", "ambiguous_without_label" and
+        "ambiguous"; NaN where a depth is. 0 in the corner.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, or a depth is negative or infinite.
+
+    See Also
+    --------
+    difficulty_quadrant : The four forms.
+
+    References
+    ----------
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 4, which shows the samples nearest to each corner.
+
+    Examples
+    --------
+    >>> from skcalib.difficulty import corner_distances
+    >>> corner_distances([0, 4, 1], [0, 4, 4])[:, 1].round(2)
+    array([4., 4., 1.])
+    """
+    held_out, trained = _checked(depth_held_out, depth_trained)
+    low, high = _range(held_out, trained)
+    # In the order of TYPES.
+    corners = np.array([(low, low), (low, high), (high, low), (high, high)])
+    return np.hypot(*(np.stack([held_out, trained])[:, :, None] - corners.T[:, None]))
 
 
 def difficulty_quadrant(
@@ -58,6 +113,7 @@ def difficulty_quadrant(
     See Also
     --------
     DifficultyProfiler : Measures both depths.
+    corner_distances : How clear a case of its form a sample is.
     skcalib.plots.DifficultyPlaneDisplay : Draws them.
     prediction_depth : A depth from the predictions of probes.
 
@@ -74,14 +130,8 @@ def difficulty_quadrant(
     array(['easy', 'looks_like_other_class', 'ambiguous_without_label',
            'ambiguous'], dtype='<U23')
     """
-    held_out = check_depth(depth_held_out, "depth_held_out")
-    trained = check_depth(depth_trained, "depth_trained")
-    if len(held_out) != len(trained):
-        raise ValueError(
-            "depth_held_out and depth_trained must have the same length, got "
-            f"{len(held_out)} and {len(trained)}."
-        )
-    limit = _middle(held_out, trained) if threshold is None else float(threshold)
+    held_out, trained = _checked(depth_held_out, depth_trained)
+    limit = sum(_range(held_out, trained)) / 2 if threshold is None else float(threshold)
     if threshold is not None and not np.isfinite(limit):
         raise ValueError(f"threshold must be a finite number, got {threshold}.")
     # In the order of TYPES: held out is the first of two binary digits, trained the second.

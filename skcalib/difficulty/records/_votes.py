@@ -116,7 +116,6 @@ def consistency_score(
     See Also
     --------
     consensus_consistency : The same for the consensus class.
-    correctness : The same over steps of a training.
     DifficultyProfiler : Trains the models.
 
     References

@@ -47,7 +47,7 @@ def test_module_is_read_before_the_activation(data):
     X, y = data
     module = small_module()
     scorer = PredictionDepthScorer(module, n_neighbors=K, batch_size=32).fit(X, y)
-    assert scorer.layer_names_ == ["input", "0", "output", "softmax"]
+    assert scorer.layer_names_ == ["input", "0", "softmax"]
     assert module.training  # The module is left as it was.
     module.eval()
     with torch.no_grad():
@@ -55,9 +55,7 @@ def test_module_is_read_before_the_activation(data):
         logits = module(torch.from_numpy(X))
     module.train()
     proba = logits.double().softmax(1).numpy()
-    expected = np.stack(
-        [vote_by_hand(a, y, a) for a in (X, hidden, logits.numpy(), proba)], axis=1
-    )
+    expected = np.stack([vote_by_hand(a, y, a) for a in (X, hidden, proba)], axis=1)
     np.testing.assert_array_equal(scorer.probe_predict(X), expected)
     np.testing.assert_array_equal(
         scorer.difficulty(X), prediction_depth(expected, proba.argmax(axis=1))
@@ -279,7 +277,7 @@ def test_network_may_be_surer_of_one_class_than_float32_can_tell(data, n_classes
         model = MLPClassifier((3,), max_iter=2, random_state=0).fit(X, y)
     model.intercepts_[-1] += [170] if n_classes == 2 else [170, 0, 0]
     scorer = PredictionDepthScorer(FrozenEstimator(model), n_neighbors=3).fit(X, y)
-    assert scorer.probe_predict(X).shape == (len(X), 4)
+    assert scorer.probe_predict(X).shape == (len(X), 3)
 
 
 def test_net_may_be_surer_of_one_class_than_float32_can_tell(data):
@@ -289,4 +287,4 @@ def test_net_may_be_surer_of_one_class_than_float32_can_tell(data):
         net.module_[-1].bias += torch.tensor([95.0, 0.0, 0.0])  # e^-95 is no normal float32
     for model in (net.module_, FrozenEstimator(net)):
         scorer = PredictionDepthScorer(model, n_neighbors=3).fit(X, y)
-        assert scorer.probe_predict(X).shape == (len(X), 4)
+        assert scorer.probe_predict(X).shape == (len(X), 3)

@@ -54,12 +54,13 @@ def layers_by_hand(net, X):
         found.append(linear)
         hidden = np.maximum(linear, 0) if i < len(net.coefs_) - 1 else linear
     e = np.exp(hidden - hidden.max(axis=1, keepdims=True))
-    return [*found, e / e.sum(axis=1, keepdims=True)]
+    # Without the logits, whose probe is that of the softmax that follows.
+    return [*found[:-1], e / e.sum(axis=1, keepdims=True)]
 
 
 def probes_by_hand(net, X, y, queries, exclude=None):
     """Votes (n, L, K) from sorting all distances, one row and one layer at a time."""
-    votes = np.zeros((len(queries), len(net.coefs_) + 2, len(net.classes_)))
+    votes = np.zeros((len(queries), len(net.coefs_) + 1, len(net.classes_)))
     pairs = zip(layers_by_hand(net, X), layers_by_hand(net, queries))
     for layer, (train, query) in enumerate(pairs):
         for i, row in enumerate(query):
@@ -83,7 +84,7 @@ def test_equals_brute_force(data, net, scorer):
     X, y, queries, truth = data
     votes = probes_by_hand(net, X, y, queries)
     labels = votes.argmax(axis=2)
-    assert scorer.layer_names_ == ["input", "linear_0", "linear_1", "linear_2", "softmax"]
+    assert scorer.layer_names_ == ["input", "linear_0", "linear_1", "softmax"]
     np.testing.assert_allclose(scorer.probe_predict_proba(queries), votes)
     np.testing.assert_array_equal(scorer.probe_predict(queries), labels)
     expected = depth_by_hand(labels, net.predict(queries))
@@ -147,7 +148,7 @@ def test_probes_can_have_to_agree_with_the_label(data, scorer):
 def test_undefined_depth_can_be_the_hardest(data, scorer):
     X, y, queries, _ = data
     full = clone(scorer).set_params(undefined="hardest").fit(X, y)
-    expected = [5.0 if np.isnan(depth) else depth for depth in scorer.difficulty(queries)]
+    expected = [4.0 if np.isnan(depth) else depth for depth in scorer.difficulty(queries)]
     np.testing.assert_array_equal(full.difficulty(queries), expected)
     np.testing.assert_array_equal(full.transform(queries)[:, 0], expected)
     aware = DifficultyAwareClassifier(GaussianNB(), full, fit_param="sample_weight").fit(X, y)
@@ -227,7 +228,7 @@ def test_any_classifier_can_probe(data, net):
     ).fit(X, y)
     assert logistic.layer_names_ == ["input", "linear_0", "linear_1", "softmax"]
     by_hand = layers_by_hand(net, X)
-    for column, number in enumerate((0, 1, 2, 4)):
+    for column, number in enumerate((0, 1, 2, 3)):
         probe = GaussianNB().fit(by_hand[number], y)
         expected = probe.predict_proba(layers_by_hand(net, queries)[number])
         np.testing.assert_allclose(
@@ -244,7 +245,7 @@ def test_random_projection_of_wide_layers(data, net):
     scorer = PredictionDepthScorer(
         FrozenEstimator(net), n_neighbors=K, n_components=8, random_state=0
     ).fit(X, y)
-    assert [probe.search.train_.shape[1] for probe in scorer.probes_] == [4, 8, 8, 3, 3]
+    assert [probe.search.train_.shape[1] for probe in scorer.probes_] == [4, 8, 8, 3]
     again = clone(scorer).fit(X, y)
     np.testing.assert_array_equal(scorer.difficulty(queries), again.difficulty(queries))
 

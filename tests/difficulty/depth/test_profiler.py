@@ -237,3 +237,31 @@ def test_skorch_net(blobs):
 def test_bad_parameters(blobs, options, error, message):
     with pytest.raises(error, match=message):
         small().set_params(**options).fit(*blobs)
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+def test_agreement_of_the_probes_layer_by_layer(blobs, held_out):
+    X, y = blobs
+    names = np.array(["ant", "bee", "cat"])[y]
+    profiler = small().fit(X, names)
+    assert profiler.layer_names_ == ["input", "linear_0", "softmax"]
+    assert profiler.probe_votes_.dtype == np.uint8
+    asked = profiler.held_out_ if held_out else ~profiler.held_out_
+    expected = {}
+    for run, of_run in enumerate(profiler.probe_votes_):
+        for i, votes in enumerate(of_run):
+            if asked[run, i]:
+                form = profiler.profile_["difficulty_type"][i]
+                expected.setdefault(form, []).append(profiler.classes_[votes] == names[i])
+    expected.pop("undefined", None)
+    got = profiler.layer_agreement(names, held_out=held_out)
+    assert got.keys() == expected.keys()
+    for form, agreement in got.items():
+        np.testing.assert_allclose(agreement, np.mean(expected[form], axis=0))
+    # Networks whose last probes all say what they say: the depth is where the votes settle.
+    run, i = np.argwhere(~np.isnan(profiler.depth_))[0]
+    final = profiler.predictions_[run, i]
+    settled = profiler.classes_[profiler.probe_votes_[run, i]] == final
+    assert settled[int(profiler.depth_[run, i]) :].all()
+    with pytest.raises(ValueError, match="labels must"):
+        profiler.layer_agreement(names[:-1])

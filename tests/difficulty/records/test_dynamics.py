@@ -10,7 +10,6 @@ from skcalib.difficulty import (
     area_under_margin,
     confidence_variability,
     consistency_score,
-    correctness,
     el2n,
     forgetting_events,
     iteration_learned,
@@ -56,7 +55,7 @@ def test_functions_of_predictions_equal_loops(history, seed):
             forgetting_events(predictions, truth), loop_forgetting(history, y)
         )
         np.testing.assert_allclose(
-            correctness(predictions, truth),
+            consistency_score(predictions, truth),
             [np.mean([step[i] == y[i] for step in history]) for i in range(len(y))],
         )
 
@@ -120,7 +119,7 @@ def test_extremes():
     assert area_under_margin(far, [0]) == 2000.0
 
 
-@pytest.mark.parametrize("function", [iteration_learned, correctness, forgetting_events])
+@pytest.mark.parametrize("function", [iteration_learned, consistency_score, forgetting_events])
 @pytest.mark.parametrize(
     ("predictions", "error", "message"),
     [
@@ -140,7 +139,7 @@ def test_bad_predictions(function, predictions, error, message):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: correctness([[0, 1]], [0]), ValueError, r"y must have shape \(2,\)"),
+        (lambda: consistency_score([[0, 1]], [0]), ValueError, r"y must have shape \(2,\)"),
         (lambda: iteration_learned([[0, 1]], final=[0]), ValueError, "final must have shape"),
         (
             lambda: confidence_variability([[1.2]]),
@@ -200,7 +199,7 @@ def test_probabilities_of_the_label_alone_need_not_sum_to_anything():
     np.testing.assert_allclose(confidence_variability([[0.9, 0.9], [0.1, 0.9]]), [0.4, 0.0])
 
 
-@pytest.mark.parametrize("function", [correctness, forgetting_events, consistency_score])
+@pytest.mark.parametrize("function", [forgetting_events, consistency_score])
 def test_labels_beyond_64_bits_are_an_error(function):
     with pytest.raises(ValueError, match="within the range of 64-bit integers"):
         function([[1e19, 1e20]], [1e20, 1e19])
@@ -213,7 +212,7 @@ def test_labels_beyond_64_bits_are_an_error(function):
 @pytest.mark.parametrize("predictions", [[["a", 1]], [["a", "b"], [1, 2]]])
 def test_labels_of_two_types_do_not_become_text(predictions):
     with pytest.raises(TypeError, match="must hold class labels of one type"):
-        correctness(predictions, ["a", "b"])
+        consistency_score(predictions, ["a", "b"])
 
 
 @pytest.mark.parametrize("function", [confidence_variability, area_under_margin])

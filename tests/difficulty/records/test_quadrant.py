@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skcalib.difficulty import difficulty_quadrant
+from skcalib.difficulty import corner_distances, difficulty_quadrant
 
 
 def test_corners():
@@ -60,3 +60,20 @@ def test_bad_input(arguments, options, message):
 def test_text_is_no_depth():
     with pytest.raises(TypeError, match="depth_trained must hold real numbers"):
         difficulty_quadrant([0], ["a"])
+
+
+def test_distances_from_the_corners_one_by_one():
+    rng = np.random.default_rng(0)
+    held_out, trained = rng.uniform(1, 7, 30), rng.uniform(0, 9, 30)
+    low, high = min(*held_out, *trained), max(*held_out, *trained)
+    got = corner_distances(held_out, trained)
+    for i in range(30):
+        for k, (a, b) in enumerate([(low, low), (low, high), (high, low), (high, high)]):
+            expected = ((held_out[i] - a) ** 2 + (trained[i] - b) ** 2) ** 0.5
+            assert got[i, k] == pytest.approx(expected)
+    # The nearest corner is the form, where the limit is in the middle.
+    forms = ["easy", "looks_like_other_class", "ambiguous_without_label", "ambiguous"]
+    assert difficulty_quadrant(held_out, trained).tolist() == [
+        forms[k] for k in got.argmin(axis=1)
+    ]
+    assert np.isnan(corner_distances([np.nan, 1], [0, 1])[0]).all()
