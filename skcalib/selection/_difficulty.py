@@ -328,7 +328,8 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 def _draw_stratified(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> NDArray[np.intp]:
     """Return positions: equally many of every interval of difficulty, which is sorted."""
     finite = difficulty[np.isfinite(difficulty)]
-    edges = np.linspace(*(finite[[0, -1]] if len(finite) else (0, 1)), N_STRATA + 1)[1:-1]
+    low, high = (finite[0], finite[-1]) if len(finite) else (0.0, 1.0)
+    edges = np.linspace(low, high, N_STRATA + 1)[1:-1]
     stratum = np.searchsorted(edges, difficulty, side="right")
     sizes = np.bincount(stratum, minlength=N_STRATA)
     # The smallest strata first: what they lack is shared by those that follow.

@@ -29,7 +29,6 @@ from ..records import (
     difficulty_quadrant,
     prediction_entropy,
 )
-from ..records._quadrant import TYPES
 from ._networks import check_network, check_samples, is_torch_module, last_step
 from ._prediction_depth import PredictionDepthScorer
 from ._repeats import Repeat, plan_repeats, run_repeat
@@ -88,8 +87,8 @@ class DifficultyProfiler(BaseEstimator):
         - ``n_held_out``: number of those networks.
         - ``difficulty_type``: "easy", "looks_like_other_class", "ambiguous_without_label",
           "ambiguous", or "undefined" where a depth is NaN.
-        - ``corner_distance``: from the corner of that form, in layers, as in
-          :func:`corner_distances`; the smallest are the clearest samples of a form.
+        - ``corner_distance``: from the nearest corner of the plane of the two depths, in layers,
+          as in :func:`corner_distances`; the smallest are the clearest samples of a form.
     predictions_ : ndarray of shape (n_repeats, n_samples)
         Labels predicted by every network.
     depth_ : ndarray of shape (n_repeats, n_samples)
@@ -275,8 +274,8 @@ class DifficultyProfiler(BaseEstimator):
         forms = np.asarray(self.profile_["difficulty_type"])
         return {
             form: agree[:, forms == form][asked[:, forms == form]].mean(axis=0)
-            for form in TYPES
-            if asked[:, forms == form].any()
+            for form in np.unique(forms).tolist()
+            if form != "undefined" and asked[:, forms == form].any()
         }
 
     def _n_test(self, n_samples: int) -> int:
@@ -336,10 +335,7 @@ class DifficultyProfiler(BaseEstimator):
             columns["depth_held_out"], columns["depth_trained"], threshold=self.threshold
         )
         distances = corner_distances(columns["depth_held_out"], columns["depth_trained"])
-        corner = np.array(
-            [TYPES.index(t) if t in TYPES else 0 for t in columns["difficulty_type"]]
-        )
-        columns["corner_distance"] = distances[np.arange(len(y)), corner]
+        columns["corner_distance"] = distances.min(axis=1)
         return columns
 
     def __sklearn_tags__(self) -> Tags:

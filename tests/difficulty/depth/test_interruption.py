@@ -79,9 +79,13 @@ def result(path):
         return [arrays[name] for name in arrays.files]
 
 
-def wait_for(path, child):
+def stored(folder):
+    return list(folder.rglob("output.pkl"))
+
+
+def wait_for_a_repeat(folder, child):
     deadline = time.monotonic() + 300
-    while not path.exists():
+    while not stored(folder):
         assert child.poll() is None, finish(child)
         assert time.monotonic() < deadline
         time.sleep(0.002)
@@ -95,17 +99,15 @@ def test_ctrl_c_stops_the_study_and_nothing_of_the_repeat_is_kept(kind, tmp_path
     folder = tmp_path / "study"
     # More repeats than can be done before the signal comes, however slow this process is.
     child = start(kind, 5000, folder, tmp_path / "never.npz")
-    wait_for(folder / "repeat-0000.npz", child)
+    wait_for_a_repeat(folder, child)
     time.sleep(0.05)  # Into the training of the second network.
     child.send_signal(signal.SIGINT)
     code, errors = finish(child)
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert code == -signal.SIGINT
     assert not (tmp_path / "never.npz").exists()
-    stored = sorted(path.name for path in folder.iterdir())
-    assert stored == [f"repeat-{i:04d}.npz" for i in range(len(stored))]
-    assert 1 <= len(stored) < 5000
-    n_repeats = max(4, len(stored) + 1)
+    assert 1 <= len(stored(folder)) < 5000
+    n_repeats = max(4, len(stored(folder)) + 1)
     assert finish(start(kind, n_repeats, folder, tmp_path / "resumed.npz")) == (0, "")
     assert finish(start(kind, n_repeats, "", tmp_path / "whole.npz")) == (0, "")
     for resumed, whole in zip(result(tmp_path / "resumed.npz"), result(tmp_path / "whole.npz")):
