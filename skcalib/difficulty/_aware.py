@@ -7,31 +7,28 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, process_routing
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.metadata_routing import process_routing
 
-from ..utils._arrays import as_features
-from ..utils._estimators import check_fit_takes, common_input_tags, fit_router, show_inner
-from ..utils._features import samples_and_labels
-from ..utils._private import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    _estimator_has,
-    _fit_context,
-    _routing_enabled,
+from ..utils._estimators import (
+    DelegatingClassifier,
+    check_fit_takes,
+    fit_clone,
+    joint_classes,
+    last_step,
+    show_inner,
+    warn_if_fitted,
 )
-from ..utils._scorers import final_step, fit_difficulty_of_used
+from ..utils._features import samples_and_labels
+from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _routing_enabled
+from ..utils._scorers import fit_difficulty_of_used
 from ..utils._validation import check_weights
 from ._weights import difficulty_weights
 from .gaussian import RelativeMahalanobisScorer
 
 
-class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class DifficultyAwareClassifier(DelegatingClassifier):
     """Classifier trained with a weight per sample that follows its difficulty.
 
     `fit` fits a difficulty scorer on the training samples of this very call, turns their
@@ -74,7 +71,7 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     weights_ : ndarray of shape (n_samples,)
         What `difficulty_weights` made of it, or one minus that; 0 for samples of weight 0.
     classes_ : ndarray of shape (n_classes,)
-        Class labels.
+        The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Of `estimator_`, where it has them.
 
@@ -162,10 +159,11 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         """
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
-        scorer, estimator = clone(self._scorer()), clone(self.estimator)
+        warn_if_fitted(estimator=self.estimator, scorer=self.scorer)
+        scorer = clone(self._scorer())
         hint = " (fit_param names it, for instance fit_param='sample_weight')"
         # Before the scorer is fitted, which may take long.
-        check_fit_takes(estimator, self.fit_param, hint)
+        check_fit_takes(self.estimator, self.fit_param, hint)
         if self.fit_param in fit_params:
             raise ValueError(
                 f"{self.fit_param} must not be passed to fit: it is computed from the difficulty."
@@ -187,8 +185,9 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         # Where the estimator has one parameter for both weights, it gets their product.
         other_weight = estimator_params.get(self.fit_param, 1.0)
         estimator_params[self.fit_param] = self.weights_ * other_weight
-        self.estimator_ = estimator.fit(X, labels, **estimator_params)
-        show_inner(self, self.estimator_, ("classes_", "n_features_in_", "feature_names_in_"))
+        self.estimator_ = fit_clone(self.estimator, X, labels, params=estimator_params)
+        self.classes_ = joint_classes(self.estimator_, labels)
+        show_inner(self, self.estimator_)
         return self
 
     def _scorer(self) -> Any:
@@ -208,94 +207,12 @@ class DifficultyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         if weight is None:
             return {}, fit_params
         # `fit_difficulty` hands them to the scorer itself, however deep in Pipelines.
-        check_fit_takes(final_step(scorer), "sample_weight", name="scorer")
+        check_fit_takes(last_step(scorer)[0], "sample_weight", name="scorer")
         # In a Pipeline, the weights of the samples go to the step that gets the difficulty.
         step, _, _ = self.fit_param.rpartition("__")
         name = f"{step}__sample_weight" if step else "sample_weight"
         check_fit_takes(self.estimator, name)
         return {"sample_weight": weight}, {**fit_params, name: weight}
 
-    @available_if(_estimator_has("predict"))
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict with the fitted classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict(as_features(X))
-
-    @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Class probabilities of the fitted classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(as_features(X))
-
-    @available_if(_estimator_has("predict_log_proba"))
-    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
-        """Logarithms of the class probabilities of the fitted classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        log_proba : ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict_log_proba(as_features(X))
-
-    @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Decision function of the fitted classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            As the classifier defines them.
-        """
-        check_is_fitted(self)
-        return self.estimator_.decision_function(as_features(X))
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of this object.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            `sample_weight` and further metadata of `fit` go to the scorer and the estimator,
-            as these request.
-        """
-        return fit_router(self, scorer=self._scorer(), estimator=self.estimator)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = common_input_tags(self.estimator, self._scorer())
-        tags.classifier_tags = get_tags(self.estimator).classifier_tags
-        return tags
+    def _inside(self) -> dict[str, Any]:
+        return {"estimator": self.estimator, "scorer": self._scorer()}

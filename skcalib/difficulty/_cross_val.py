@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils import indexable
 
-from ..utils._estimators import split_folds
-from ..utils._labels import check_class_labels, class_positions
-from ..utils._private import _num_samples, _safe_indexing
+from ..utils._estimators import fit_clone, folds_of, last_step, left_out
+from ..utils._features import samples_and_labels
+from ..utils._labels import class_positions
+from ..utils._private import _safe_indexing
 from ._pipeline import score_difficulty
 
 
 def cross_val_difficulty(
-    estimator: Any, X: Any, y: ArrayLike, *, cv: Any = 5, n_jobs: int | None = None
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    cv: Any = 5,
+    groups: ArrayLike | None = None,
+    n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
     """Out-of-fold difficulty: every sample is scored by a fit on the other folds.
 
@@ -36,6 +40,8 @@ def cross_val_difficulty(
         Labels.
     cv : int, cross-validation generator or iterable, default=5
         The folds; an int is a number of stratified folds. Every sample has to be left out once.
+    groups : array-like of shape (n_samples,), default=None
+        What samples belong together, such as patients: no group is in two folds.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
 
@@ -69,33 +75,16 @@ def cross_val_difficulty(
     >>> cross_val_difficulty(pipe, X, y, cv=3).shape
     (1797,)
     """
-    X, labels = indexable(X, check_class_labels(y))
-    folds = folds_of_all(cv, X, labels)
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_fold_difficulty)(clone(estimator), X, labels, *fold) for fold in folds
-    )
-    difficulty = np.empty(len(labels))
-    # joblib returns the parts in the order of the folds.
-    difficulty[np.concatenate([test for _, test in folds])] = np.concatenate(parts)
-    return difficulty
-
-
-def folds_of_all(
-    cv: Any, X: Any, labels: NDArray | None
-) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Return (train, test) of folds that leave every sample out once."""
-    folds = split_folds(cv, X, labels)
-    tests = np.concatenate([test for _, test in folds])
-    if (np.bincount(tests, minlength=_num_samples(X)) != 1).any():
-        raise ValueError("cv must leave out every sample once, got folds that do not.")
-    return folds
+    X, labels = samples_and_labels(X, y)
+    judge = partial(_fold_difficulty, estimator, X, labels)
+    return left_out(judge, folds_of(cv, X, labels, groups), n_jobs)
 
 
 def _fold_difficulty(
     estimator: Any, X: Any, labels: NDArray, train: NDArray[np.intp], test: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    estimator.fit(_safe_indexing(X, train), labels[train])
-    scorer = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    fitted = fit_clone(estimator, X, labels, train)
+    scorer, _ = last_step(fitted)
     # A scorer without classes, such as one of prototypes, takes any label.
     known = np.ones(len(test), dtype=bool)
     if hasattr(scorer, "classes_"):
@@ -104,5 +93,5 @@ def _fold_difficulty(
     # Scorers may refuse an empty X.
     if known.any():
         seen = test[known]
-        difficulty[known] = score_difficulty(estimator, _safe_indexing(X, seen), labels[seen])
+        difficulty[known] = score_difficulty(fitted, _safe_indexing(X, seen), labels[seen])
     return difficulty

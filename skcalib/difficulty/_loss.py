@@ -6,23 +6,29 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import cross_val_predict
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features
 from ..utils._estimators import (
+    class_columns,
     common_input_tags,
+    fit_clone,
     fit_router,
+    folds_of,
     inner_fit_params,
+    joint_classes,
+    out_of_fold,
     show_inner,
-    split_folds,
+    warn_if_fitted,
 )
 from ..utils._features import samples_and_labels
 from ..utils._labels import encode
 from ..utils._private import HasMethods, _fit_context
+from ..utils._proba import label_log_loss
 from ..utils._validation import check_weights
 from ._base import DifficultyMixin
 
@@ -52,7 +58,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
     estimator_ : classifier
         The classifier, fitted on all samples.
     classes_ : ndarray of shape (n_classes,)
-        Class labels.
+        The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Of `estimator_`, where it has them.
 
@@ -104,14 +110,20 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         """
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
-        fit_params = inner_fit_params(self, "estimator", weight, {})
-        self.estimator_ = clone(self.estimator).fit(X, labels, **fit_params)
-        show_inner(self, self.estimator_, ("classes_", "n_features_in_", "feature_names_in_"))
+        warn_if_fitted(estimator=self.estimator)
+        params = inner_fit_params(self, "estimator", weight, {})
+        self.estimator_ = fit_clone(self.estimator, X, labels, params=params)
+        self.classes_ = joint_classes(self.estimator_, labels)
+        show_inner(self, self.estimator_)
         return self
 
     def fit_difficulty(  # type: ignore[override]
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> NDArray[np.floating]:
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
         """Fit, and score the samples: each by a classifier that has not seen it, given `cv`.
 
         Parameters
@@ -122,6 +134,8 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`; a fold's classifier gets the weights of its training samples.
+        groups : array-like of shape (n_samples,), default=None
+            What samples belong together, such as patients: no group is in two folds.
 
         Returns
         -------
@@ -131,21 +145,15 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         X, labels = samples_and_labels(X, y)
         # With `cv` as well: `difficulty` of new samples needs a classifier.
         self.fit(X, labels, sample_weight)
-        weight = check_weights(sample_weight, len(labels))
-        if self.cv is None:
+        if self.cv is None or isinstance(self.estimator, FrozenEstimator):
             return self.difficulty(X, labels)
-        proba = cross_val_predict(
-            self.estimator,
-            X,
-            labels,
-            cv=split_folds(self.cv, X, labels),
-            method="predict_proba",
-            params=inner_fit_params(self, "estimator", weight, {}),
-        )
-        # cross_val_predict has a column for every class of the labels, 0 where a fold lacks it.
-        return _log_loss(proba, encode(labels, self.classes_))
+        weight = check_weights(sample_weight, len(labels))
+        params = inner_fit_params(self, "estimator", weight, {}, groups)
+        folds = folds_of(self.cv, X, labels, groups)
+        proba = out_of_fold(self.estimator, X, labels, folds, classes=self.classes_, params=params)
+        return label_log_loss(proba, encode(labels, self.classes_))
 
-    def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.floating]:
+    def difficulty(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
         """Log-loss of the label, or of the most probable class; larger means harder.
 
         Parameters
@@ -166,13 +174,13 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             If a label is not among `classes_`, or `y` is of another length.
         """
         check_is_fitted(self)
-        proba = self.estimator_.predict_proba(as_features(X))
+        proba = class_columns(self.estimator_, as_features(X), self.classes_)
         if y is None:
-            return _log_loss(proba, proba.argmax(axis=1))
+            return label_log_loss(proba, proba.argmax(axis=1))
         labels = np.asarray(y)
         if labels.shape != (len(proba),):
             raise ValueError(f"y must have shape ({len(proba)},), got {labels.shape}.")
-        return _log_loss(proba, encode(labels, self.classes_))
+        return label_log_loss(proba, encode(labels, self.classes_))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get the metadata routing of this object.
@@ -180,18 +188,13 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         routing : MetadataRouter
-            `sample_weight` goes to the `fit` of the classifier, where it requests it.
+            `sample_weight` goes to the `fit` of the classifier, where it requests it, and
+            `groups` to `cv`.
         """
-        return fit_router(self, estimator=self.estimator)
+        return fit_router(self, cv=self.cv, estimator=self.estimator)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = common_input_tags(self.estimator)
         tags.target_tags.required = True
         return tags
-
-
-def _log_loss(proba: NDArray, codes: NDArray[np.intp]) -> NDArray[np.floating]:
-    of_label = np.take_along_axis(proba, codes[:, None], axis=1)[:, 0]
-    # The smallest normal number stands in for 0: such samples stay the hardest, but finite.
-    return -np.log(np.maximum(of_label, np.finfo(proba.dtype).tiny))

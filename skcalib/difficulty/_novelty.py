@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin, clone
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.pipeline import Pipeline
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features
-from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
+from ..utils._estimators import (
+    common_input_tags,
+    fit_clone,
+    fit_router,
+    folds_of,
+    inner_fit_params,
+    left_out,
+    show_inner,
+    warn_if_fitted,
+)
 from ..utils._features import indexable_samples, samples_and_labels
 from ..utils._private import (
     HasMethods,
     Interval,
-    _check_method_params,
     _fit_context,
-    _num_samples,
-    _routing_enabled,
     _safe_indexing,
 )
 from ..utils._validation import check_weights
-from ._cross_val import folds_of_all
 
 
 class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
@@ -81,6 +87,9 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     0.04
     """
 
+    # `groups` are for the folds alone.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "scorer": [HasMethods(["fit", "score_samples"])],
         "contamination": [Interval(Real, 0, 0.5, closed="right")],
@@ -99,6 +108,7 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         X: Any,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Fit the scorer and find the threshold.
@@ -111,6 +121,8 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
             Class labels, for a scorer that needs them.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for the scorer, and for the fraction below the threshold.
+        groups : array-like of shape (n_samples,), default=None
+            What samples belong together, such as patients: no group is in two folds.
         **fit_params : dict
             Further parameters of ``scorer.fit``.
 
@@ -129,10 +141,14 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         if y is not None:
             X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, n_samples)
-        params = self._scorer_params(weight, fit_params)
-        self.scorer_ = clone(self.scorer).fit(X, labels, **params)
-        own = self.cv is None
-        scores = self.score_samples(X) if own else self._out_of_fold(X, labels, params)
+        warn_if_fitted(scorer=self.scorer)
+        params = inner_fit_params(self, "scorer", weight, fit_params, groups)
+        self.scorer_ = fit_clone(self.scorer, X, labels, params=params)
+        if self.cv is None or isinstance(self.scorer, FrozenEstimator):
+            scores = self.score_samples(X)
+        else:
+            folds = folds_of(self._splitter(labels, groups), X, labels, groups)
+            scores = left_out(partial(self._score_fold, X, labels, params), folds)
         self.offset_ = _threshold(scores, self.contamination, weight)
         show_inner(self, self.scorer_)
         return self
@@ -158,33 +174,24 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         """
         return self.fit(X, y, **fit_params).predict(X)
 
-    def _scorer_params(self, weight: NDArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
-        if _routing_enabled() or weight is None or not isinstance(self.scorer, Pipeline):
-            return inner_fit_params(self, "scorer", weight, fit_params)
-        # A Pipeline takes them under the names of its last steps.
-        steps, final = [], self.scorer
-        while isinstance(final, Pipeline):
-            name, final = final.steps[-1]
-            steps.append(name)
-        return {**fit_params, "__".join([*steps, "sample_weight"]): weight}
+    def _splitter(self, labels: NDArray | None, groups: ArrayLike | None) -> Any:
+        if not isinstance(self.cv, Integral):
+            return self.cv
+        # Shuffled, since samples are often sorted by class. The seed makes fits repeatable.
+        splitter = KFold if labels is None else StratifiedKFold
+        splitter = splitter if groups is None else StratifiedGroupKFold
+        return splitter(int(self.cv), shuffle=True, random_state=0)
 
-    def _out_of_fold(
-        self, X: Any, labels: NDArray | None, params: dict[str, Any]
+    def _score_fold(
+        self,
+        X: Any,
+        labels: NDArray | None,
+        params: dict[str, Any],
+        train: NDArray[np.intp],
+        test: NDArray[np.intp],
     ) -> NDArray[np.float64]:
-        """Return the score of every sample by a fit on the other folds."""
-        cv = self.cv
-        if isinstance(cv, Integral):
-            # Shuffled, since samples are often sorted by class. The seed makes fits repeatable.
-            splitter = KFold if labels is None else StratifiedKFold
-            cv = splitter(int(cv), shuffle=True, random_state=0)
-        folds = folds_of_all(cv, X, labels)
-        scores = np.empty(_num_samples(X))
-        for train, test in folds:
-            given = _check_method_params(X, params, indices=train)
-            known = None if labels is None else labels[train]
-            scorer = clone(self.scorer).fit(_safe_indexing(X, train), known, **given)
-            scores[test] = _complete(scorer.score_samples(_safe_indexing(X, test)))
-        return scores
+        scorer = fit_clone(self.scorer, X, labels, train, params)
+        return _complete(scorer.score_samples(_safe_indexing(X, test)))
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Score of every sample, by the scorer.
@@ -238,9 +245,10 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         Returns
         -------
         routing : MetadataRouter
-            `sample_weight` and further metadata of `fit` go to the scorer, as it requests.
+            `sample_weight` and further metadata of `fit` go to the scorer, as it requests, and
+            `groups` to `cv`.
         """
-        return fit_router(self, scorer=self.scorer)
+        return fit_router(self, cv=self.cv, scorer=self.scorer)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils import SkcalibWarning
 from ..utils._arrays import as_array
 from ..utils._private import Interval, StrOptions, validate_params
 from ..utils._validation import check_numbers, check_weights
+from ..utils._warnings import warn
 
 _NEGLIGIBLE = 1e-6
 # Relative to the range of the difficulties.
@@ -215,9 +214,7 @@ def _ranks(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> N
 def _warn_on_collapse(weights: NDArray[np.float64]) -> None:
     negligible = int((weights < _NEGLIGIBLE).sum())
     if 2 * negligible >= len(weights):
-        warnings.warn(
+        warn(
             f"{negligible} of {len(weights)} difficulty weights are below {_NEGLIGIBLE:g}: "
-            "most samples will have no effect. Use scale='rank' or a larger temperature.",
-            SkcalibWarning,
-            stacklevel=4,
+            "most samples will have no effect. Use scale='rank' or a larger temperature."
         )

@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
-from ..utils import SkcalibWarning
-from ..utils._arrays import as_features
 from ..utils._estimators import (
+    DelegatingClassifier,
     check_fit_takes,
-    common_input_tags,
+    fit_clone,
     fit_router,
     inner_fit_params,
+    joint_classes,
+    last_step,
     show_inner,
+    warn_if_fitted,
 )
 from ..utils._features import samples_and_labels
-from ..utils._labels import class_positions
+from ..utils._labels import encode
 from ..utils._private import (
     HasMethods,
     StrOptions,
     _check_method_params,
-    _estimator_has,
     _fit_context,
     _routing_enabled,
     _safe_indexing,
 )
 from ..utils._validation import check_weights
+from ..utils._warnings import warn
 from ._issues import LabelIssueFinder
 
 # Part of the probability of a sample that its soft labels hold.
 _SOFT_MASS = 0.99
 
 
-class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class LabelCleaningClassifier(DelegatingClassifier):
     """Classifier trained on cleaned labels.
 
     `fit` judges the labels of the training samples of this very call, cleans them, and fits the
@@ -77,7 +75,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
     estimator_ : classifier
         The fitted classifier.
     classes_ : ndarray of shape (n_classes,)
-        Class labels.
+        The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Of `estimator_`, where it has them.
 
@@ -88,6 +86,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 
     Examples
     --------
+    >>> from sklearn.base import clone
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.decomposition import PCA
     >>> from sklearn.linear_model import LogisticRegression
@@ -99,7 +98,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
     >>> given, _ = flip_labels(y[:900], fraction=0.4, random_state=0)
     >>> plain = LogisticRegression(C=1e-3, max_iter=1000)
     >>> finder = LabelIssueFinder(make_pipeline(PCA(30, random_state=0), RMDScorer()))
-    >>> cleaning = LabelCleaningClassifier(plain, finder)
+    >>> cleaning = LabelCleaningClassifier(clone(plain), finder)
     >>> for model in (plain, cleaning):
     ...     print(round(model.fit(X[:900], given).score(X[900:], y[900:]), 2))
     0.87
@@ -127,6 +126,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         verified: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Judge and clean the labels, then fit the classifier.
@@ -141,6 +141,8 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
             Weights of the samples, for the finder and for the classifier.
         verified : array-like of shape (n_samples,), dtype bool, default=None
             Samples whose label is known to be right; for the finder.
+        groups : array-like of shape (n_samples,), default=None
+            What samples belong together, such as patients; for the folds of the finder.
         **fit_params : dict
             Further parameters of ``estimator.fit``; those with one entry a sample go along with
             the samples.
@@ -162,6 +164,7 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         """
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
+        warn_if_fitted(estimator=self.estimator)
         # With metadata routing, this is where weights that nobody has asked for are refused.
         to_route = weight if _routing_enabled() else None
         params = inner_fit_params(self, "estimator", to_route, fit_params)
@@ -172,8 +175,9 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
             # The weights come in again below, for the samples that are learned.
             params.pop(weight_name, None)
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
-        self.finder_ = self._fitted_finder(X, labels, weight, verified, used)
-        self.classes_ = self.finder_.classes_
+        self.finder_ = self._fitted_finder(
+            X, labels, used, sample_weight=weight, verified=verified, groups=groups
+        )
         rows, cleaned, factor = self._cleaned(labels[used], repeats=repeats)
         rows = used[rows]
         params = _check_method_params(X, params, indices=rows)
@@ -181,29 +185,32 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
             given = 1.0 if weight is None else weight[rows]
             params[weight_name] = given * (1.0 if factor is None else factor)
         if target_name is not None:
-            params[target_name] = self.finder_.label_proba_
-        self._warn_of_lost(cleaned)
-        self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, rows), cleaned, **params)
+            params[target_name] = self._targets()
+        self.estimator_ = fit_clone(
+            self.estimator, _safe_indexing(X, rows), cleaned, params=params
+        )
+        self.classes_ = joint_classes(self.estimator_, labels)
+        self._warn_of_lost(labels, cleaned)
         show_inner(self, self.estimator_)
         return self
 
     def _fitted_finder(
-        self,
-        X: Any,
-        labels: NDArray[Any],
-        weight: NDArray[np.float64] | None,
-        verified: ArrayLike | None,
-        used: NDArray[np.intp],
+        self, X: Any, labels: NDArray[Any], used: NDArray[np.intp], **given: ArrayLike | None
     ) -> LabelIssueFinder:
-        finder = LabelIssueFinder() if self.finder is None else clone(self.finder)
-        if len(used) == len(labels):
-            return finder.fit(X, labels, weight, verified)
-        return finder.fit(
-            _safe_indexing(X, used),
-            labels[used],
-            None if weight is None else weight[used],
-            None if verified is None else np.asarray(verified)[used],
-        )
+        finder = LabelIssueFinder() if self.finder is None else self.finder
+        params = {name: value for name, value in given.items() if value is not None}
+        return fit_clone(finder, X, labels, used if len(used) < len(labels) else None, params)
+
+    def _targets(self) -> NDArray[np.floating]:
+        """Return the probabilities of the labels in the order of the classes of the classifier."""
+        proba, classes = self.finder_.label_proba_, self.finder_.classes_
+        # As nets of skorch have it: their columns are in the order of their parameter `classes`.
+        named = getattr(last_step(self.estimator)[0], "classes", None)
+        if named is None:
+            return proba
+        targets = np.zeros((len(proba), len(named)), dtype=proba.dtype)
+        targets[:, encode(classes, np.asarray(named))] = proba
+        return targets
 
     def _cleaned(
         self, labels: NDArray[Any], *, repeats: bool
@@ -223,72 +230,13 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         rows, columns, weights = soft_labels(self.finder_.label_proba_)
         return rows, self.finder_.classes_[columns], weights
 
-    def _warn_of_lost(self, cleaned: NDArray[Any]) -> None:
-        lost = np.setdiff1d(self.classes_, cleaned)
+    def _warn_of_lost(self, labels: NDArray[Any], cleaned: NDArray[Any]) -> None:
+        lost = np.setdiff1d(labels, cleaned)
         if len(lost):
-            warnings.warn(
+            warn(
                 f"No sample of class {', '.join(map(repr, lost.tolist()))} is left after the "
-                "cleaning; its probability will be 0.",
-                SkcalibWarning,
-                stacklevel=4,
+                "cleaning; its probability will be 0."
             )
-
-    @available_if(_estimator_has("predict"))
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict with the fitted classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict(as_features(X))
-
-    @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Class probabilities of the fitted classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-            Columns in the order of `classes_`; 0 for a class of which no sample was left.
-        """
-        check_is_fitted(self)
-        proba = self.estimator_.predict_proba(as_features(X))
-        if proba.shape[1] == len(self.classes_):
-            return proba
-        # The classifier has columns for the classes that were left; they move to their places.
-        full = np.zeros((len(proba), len(self.classes_)), dtype=proba.dtype)
-        full[:, class_positions(self.estimator_.classes_, self.classes_)] = proba
-        return full
-
-    @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Decision function of the fitted classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            As the classifier defines them, for ``estimator_.classes_``.
-        """
-        check_is_fitted(self)
-        return self.estimator_.decision_function(as_features(X))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get the metadata routing of this object.
@@ -296,17 +244,14 @@ class LabelCleaningClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator
         Returns
         -------
         routing : MetadataRouter
-            `sample_weight` and `verified` are used by this object; further metadata of `fit` goes
-            to the classifier, as it requests.
+            `sample_weight`, `verified` and `groups` are used by this object; further metadata of
+            `fit` goes to the classifier, as it requests.
         """
         return fit_router(self, estimator=self.estimator)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
+    def _inside(self) -> dict[str, Any]:
         finder = LabelIssueFinder() if self.finder is None else self.finder
-        tags.input_tags = common_input_tags(self.estimator, finder)
-        tags.classifier_tags = get_tags(self.estimator).classifier_tags
-        return tags
+        return {"estimator": self.estimator, "finder": finder}
 
 
 def soft_labels(
@@ -329,15 +274,14 @@ def soft_labels(
 
 def _weight_parameter(estimator: Any) -> str:
     """Return the name under which `fit` takes the weights of the samples."""
-    hint = " (action='relabel' and action='drop' need none)"
-    final, prefix = _final_step(estimator)
-    check_fit_takes(final, "sample_weight", hint)
+    final, prefix = _receiver(estimator)
+    check_fit_takes(final, "sample_weight", " (action='relabel' and action='drop' need none)")
     return prefix + "sample_weight"
 
 
 def _target_parameter(estimator: Any) -> str | None:
     """Return the name under which `fit` takes probabilities as targets; None if it does not."""
-    final, prefix = _final_step(estimator)
+    final, prefix = _receiver(estimator)
     if isinstance(final, Pipeline):  # it passes on what its steps request
         requested = get_routing_for_object(final).consumes("fit", ["target_proba"])
         return "target_proba" if requested else None
@@ -345,13 +289,6 @@ def _target_parameter(estimator: Any) -> str | None:
     return prefix + "target_proba" if has_fit_parameter(final, "target_proba") else None
 
 
-def _final_step(estimator: Any) -> tuple[Any, str]:
-    """Return the last step of a Pipeline, and the prefix of its parameters of `fit`.
-
-    With metadata routing, the Pipeline itself, which takes them without a prefix.
-    """
-    final, prefix = estimator, ""
-    while isinstance(final, Pipeline) and not _routing_enabled():
-        step, final = final.steps[-1]
-        prefix += f"{step}__"
-    return final, prefix
+def _receiver(estimator: Any) -> tuple[Any, str]:
+    """Return what takes parameters of `fit`, and their prefix: with routing a Pipeline itself."""
+    return (estimator, "") if _routing_enabled() else last_step(estimator)

@@ -7,18 +7,23 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils import SkcalibWarning
-from ..utils._estimators import split_folds
+from ..utils._estimators import (
+    class_columns,
+    fit_clone,
+    folds_of,
+    last_step,
+    out_of_fold,
+    weight_params,
+)
 from ..utils._labels import class_positions
-from ..utils._private import _check_method_params, _safe_indexing
-
-# Stands for a probability of 0: such a class is very far, but not infinitely.
-_SMALLEST = float(np.finfo(np.float32).tiny)
+from ..utils._proba import LOSS_FLOOR
 
 # Part of the logarithm of the determinant that counts. All of it is right if the labels are: it
 # is better for classes of unequal size (CLINC150, 3 to 90 samples a class: precision of near flips
@@ -29,8 +34,7 @@ _DETERMINANT = 0.5
 
 def scores_left_out(estimator: Any) -> bool:
     """Tell whether an estimator, or the last step of a Pipeline, leaves samples out itself."""
-    final = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    return isinstance(final, RelativeMahalanobisScorer)
+    return isinstance(last_step(estimator)[0], RelativeMahalanobisScorer)
 
 
 class LeaveOneOut:
@@ -44,14 +48,15 @@ class LeaveOneOut:
         self.weight = np.ones(len(y)) if weight is None else weight
         if weight is not None:
             _check_counts(y, weight)
+        # A Pipeline at the end of a Pipeline is one: its transformers are at work one by one.
         self.scorer = self.fitted
-        if isinstance(self.fitted, Pipeline):
-            self.scorer = self.fitted[-1]
-            if len(self.fitted) > 1:
-                transformers = self.fitted[:-1]
-                self.X = transformers.fit_transform(X, y)
+        while isinstance(self.scorer, Pipeline):
+            pipeline, self.scorer = self.scorer, self.scorer[-1]
+            if len(pipeline) > 1:
+                transformers = pipeline[:-1]
+                self.X = transformers.fit_transform(self.X, y)
                 # With memory, a Pipeline fits copies of its steps.
-                self.fitted.steps[:-1] = transformers.steps
+                pipeline.steps[:-1] = transformers.steps
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by a fit to these labels; infinite to classes without any."""
@@ -120,33 +125,42 @@ def _check_counts(y: NDArray, weight: NDArray[np.float64]) -> None:
 
 
 class OutOfFold:
-    """Distances -2 log p by the out-of-fold probabilities of a classifier."""
+    """Distances -2 log p by the out-of-fold probabilities of a classifier.
+
+    A frozen classifier is asked as it is: it has to be one that has not seen the samples.
+    """
 
     def __init__(
-        self, estimator: Any, X: Any, y: NDArray, weight: NDArray[np.float64] | None, cv: Any
+        self,
+        estimator: Any,
+        X: Any,
+        y: NDArray,
+        weight: NDArray[np.float64] | None,
+        cv: Any,
+        groups: ArrayLike | None = None,
     ) -> None:
-        self.X, self.weight, self.estimator = X, weight, estimator
+        self.X, self.estimator = X, estimator
+        self.params = {} if weight is None else weight_params(estimator, weight)
         # By the given labels, so that all refits share their folds.
-        self.folds = split_folds(cv, X, y)
-        covered = np.bincount(np.concatenate([test for _, test in self.folds]), minlength=len(y))
-        if (covered != 1).any():
-            raise ValueError("cv must leave out every sample once, got folds that do not.")
+        self.folds = folds_of(cv, X, y, groups)
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by fits to these labels; large to classes that a fit lacks."""
-        proba = np.zeros((len(labels), len(classes)))
-        params = {} if self.weight is None else {"sample_weight": self.weight}
-        for train, test in self.folds:
-            given = _check_method_params(self.X, params, indices=train)
-            fitted = clone(self.estimator).fit(
-                _safe_indexing(self.X, train), labels[train], **given
+        self.labels = labels
+        if isinstance(self.estimator, FrozenEstimator):
+            proba = class_columns(self.estimator, self.X, classes)
+        else:
+            proba = out_of_fold(
+                self.estimator, self.X, labels, self.folds, classes=classes, params=self.params
             )
-            columns = class_positions(fitted.classes_, classes)
-            proba[test[:, None], columns] = fitted.predict_proba(_safe_indexing(self.X, test))
-        self.fitted = fitted
-        distances = -2.0 * np.log(np.maximum(proba, _SMALLEST))
+        distances = -2.0 * np.log(np.maximum(proba, LOSS_FLOOR))
         self.log_loss = 0.5 * distances[np.arange(len(labels)), class_positions(labels, classes)]
         return distances
+
+    @property
+    def fitted(self) -> Any:
+        """The classifier, fitted on all samples with the labels of the last fits."""
+        return fit_clone(self.estimator, self.X, self.labels, params=self.params)
 
     def difficulty(self) -> NDArray[np.float64]:
         """Return the out-of-fold log-loss of the samples with the labels of the last fit."""

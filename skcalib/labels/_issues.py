@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 
 from ..difficulty import RelativeMahalanobisScorer
-from ..utils._estimators import check_fit_takes, common_input_tags, show_inner
+from ..utils._estimators import common_input_tags, joint_classes, show_inner, warn_if_fitted
 from ..utils._features import samples_and_labels
 from ..utils._labels import check_several_classes, encode
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context
@@ -98,8 +99,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     estimator_ : estimator
-        The scorer or Pipeline, fitted to the labels of the last refit; for a classifier, the one
-        of the last fold.
+        Fitted on all samples, to the labels of the last refit.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Of `estimator_`, where it has them.
 
@@ -175,6 +175,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         verified: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Judge the labels of the samples.
 
@@ -190,6 +191,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         verified : array-like of shape (n_samples,), dtype bool, default=None
             Samples whose label is known to be right. They are no issues, and tell the model how
             hard samples with right labels are.
+        groups : array-like of shape (n_samples,), default=None
+            What samples belong together, such as patients: no group is in two folds of a
+            classifier.
 
         Returns
         -------
@@ -206,9 +210,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         weight = np.ones(len(labels)) if given_weight is None else given_weight
         known = _check_verified(verified, len(labels))
         check_several_classes(np.unique(labels[weight > 0]))
-        self.classes_ = np.unique(labels)
+        warn_if_fitted(estimator=self.estimator)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        self.classes_ = joint_classes(self.estimator, labels) if frozen else np.unique(labels)
         codes = encode(labels, self.classes_)
-        source = self._source(X, labels, given_weight)
+        source = self._source(X, labels, given_weight, groups)
         mixed, believed, first = self.noise == "mixed", labels, None
         for _ in range(self.n_refits + 1):
             # The scorer is fitted to the labels believed; those given are judged.
@@ -246,15 +252,17 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         show_inner(self, self.estimator_)
         return self
 
-    def _source(self, X: Any, labels: NDArray, weight: NDArray | None) -> LeaveOneOut | OutOfFold:
+    def _source(
+        self, X: Any, labels: NDArray, weight: NDArray | None, groups: ArrayLike | None
+    ) -> LeaveOneOut | OutOfFold:
         estimator = self.estimator
         if estimator is None:
             estimator = RelativeMahalanobisScorer(shrinkage="auto")
         if not scores_left_out(estimator):
-            if weight is not None:
-                check_fit_takes(estimator, "sample_weight")
             cv = _DEFAULT_FOLDS if self.cv is None else self.cv
-            return OutOfFold(estimator, X, labels, weight, cv)
+            return OutOfFold(estimator, X, labels, weight, cv, groups)
+        if groups is not None:
+            raise ValueError("groups must be None for a scorer, which has no folds, got groups.")
         return LeaveOneOut(estimator, X, labels, weight)
 
     def _summarize(

@@ -7,17 +7,26 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, refuse_unreadable
-from ..utils._estimators import fit_router, inner_fit_params, show_inner
+from ..utils._arrays import as_features
+from ..utils._estimators import (
+    Folds,
+    MetaClassifier,
+    class_columns,
+    fit_clone,
+    folds_of,
+    inner_fit_params,
+    joint_classes,
+    out_of_fold,
+    show_inner,
+    warn_if_fitted,
+)
 from ..utils._features import samples_and_labels
-from ..utils._labels import check_several_classes, encode
+from ..utils._labels import check_several_classes
 from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context
 from ..utils._validation import check_weights
 from ._base import PostHocCalibrator
@@ -25,7 +34,7 @@ from ._choice import choose_calibrator
 from ._temperature import TemperatureScaling
 
 
-class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class PostHocCalibratedClassifier(MetaClassifier):
     """Calibrate a classifier on out-of-fold scores of its own training samples.
 
     The classifier is fitted on the folds of `cv`, its scores of the samples left out are
@@ -44,7 +53,8 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         means what :func:`choose_calibrator` returns for the samples of positive weight and the
         classes, None :class:`TemperatureScaling`.
     cv : int, cross-validation generator or iterable, default=5
-        The folds, as in scikit-learn: an int is a number of stratified folds.
+        The folds, as in scikit-learn: an int is a number of stratified folds, which keep groups
+        together where `fit` gets `groups`.
     method : {"auto", "decision_function", "predict_proba"}, default="auto"
         Where the scores come from. `decision_function` is taken for logits, `predict_proba` for
         probabilities; "auto" prefers the first where the classifier has it.
@@ -58,7 +68,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
     calibrator_ : PostHocCalibrator
         The fitted calibrator.
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_ : int
         Number of features, where `estimator_` tells it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -86,6 +96,9 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
     0.08
     0.03
     """
+
+    # `groups` are for the folds alone.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [
@@ -117,7 +130,12 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
     # The parameters of the classifier and of the calibrator are theirs to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Fit the calibrator on out-of-fold scores, and the classifier on all samples.
 
@@ -129,6 +147,8 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, for the classifier and the calibrator.
+        groups : array-like of shape (n_samples,), default=None
+            What samples belong together, such as patients: no group is in two folds.
         **fit_params : dict
             Further parameters of ``estimator.fit``; those with one entry a sample are cut to
             the samples of a fold.
@@ -149,37 +169,38 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
                 "cv must be an int, a cross-validation generator or an iterable, got 'prefit'; a "
                 "classifier that is trained goes in as sklearn.frozen.FrozenEstimator(classifier)."
             )
-        refuse_unreadable(X, name="X")
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         # Samples of weight 0 cannot be the only ones of a second class.
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
-        present, count = np.unique(labels, return_counts=True)
-        params = inner_fit_params(self, "estimator", weight, fit_params)
+        warn_if_fitted(estimator=self.estimator)
+        params = inner_fit_params(self, "estimator", weight, fit_params, groups)
         method = self._method()
-        if isinstance(self.estimator, FrozenEstimator):
-            # No fold would fit it; it may know classes that are not in y.
-            self.classes_ = self.estimator.classes_
-            # For its errors: labels that the frozen classifier does not know.
-            encode(labels, self.classes_)
-            scores = getattr(self.estimator, method)(X)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        folds = None if frozen else self._folds(X, labels, groups)
+        self.estimator_ = fit_clone(self.estimator, X, labels, params=params)
+        self.classes_ = joint_classes(self.estimator_, labels)
+        if folds is None:
+            scores = class_columns(self.estimator_, X, self.classes_, method)
         else:
-            self.classes_ = present
-            cv = check_cv(self.cv, labels, classifier=True)
-            _check_folds(cv, count, self.classes_)
-            scores = cross_val_predict(
-                self.estimator, X, labels, cv=cv, method=method, n_jobs=self.n_jobs, params=params
+            scores = out_of_fold(
+                self.estimator,
+                X,
+                labels,
+                folds,
+                classes=self.classes_,
+                method=method,
+                params=params,
+                n_jobs=self.n_jobs,
             )
         n_used = len(labels) if weight is None else int(np.count_nonzero(weight))
         calibrator = self._new_calibrator(n_used / len(self.classes_), len(self.classes_))
-        # Where all classes are in y, the calibrator finds the labels of the columns by itself.
         calibrator.set_params(
             input="proba" if method == "predict_proba" else "logits",
-            classes=None if len(present) == len(self.classes_) else self.classes_.tolist(),
+            # Where all classes are in y, the calibrator finds them by itself.
+            classes=None if np.isin(self.classes_, labels).all() else self.classes_.tolist(),
         )
         self.calibrator_ = calibrator.fit(scores, labels, sample_weight=weight)
-        # A frozen classifier is its own clone, and its fit does nothing.
-        self.estimator_ = clone(self.estimator).fit(X, labels, **params)
         show_inner(self, self.estimator_)
         return self
 
@@ -197,7 +218,7 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
             Probabilities in the order of `classes_`.
         """
         check_is_fitted(self)
-        scores = getattr(self.estimator_, self._method())(as_features(X))
+        scores = class_columns(self.estimator_, as_features(X), self.classes_, self._method())
         return self.calibrator_.predict_proba(scores)
 
     def predict(self, X: Any) -> NDArray:
@@ -229,32 +250,13 @@ class PostHocCalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstim
         has_logits = hasattr(self.estimator, "decision_function")
         return "decision_function" if has_logits else "predict_proba"
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of this object.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            `sample_weight` goes to the calibrator where this object requests it; it and further
-            metadata of `fit` go to the classifier as that requests.
-        """
-        return fit_router(self, estimator=self.estimator)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        tags.classifier_tags = inner.classifier_tags
-        return tags
-
-
-def _check_folds(cv: Any, count: NDArray[np.intp], classes: NDArray) -> None:
-    """Raise where a class is too rare to be in every fold: its scores could not be trusted."""
-    # Not known for an iterable of splits, where what is in a fold is the user's choice.
-    n_splits = getattr(cv, "n_splits", None)
-    if n_splits is not None and count.min() < n_splits:
-        rarest = int(np.argmin(count))
-        raise ValueError(
-            f"y must hold at least as many samples of a class as cv has folds, {n_splits}, "
-            f"got {count[rarest]} of class {classes.tolist()[rarest]!r}."
-        )
+    def _folds(self, X: Any, labels: NDArray, groups: ArrayLike | None) -> Folds:
+        """Return the folds; scores of a class that is too rare for them could not be trusted."""
+        n_splits = self.cv if isinstance(self.cv, Integral) else getattr(self.cv, "n_splits", None)
+        classes, count = np.unique(labels, return_counts=True)
+        if n_splits is not None and count.min() < n_splits:
+            raise ValueError(
+                f"y must hold at least as many samples of a class as cv has folds, {n_splits}, "
+                f"got {count.min()} of class {classes[count.argmin()].tolist()!r}."
+            )
+        return folds_of(self.cv, X, labels, groups)

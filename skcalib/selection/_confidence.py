@@ -14,6 +14,7 @@ from ..metrics import (
     predictive_entropy,
     probability_margin,
 )
+from ..utils._estimators import predict_labels
 
 _FROM_PROBA = {
     "msp": confidence_score,
@@ -46,8 +47,7 @@ def confidence_of(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floatin
     return _FROM_LOGITS[confidence](logits)
 
 
-def judge(
-    estimator: Any, confidence: Any, X: Any, labels: NDArray
-) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
-    """Return the confidence of every sample, and whether its predicted class is right."""
-    return confidence_of(estimator, confidence, X), estimator.predict(X) == labels
+def judge(estimator: Any, confidence: Any, X: Any, labels: NDArray) -> NDArray[np.floating]:
+    """Return (n, 2): the confidence of every sample, and 1 where its predicted class is right."""
+    correct = predict_labels(estimator, X) == labels
+    return np.column_stack([confidence_of(estimator, confidence, X), correct])

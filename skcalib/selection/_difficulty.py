@@ -15,7 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, naming
 from ..utils._blocks import count_to_choose, top_rows
-from ..utils._estimators import check_fit_takes, common_input_tags, fit_router, show_inner
+from ..utils._estimators import (
+    check_fit_takes,
+    common_input_tags,
+    fit_router,
+    last_step,
+    show_inner,
+    warn_if_fitted,
+)
 from ..utils._features import indexable_samples, samples_and_labels
 from ..utils._labels import check_class_labels
 from ..utils._private import (
@@ -26,7 +33,7 @@ from ..utils._private import (
     _routing_enabled,
     _safe_indexing,
 )
-from ..utils._scorers import final_step, fit_difficulty_of_used, score
+from ..utils._scorers import fit_difficulty_of_used, score
 from ..utils._validation import check_weights
 
 N_STRATA = 50
@@ -179,6 +186,7 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         used = np.arange(n) if weight is None else np.flatnonzero(weight)
         # Called for what it refuses, before the scorer is fitted.
         count_to_choose(len(used), **self._count())
+        warn_if_fitted(scorer=self.scorer)
         params = self._scorer_params(weight, fit_params)
         self.scorer_, self.difficulty_ = fit_difficulty_of_used(
             clone(self.scorer), X, labels, used, params
@@ -297,8 +305,8 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             return dict(routed["scorer"]["fit"])
         if weight is None:
             return fit_params
-        # Of a Pipeline, the last step gets them.
-        check_fit_takes(final_step(self.scorer), "sample_weight", name="scorer")
+        # In a Pipeline, the weights go to the last step.
+        check_fit_takes(last_step(self.scorer)[0], "sample_weight", name="scorer")
         return {**fit_params, "sample_weight": weight}
 
     def _chosen(self, difficulty: NDArray[np.floating]) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +22,14 @@ from ..utils._blocks import (
     top_rows,
 )
 from ..utils._chunked import aligned, choose_samples, is_chunked
-from ..utils._estimators import common_input_tags, fit_router, inner_fit_params, show_inner
+from ..utils._estimators import (
+    common_input_tags,
+    fit_clone,
+    fit_router,
+    inner_fit_params,
+    show_inner,
+    warn_if_fitted,
+)
 from ..utils._features import indexable_samples, validate_data
 from ..utils._labels import check_class_labels, check_several_classes
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
@@ -179,9 +186,10 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
                 )
             validate_data(self, X, skip_check_array=True)
         else:
+            warn_if_fitted(estimator=self.estimator)
             labels = None if y is None else check_class_labels(y)
             params = inner_fit_params(self, "estimator", weight, fit_params)
-            self.estimator_ = clone(self.estimator).fit(X, labels, **params)
+            self.estimator_ = fit_clone(self.estimator, X, labels, params=params)
             check_several_classes(self.estimator_.classes_)
             show_inner(self, self.estimator_)
         # Drawn once: the same X gets the same random scores in `fit`, `transform` and `select`.

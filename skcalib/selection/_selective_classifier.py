@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils import SkcalibWarning
 from ..utils._arrays import as_features
-from ..utils._estimators import show_inner, split_folds
+from ..utils._estimators import (
+    DelegatingClassifier,
+    fit_clone,
+    folds_of,
+    inner_fit_params,
+    joint_classes,
+    left_out,
+    predict_labels,
+    show_inner,
+    warn_if_fitted,
+)
 from ..utils._features import samples_and_labels
 from ..utils._labels import check_several_classes
-from ..utils._private import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    _check_method_params,
-    _estimator_has,
-    _fit_context,
-    _safe_indexing,
-)
+from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils._warnings import warn
 from ._confidence import CONFIDENCE_NAMES, confidence_of, judge
 from ._risk_control import risk_control
 
 
-class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class SelectiveClassifier(DelegatingClassifier):
     """Answer only where the error rate of the answers stays below a limit.
 
     On calibration samples the classifier finds the lowest confidence from which on its answers
@@ -64,11 +64,12 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         fails, from several starting points that share `delta` [1]_. "sgr" bisects, and divides
         `delta` by the number of its steps [2]_; it accepts fewer samples.
     cv : int, cross-validation generator or iterable, default=None
-        Folds for the out-of-fold confidence; None means 5 stratified folds. Not used with a
-        frozen estimator.
+        Folds for the out-of-fold confidence; None means 5 stratified folds, which keep groups
+        together where `fit` gets `groups`. Not used with a frozen estimator.
     reject_label : int or str, default=None
         What `predict` returns where the classifier declines. None means "reject" if labels are
-        strings; else -1 or, with negative classes, one less than the smallest.
+        strings; else -1 or, with negative classes, one less than the smallest. Predictions have
+        a dtype that holds it besides the classes: integers for boolean labels.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
 
@@ -90,7 +91,7 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     confidence_ : estimator or str
         The fitted estimator of the confidence, or its name.
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_ : int
         Number of features, where `estimator_` tells it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -137,6 +138,9 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     6.8% wrong; 85% answered, 1.6% of them wrong
     """
 
+    # `groups` are for the folds alone.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [
             HasMethods(["fit", "predict", "predict_proba"]),
@@ -177,7 +181,9 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     # The parameters of the classifier are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: ArrayLike, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None, **fit_params: Any
+    ) -> Self:
         """Fit the classifier, unless it is frozen, and find the threshold.
 
         Parameters
@@ -186,6 +192,8 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Samples; for a frozen estimator, samples that it was not trained on.
         y : array-like of shape (n_samples,)
             Class labels.
+        groups : array-like of shape (n_samples,), default=None
+            What samples belong together, such as patients: no group is in two folds.
         **fit_params : dict
             Passed to ``estimator.fit``; values with one entry a sample are cut to the folds.
 
@@ -211,61 +219,52 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "samples, and weighted counts have no exact binomial distribution."
             )
         X, labels = samples_and_labels(X, y)
-        self.classes_ = np.unique(labels)
-        check_several_classes(self.classes_)
+        check_several_classes(np.unique(labels))
+        confidence = None if isinstance(self.confidence, str) else self.confidence
+        warn_if_fitted(estimator=self.estimator, confidence=confidence)
+        params = inner_fit_params(self, "estimator", None, fit_params, groups)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        folds = None if frozen else folds_of(self.cv, X, labels, groups)
+        self.estimator_, self.confidence_ = self._fit_pair(X, labels, None, params)
+        self.classes_ = joint_classes(self.estimator_, labels)
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
-        score, correct = self._calibration_scores(X, labels, fit_params)
+        if folds is None:
+            judged = judge(self.estimator_, self.confidence_, X, labels)
+        else:
+            judged = left_out(partial(self._judge_fold, X, labels, params), folds, self.n_jobs)
+        score, correct = judged.T
+        correct = correct.astype(bool)
         found = risk_control(score, correct, risk=self.risk, delta=self.delta, method=self.method)
         self.threshold_ = found.threshold
         self.coverage_ = found.n_accepted / len(labels)
         self.error_rate_ = found.n_errors / found.n_accepted if found.n_accepted else np.nan
         self.risk_bound_ = found.bound
         if not found.n_accepted:
-            warnings.warn(
+            warn(
                 f"No threshold keeps the error rate below risk={self.risk} with the "
-                f"{len(labels)} samples of fit: every sample is declined.",
-                SkcalibWarning,
-                stacklevel=2,
+                f"{len(labels)} samples of fit: every sample is declined."
             )
         show_inner(self, self.estimator_)
         return self
 
-    def _calibration_scores(
-        self, X: Any, labels: NDArray, fit_params: dict[str, Any]
-    ) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
-        """Fit what predicts, and return confidence and correctness of the calibration samples."""
-        everything = np.arange(len(labels))
-        self.estimator_, self.confidence_ = self._fit_pair(X, labels, everything, fit_params)
-        if isinstance(self.estimator, FrozenEstimator):
-            return judge(self.estimator_, self.confidence_, X, labels)
-        folds = split_folds(self.cv, X, labels)
-        held_out = np.concatenate([test for _, test in folds])
-        if not np.array_equal(np.sort(held_out), everything):
-            raise ValueError(
-                "cv must hold every sample out exactly once, got folds of "
-                f"{len(held_out)} samples in all for {len(labels)} samples."
-            )
-        judged = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._judge_fold)(X, labels, train, test, fit_params) for train, test in folds
-        )
-        score, correct = map(np.concatenate, zip(*judged))
-        return score, correct
-
     def _fit_pair(
-        self, X: Any, labels: NDArray, rows: NDArray[np.intp], fit_params: dict[str, Any]
+        self, X: Any, labels: NDArray, rows: NDArray[np.intp] | None, params: dict[str, Any]
     ) -> tuple[Any, Any]:
         """Fit a clone of the classifier, and of the confidence if it is an estimator."""
-        X_rows, y_rows = _safe_indexing(X, rows), labels[rows]
-        params = _check_method_params(X, fit_params, indices=rows)
-        estimator = clone(self.estimator).fit(X_rows, y_rows, **params)
+        estimator = fit_clone(self.estimator, X, labels, rows, params)
         if isinstance(self.confidence, str):
             return estimator, self.confidence
-        return estimator, clone(self.confidence).fit(X_rows, y_rows)
+        return estimator, fit_clone(self.confidence, X, labels, rows)
 
     def _judge_fold(
-        self, X: Any, labels: NDArray, train: NDArray, test: NDArray, fit_params: dict[str, Any]
-    ) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
-        estimator, confidence = self._fit_pair(X, labels, train, fit_params)
+        self,
+        X: Any,
+        labels: NDArray,
+        params: dict[str, Any],
+        train: NDArray[np.intp],
+        test: NDArray[np.intp],
+    ) -> NDArray[np.floating]:
+        estimator, confidence = self._fit_pair(X, labels, train, params)
         return judge(estimator, confidence, _safe_indexing(X, test), labels[test])
 
     def confidence_samples(self, X: Any) -> NDArray[np.floating]:
@@ -313,50 +312,15 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Class labels, and `reject_label_` where the classifier declines.
         """
         accepted = self.accept(X)
-        predicted = self.estimator_.predict(as_features(X))
-        rejected = np.asarray(self.reject_label_)
-        if predicted.dtype.kind == "U":  # room for the longer of the two texts
-            predicted = predicted.astype(np.result_type(predicted, rejected))
-        return np.where(accepted, predicted, rejected.astype(predicted.dtype))
-
-    @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Return the class probabilities of the classifier, of declined samples as well.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y_proba : ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(as_features(X))
-
-    @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Return the decision values of the classifier, of declined samples as well.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
-            Decision values in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        return self.estimator_.decision_function(as_features(X))
+        predicted = predict_labels(self.estimator_, as_features(X))
+        dtype = _dtype_of_both(predicted.dtype, self.reject_label_)
+        return np.where(accepted, predicted.astype(dtype), np.array(self.reject_label_, dtype))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the fraction of samples that are answered, and answered correctly.
 
-        Of classifiers that keep the same limit, the one that answers more scores higher.
+        A declined sample counts as an error: of classifiers that keep the same limit, the one that
+        answers more scores higher.
 
         Parameters
         ----------
@@ -376,9 +340,6 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        tags.classifier_tags = inner.classifier_tags
         # Declined samples carry no class.
         tags.classifier_tags.poor_score = True
         return tags
@@ -386,7 +347,7 @@ class SelectiveClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 def _reject_label(reject_label: int | str | None, classes: NDArray) -> int | str:
     """Return what stands for "no answer": of the type of the classes, and none of them."""
-    text = classes.dtype.kind not in "biuf"
+    text = isinstance(classes.tolist()[0], str)
     if reject_label is None:
         reject_label = "reject" if text else int(min(0, classes.min())) - 1
     if isinstance(reject_label, str) != text:
@@ -397,3 +358,14 @@ def _reject_label(reject_label: int | str | None, classes: NDArray) -> int | str
     if reject_label in classes.tolist():
         raise ValueError(f"reject_label must not be one of the classes, got {reject_label!r}.")
     return reject_label
+
+
+def _dtype_of_both(dtype: np.dtype, reject_label: int | str) -> np.dtype:
+    """Return a dtype that holds every label of `dtype` and the reject label."""
+    if dtype.kind == "b":
+        dtype = np.dtype(np.int8)
+    if dtype.kind in "iuf":
+        both = np.result_type(dtype, np.min_scalar_type(reject_label))
+        # Neither float64 nor int64 holds both -1 and all of uint64.
+        return both if both.kind == dtype.kind or dtype != np.uint64 else np.dtype(object)
+    return np.result_type(dtype, np.asarray(reject_label))

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Tags
-from sklearn.utils.metadata_routing import MetadataRouter
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from ..utils import SkcalibWarning
-from ..utils._arrays import as_features, refuse_unreadable
 from ..utils._estimators import (
-    common_input_tags,
-    fit_router,
+    DelegatingClassifier,
+    fit_clone,
     fit_takes,
     inner_fit_params,
+    joint_classes,
     show_inner,
+    warn_if_fitted,
 )
 from ..utils._features import samples_and_labels
-from ..utils._labels import check_several_classes, class_positions
-from ..utils._private import (
-    HasMethods,
-    _check_method_params,
-    _estimator_has,
-    _fit_context,
-    _routing_enabled,
-    _safe_indexing,
-)
+from ..utils._labels import check_several_classes
+from ..utils._private import HasMethods, _fit_context, _routing_enabled
 from ..utils._validation import check_weights
+from ..utils._warnings import warn
 
 
-class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class SubsetClassifier(DelegatingClassifier):
     """Fit a classifier on the samples that a selector chooses.
 
     A step of a Pipeline cannot drop samples; this classifier at its end can.
@@ -56,7 +44,8 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         The fitted classifier.
     classes_ : ndarray of shape (n_classes,)
-        The classes of all training samples, chosen or not.
+        The classes of all training samples, chosen or not, sorted, and others that the classifier
+        knows.
     n_features_in_ : int
         Number of features, where `estimator_` tells it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -128,29 +117,23 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         SkcalibWarning
             If no sample of a class is chosen; its probability will be 0.
         """
-        refuse_unreadable(X, name="X")
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
-        # A class whose samples all have weight 0 has its column as well.
-        self.classes_ = np.unique(labels)
+        warn_if_fitted(estimator=self.estimator, selector=self.selector)
         params = inner_fit_params(self, "estimator", weight, fit_params)
         selector_params = self._selector_params(weight, fit_params)
-        self.selector_ = clone(self.selector).fit(X, labels, **selector_params)
+        self.selector_ = fit_clone(self.selector, X, labels, params=selector_params)
         rows = self.selector_.get_support(indices=True)
-        lost = np.setdiff1d(self.classes_, labels[rows])
+        self.estimator_ = fit_clone(self.estimator, X, labels, rows, params)
+        # A class without a chosen sample has its column as well.
+        self.classes_ = joint_classes(self.estimator_, labels)
+        lost = np.setdiff1d(labels, labels[rows])
         if lost.size:
-            warnings.warn(
+            warn(
                 f"No sample of class {', '.join(map(repr, lost.tolist()))} was selected; "
-                "its probability will be 0. Select a larger fraction.",
-                SkcalibWarning,
-                # This function, scikit-learn's wrapper of fit, the caller.
-                stacklevel=4,
+                "its probability will be 0. Select a larger fraction."
             )
-        chosen_params = _check_method_params(X, params, indices=rows)
-        self.estimator_ = clone(self.estimator).fit(
-            _safe_indexing(X, rows), labels[rows], **chosen_params
-        )
         show_inner(self, self.estimator_)
         return self
 
@@ -164,82 +147,5 @@ class SubsetClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return {}
         return {"sample_weight": weight}
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the class of every sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict(as_features(X))
-
-    @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Predict class probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        y_proba : ndarray of shape (n_samples, n_classes)
-            One column for every entry of `classes_`; 0 for a class with no chosen sample.
-        """
-        check_is_fitted(self)
-        return self._with_all_classes(self.estimator_.predict_proba(as_features(X)), absent=0)
-
-    @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Decision function of the fitted classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            As the classifier defines them; the least number there is for a class with no chosen
-            sample.
-        """
-        check_is_fitted(self)
-        scores = self.estimator_.decision_function(as_features(X))
-        # Two of several classes were chosen, and the one score is for the second of them.
-        if scores.ndim == 1 and len(self.classes_) > 2:
-            scores = np.column_stack([-scores, scores])
-        # Finite, because scikit-learn's checks refuse infinity.
-        return self._with_all_classes(scores, absent=np.finfo(scores.dtype).min)
-
-    def _with_all_classes(self, scores: NDArray, *, absent: float) -> NDArray:
-        """Return the columns of the fitted classes among those of all classes."""
-        if len(self.estimator_.classes_) == len(self.classes_):
-            return scores
-        full = np.full((len(scores), len(self.classes_)), absent, dtype=scores.dtype)
-        full[:, class_positions(self.estimator_.classes_, self.classes_)] = scores
-        return full
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of this object.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            `sample_weight` and further metadata of `fit` go to the selector and the estimator, as
-            these request.
-        """
-        return fit_router(self, selector=self.selector, estimator=self.estimator)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = common_input_tags(self.estimator, self.selector)
-        return tags
+    def _inside(self) -> dict[str, Any]:
+        return {"estimator": self.estimator, "selector": self.selector}

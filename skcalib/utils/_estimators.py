@@ -1,17 +1,246 @@
-"""What meta-estimators share: attributes, tags and metadata of the estimators inside."""
+"""One way to talk to the estimators inside a meta-estimator.
+
+- They get labels as the user gave them, in folds as well: `class_weight={"a": 2}` holds there.
+- Their probabilities and scores come back in the order of the classes that are asked for
+  (:func:`class_columns`), whatever order `estimator.classes_` has.
+- What is frozen is never trained; what is fitted and will be trained again warns.
+- Samples that belong together (`groups`) stay together in all folds.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from inspect import Parameter, signature
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
-from sklearn.utils import InputTags, get_tags
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import InputTags, Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
 
-from ._private import _routing_enabled
+from ._arrays import as_features
+from ._labels import class_positions, encode, shown
+from ._private import (
+    _check_method_params,
+    _estimator_has,
+    _num_samples,
+    _routing_enabled,
+    _safe_indexing,
+)
+from ._warnings import warn
+
+Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+
+def last_step(estimator: Any) -> tuple[Any, str]:
+    """Return the last step of nested Pipelines, and the prefix of its parameters of `fit`."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return estimator, prefix
+
+
+def warn_if_fitted(**estimators: Any) -> None:
+    """Warn of estimators that are fitted and not frozen: a clone of them will be trained anew."""
+    for name, estimator in estimators.items():
+        if estimator is None or isinstance(estimator, FrozenEstimator | str):
+            continue
+        try:
+            check_is_fitted(estimator)
+            learned = get_tags(estimator).requires_fit
+        except (NotFittedError, TypeError, AttributeError):  # the last two: not of scikit-learn
+            continue
+        if learned:
+            warn(
+                f"{name} is a fitted {type(estimator).__name__} and will be trained again on the "
+                f"samples of this fit; sklearn.frozen.FrozenEstimator({name}) keeps it as it is."
+            )
+
+
+def fit_clone(
+    estimator: Any,
+    X: Any,
+    y: NDArray | None,
+    rows: NDArray[np.intp] | None = None,
+    params: dict[str, Any] | None = None,
+) -> Any:
+    """Return a clone fitted on all samples or on `rows`; what is frozen stays as it is.
+
+    Parameters of `fit` with one entry a sample are cut to the rows.
+    """
+    params = params or {}
+    if rows is not None:
+        params = _check_method_params(X, params, indices=rows)
+        X, y = _safe_indexing(X, rows), None if y is None else y[rows]
+    return clone(estimator).fit(X, y, **params)
+
+
+# Classes, and the columns of what an estimator says of them
+
+
+def joint_classes(estimator: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted classes of `labels` and those that a fitted estimator knows besides.
+
+    A frozen classifier has to know all labels. Any other was fitted on some of them.
+    """
+    known = np.unique(_known_classes(estimator, np.unique(labels)))
+    if isinstance(estimator, FrozenEstimator):
+        encode(labels, known)
+        return known
+    present = np.unique(labels)
+    return present if np.isin(known, present).all() else np.union1d(present, known)
+
+
+def _known_classes(estimator: Any, default: NDArray[Any]) -> NDArray[Any]:
+    # Without `classes_`, columns are in the order of the sorted labels, as in scikit-learn.
+    return np.asarray(getattr(estimator, "classes_", default))
+
+
+def class_columns(
+    estimator: Any, X: Any, classes: NDArray[Any], method: str = "predict_proba"
+) -> NDArray[np.floating]:
+    """Return what a fitted classifier says of every class, in the order of `classes`.
+
+    A class that the classifier does not know has the probability 0, or the least score there is;
+    one that it knows and `classes` lack is an error.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The fitted classifier.
+    X : array-like of shape (n_samples, ...)
+        Samples.
+    classes : ndarray of shape (n_classes,)
+        The classes, in any order.
+    method : {"predict_proba", "predict_log_proba", "decision_function"}
+        What to ask the classifier for.
+
+    Returns
+    -------
+    values : ndarray of shape (n_samples, n_classes)
+        For two classes and scores in one column, shape (n_samples,): for ``classes[1]``.
+    """
+    values = np.asarray(getattr(estimator, method)(X))
+    known = _known_classes(estimator, classes)
+    position = class_positions(known, classes)
+    if (position < 0).any():
+        raise ValueError(
+            f"{type(estimator).__name__} must know no classes but {shown(classes)}, "
+            f"got {shown(known[position < 0])} besides."
+        )
+    if values.ndim == 1:  # the score of the second of two classes, against the first
+        if len(classes) == 2:
+            return values if position[0] == 0 else -values
+        values = np.column_stack([-values, values])
+    if values.shape[1] != len(known):
+        raise ValueError(
+            f"{method} of {type(estimator).__name__} must return one column for every class, "
+            f"{len(known)}, got shape {values.shape}."
+        )
+    if np.array_equal(position, np.arange(len(classes))):
+        return values
+    # The least score is finite, because scikit-learn's checks refuse infinity.
+    dtype = np.result_type(values, np.float16)
+    absent = {"predict_proba": 0.0, "predict_log_proba": -np.inf}
+    fill = absent.get(method, np.finfo(dtype).min)
+    columns = np.full((len(values), len(classes)), fill, dtype=dtype)
+    columns[:, position] = values
+    return columns
+
+
+def predict_labels(estimator: Any, X: Any) -> NDArray[Any]:
+    """Return predicted labels (n_samples,), of classifiers that return a column as well."""
+    return np.ravel(estimator.predict(X))
+
+
+# Folds
+
+
+def folds_of(cv: Any, X: Any, labels: NDArray | None, groups: ArrayLike | None = None) -> Folds:
+    """Return (train, test) of folds that leave every sample out once.
+
+    An int is a number of folds, stratified by labels where there are any. With `groups`, the
+    samples of a group are left out together.
+    """
+    cv = _grouped(cv, groups)
+    if groups is not None and not hasattr(cv, "split"):
+        raise ValueError("groups must be None where cv lists the folds, got groups.")
+    splitter = check_cv(cv, labels, classifier=labels is not None)
+    try:
+        folds = list(splitter.split(X, labels, groups))
+    except ValueError as error:
+        raise ValueError(f"cv must fit the samples, got folds that do not: {error}") from error
+    held_out = np.concatenate([test for _, test in folds])
+    if (np.bincount(held_out, minlength=_num_samples(X)) != 1).any():
+        raise ValueError(
+            "cv must leave out every sample exactly once, got folds that leave out "
+            f"{len(np.unique(held_out))} of {_num_samples(X)} samples in {len(held_out)} places."
+        )
+    return folds
+
+
+def _grouped(cv: Any, groups: ArrayLike | None) -> Any:
+    """Return the splitter that a number of folds stands for where there are groups."""
+    if groups is None or not (cv is None or isinstance(cv, Integral)):
+        return cv
+    return StratifiedGroupKFold(5 if cv is None else int(cv))
+
+
+def left_out(judge: Callable[..., NDArray], folds: Folds, n_jobs: int | None = None) -> NDArray:
+    """Return ``judge(train, test)`` of all folds, every row at the place of its sample.
+
+    `judge` has to be picklable, for the processes of `n_jobs`: no function inside a function.
+    """
+    parts = Parallel(n_jobs=n_jobs)(delayed(judge)(*fold) for fold in folds)
+    together = np.concatenate(parts)
+    values = np.empty_like(together)
+    # joblib returns the parts in the order of the folds.
+    values[np.concatenate([test for _, test in folds])] = together
+    return values
+
+
+def out_of_fold(
+    estimator: Any,
+    X: Any,
+    y: NDArray,
+    folds: Folds,
+    *,
+    classes: NDArray[Any],
+    method: str = "predict_proba",
+    params: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
+) -> NDArray[np.floating]:
+    """Return :func:`class_columns` of every sample by a clone fitted on the other folds."""
+    judge = partial(_columns_of_fold, estimator, X, y, classes, method, params)
+    return left_out(judge, folds, n_jobs)
+
+
+def _columns_of_fold(
+    estimator: Any,
+    X: Any,
+    y: NDArray,
+    classes: NDArray,
+    method: str,
+    params: dict[str, Any] | None,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> NDArray[np.floating]:
+    fitted = fit_clone(estimator, X, y, train, params)
+    return class_columns(fitted, _safe_indexing(X, test), classes, method)
+
+
+# What outer and inner estimators show and hand on
 
 
 def show_inner(
@@ -34,17 +263,6 @@ def common_input_tags(estimator: Any, *others: Any) -> InputTags:
     return tags
 
 
-def split_folds(
-    cv: Any, X: Any, labels: NDArray | None
-) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Return (train, test) of all folds; an int is a number of folds, stratified by labels."""
-    splitter = check_cv(cv, labels, classifier=labels is not None)
-    try:
-        return list(splitter.split(X, labels))
-    except ValueError as error:
-        raise ValueError(f"cv must fit the samples, got folds that do not: {error}") from error
-
-
 def check_fit_takes(
     estimator: Any, parameter: str, hint: str = "", *, name: str = "estimator"
 ) -> None:
@@ -62,13 +280,15 @@ def fit_takes(estimator: Any, parameter: str) -> bool:
     return any(p.kind is Parameter.VAR_KEYWORD or p.name == parameter for p in parameters)
 
 
-def fit_router(owner: Any, **inner: Any) -> MetadataRouter:
+def fit_router(owner: Any, *, cv: Any = "no folds", **inner: Any) -> MetadataRouter:
     """Return the metadata routing of a meta-estimator whose `fit` calls that of `inner`.
 
     Parameters
     ----------
     owner : estimator
         The meta-estimator, which may use metadata itself.
+    cv : int, cross-validation generator, iterable or None
+        Its folds, which `groups` go to.
     **inner : estimators
         The estimators inside, by the names of the parameters that hold them.
     """
@@ -76,15 +296,23 @@ def fit_router(owner: Any, **inner: Any) -> MetadataRouter:
     for name, estimator in inner.items():
         fit_to_fit = MethodMapping().add(caller="fit", callee="fit")
         router.add(method_mapping=fit_to_fit, **{name: estimator})
+    splitter = _grouped(cv, ())
+    if hasattr(splitter, "split") and not isinstance(cv, str):
+        fit_to_split = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=splitter, method_mapping=fit_to_split)
     return router
 
 
 def inner_fit_params(
-    owner: Any, name: str, sample_weight: NDArray | None, fit_params: dict[str, Any]
+    owner: Any,
+    name: str,
+    sample_weight: NDArray | None,
+    fit_params: dict[str, Any],
+    groups: ArrayLike | None = None,
 ) -> dict[str, Any]:
     """Return what the `fit` of an estimator inside gets of what that of `owner` was given.
 
-    With metadata routing, what the estimator requests; without, everything.
+    With metadata routing, what the estimator requests; without, everything but `groups`.
 
     Parameters
     ----------
@@ -93,15 +321,137 @@ def inner_fit_params(
     name : str
         The parameter of `owner` that holds the estimator.
     sample_weight : ndarray of shape (n_samples,) or None
-        Checked weights.
+        Checked weights. Without metadata routing, the last step of a Pipeline gets them.
     fit_params : dict
         Further parameters of ``owner.fit``.
+    groups : array-like of shape (n_samples,) or None
+        What the folds get: an error where these do not ask for it.
     """
-    if sample_weight is not None:
-        # With routing it is the request of the estimator that decides.
-        if not _routing_enabled():
-            check_fit_takes(getattr(owner, name), "sample_weight", name=name)
-        fit_params = {**fit_params, "sample_weight": sample_weight}
-    if not _routing_enabled():
+    if _routing_enabled():
+        given = {"sample_weight": sample_weight, "groups": groups}
+        given = {key: value for key, value in given.items() if value is not None}
+        return dict(process_routing(owner, "fit", **fit_params, **given)[name]["fit"])
+    if sample_weight is None:
         return dict(fit_params)
-    return dict(process_routing(owner, "fit", **fit_params)[name]["fit"])
+    return {**fit_params, **weight_params(getattr(owner, name), sample_weight, name=name)}
+
+
+def weight_params(
+    estimator: Any, sample_weight: NDArray, *, name: str = "estimator"
+) -> dict[str, Any]:
+    """Return the parameter of ``estimator.fit`` that takes weights, of a Pipeline its last step.
+
+    With metadata routing, the Pipeline itself takes them.
+    """
+    final, prefix = (estimator, "") if _routing_enabled() else last_step(estimator)
+    check_fit_takes(final, "sample_weight", name=name)
+    return {f"{prefix}sample_weight": sample_weight}
+
+
+class MetaClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier around a classifier, `estimator`, and perhaps other estimators."""
+
+    estimator: Any
+    cv: Any = "no folds"
+
+    def _inside(self) -> dict[str, Any]:
+        """Return the estimators inside, by the names of the parameters that hold them."""
+        return {"estimator": self.estimator}
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Get the metadata routing of this object.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            Metadata of `fit` goes to the estimators inside, as each requests; `groups` to `cv`.
+        """
+        return fit_router(self, cv=self.cv, **self._inside())
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inside = self._inside()
+        tags.input_tags = common_input_tags(*inside.values())
+        tags.classifier_tags = get_tags(inside["estimator"]).classifier_tags
+        return tags
+
+
+class DelegatingClassifier(MetaClassifier):
+    """A classifier that answers by the fitted classifier inside, `estimator_`.
+
+    `fit` sets `estimator_` and `classes_`, which may hold more classes than those that
+    `estimator_` was fitted on.
+    """
+
+    estimator_: Any
+    classes_: NDArray[Any]
+
+    @available_if(_estimator_has("predict"))
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of every sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        check_is_fitted(self)
+        return predict_labels(self.estimator_, as_features(X))
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Return the class probabilities of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y_proba : ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`; 0 for a class that the classifier was not
+            fitted on.
+        """
+        check_is_fitted(self)
+        return class_columns(self.estimator_, as_features(X), self.classes_)
+
+    @available_if(_estimator_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
+        """Return the logarithms of the class probabilities of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`; -inf for a class that the classifier was not fitted on.
+        """
+        check_is_fitted(self)
+        return class_columns(self.estimator_, as_features(X), self.classes_, "predict_log_proba")
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Return the decision values of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            In the order of `classes_`, for two classes those of the second; the least number
+            there is for a class that the classifier was not fitted on.
+        """
+        check_is_fitted(self)
+        return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")

@@ -23,6 +23,8 @@ ROW_SUM_TOLERANCE = 1e-3
 # Where a probability is 0 its logit is unknown, not infinite: a model that counts votes or
 # rounds would otherwise let a single such sample decide the whole fit.
 SMALLEST_PROBABILITY = 1e-12
+# A label of probability 0 has the loss of this one, as in `sklearn.metrics.log_loss`.
+LOSS_FLOOR = float(np.finfo(np.float64).eps)
 
 
 def _check_not_empty(array: NDArray[Any], *, name: str) -> None:
@@ -141,6 +143,13 @@ def check_logits(logits: ArrayLike, *, name: str = "logits") -> NDArray[Any]:
                 f"{name} must be finite, got {block[tuple(place)]} in row {rows.start + place[0]}."
             )
     return array
+
+
+def label_log_loss(proba: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return -log of the probability of every label, (n,): at most 36.04, at `LOSS_FLOOR`."""
+    of_label = np.take_along_axis(proba, codes[:, np.newaxis], axis=1)[:, 0]
+    # From 0, so that a probability of 1 has the loss 0.0 and not -0.0.
+    return 0.0 - np.log(np.maximum(of_label.astype(np.float64), LOSS_FLOOR))
 
 
 def wilson_interval(

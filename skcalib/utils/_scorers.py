@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from ._private import _check_method_params, _num_samples, _safe_indexing
@@ -45,6 +46,8 @@ def fit_difficulty(
     difficulty : ndarray of shape (n_samples,)
         Difficulty of the samples.
     """
+    if isinstance(scorer, FrozenEstimator):
+        return scorer, score(scorer, X, y)
     if not isinstance(scorer, Pipeline):
         _check_scores(scorer, "fit_difficulty")
         # Unbiased values are not the best order: see RelativeMahalanobisScorer._fit_ranking.
@@ -97,13 +100,6 @@ def fit_difficulty_of_used(
     difficulty = np.full(n_samples, np.nan)
     fitted, difficulty[used] = fit_difficulty(scorer, X, y, **params)
     return fitted, difficulty
-
-
-def final_step(scorer: Any) -> Any:
-    """Return the last step of a Pipeline, however deep, or the scorer itself."""
-    while isinstance(scorer, Pipeline):
-        scorer = scorer[-1]
-    return scorer
 
 
 def _check_scores(scorer: Any, method: str) -> None:

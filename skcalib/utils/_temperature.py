@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ._blocks import iter_blocks, row_max, row_sum
-from ._warnings import SkcalibWarning
+from ._warnings import warn
 
 DEFAULT_BOUNDS = (1e-3, 1e3)
 _SAMPLE_ROWS = 2048
@@ -29,12 +27,7 @@ def fit_temperature(
             if temperature == bounds[0]
             else ("upper", "the logits say little about the labels, or the opposite")
         )
-        warnings.warn(
-            f"The temperature is at its {which} bound, {temperature:g}: {why}.",
-            SkcalibWarning,
-            # This function, _fit, _check_and_fit, fit, its two wrappers, the caller.
-            stacklevel=7,
-        )
+        warn(f"The temperature is at its {which} bound, {temperature:g}: {why}.")
     return temperature
 
 

@@ -1,6 +1,13 @@
-"""Warning categories of the package."""
+"""Warnings of the package, which point at the line of the user's code."""
 
 from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+
+# Frames of these stand between a warning and the line that has to change.
+_LIBRARIES = {"skcalib", "sklearn", "joblib", "skorch", "contextlib"}
 
 
 class SkcalibWarning(UserWarning):
@@ -13,3 +20,15 @@ class SkcalibWarning(UserWarning):
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", SkcalibWarning)
     """
+
+
+def warn(message: str, category: type[Warning] = SkcalibWarning) -> None:
+    """Warn at the first line outside of skcalib and of the libraries that call it."""
+    level, frame = 1, sys._getframe()
+    while _is_of_library(frame) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_of_library(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES

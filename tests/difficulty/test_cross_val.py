@@ -56,7 +56,7 @@ def test_a_label_that_the_other_folds_lack_is_infinitely_hard():
 
 
 def test_folds_that_leave_out_some_samples_twice_are_refused():
-    with pytest.raises(ValueError, match="cv must leave out every sample once"):
+    with pytest.raises(ValueError, match="cv must leave out every sample exactly once"):
         cross_val_difficulty(RelativeMahalanobisScorer(), X, Y, cv=ShuffleSplit(3))
 
 

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
@@ -102,7 +103,7 @@ def test_frames_pipelines_pickles():
     assert pipeline[-1].feature_names_in_.tolist() == list("abc")
     restored = pickle.loads(pickle.dumps(pipeline))
     np.testing.assert_array_equal(restored.score_samples(frame), pipeline.score_samples(frame))
-    assert set(NoveltyDetector(pipeline).fit(frame).predict(frame)) == {1, -1}
+    assert set(NoveltyDetector(clone(pipeline)).fit(frame).predict(frame)) == {1, -1}
     kept = DifficultySelector(KNNScorer(), fraction=0.5).fit(frame).get_support()
     difficulty = KNNScorer().fit_difficulty(frame)
     assert difficulty[kept].max() <= difficulty[~kept].min()

@@ -58,7 +58,7 @@ def test_out_of_fold_does_not_memorise(data):
     memory = KNeighborsClassifier(1)
     in_sample = LossScorer(memory).fit_difficulty(X, flipped)
     assert not in_sample.any()
-    assert LossScorer(memory, cv=5).fit_difficulty(X, flipped)[:10].mean() > 100
+    assert LossScorer(memory, cv=5).fit_difficulty(X, flipped)[:10].mean() > 30
     assert np.isfinite(LossScorer(memory, cv=5).fit_difficulty(X, flipped)).all()
 
 

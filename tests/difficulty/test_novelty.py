@@ -74,7 +74,7 @@ def test_the_threshold_is_one_of_out_of_fold_scores():
     for train, test in halves:
         scores[test] = RMDScorer().fit(X[train], names[train]).score_samples(X[test])
     assert detector.offset_ == np.sort(scores)[15]
-    with pytest.raises(ValueError, match="cv must leave out every sample once"):
+    with pytest.raises(ValueError, match="cv must leave out every sample exactly once"):
         NoveltyDetector(RMDScorer(), cv=halves[:1]).fit(X, y)
 
 

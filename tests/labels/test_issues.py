@@ -72,12 +72,13 @@ def test_a_classifier_is_fitted_once_for_a_fold_and_a_round(monkeypatch):
         GaussianNB, "fit", lambda *args, **kw: fitted.append(1) or fit(*args, **kw)
     )
     LabelIssueFinder(GaussianNB(), cv=3, n_refits=1).fit(X[:, 20:30], Y)
-    assert len(fitted) == 6
+    # And once on all samples, for `estimator_`.
+    assert len(fitted) == 7
 
 
 def test_folds_that_do_not_leave_out_every_sample_once_are_refused():
     finder = LabelIssueFinder(GaussianNB(), cv=[(np.arange(10), np.arange(10, 20))])
-    with pytest.raises(ValueError, match=r"^cv must leave out every sample once, got"):
+    with pytest.raises(ValueError, match=r"^cv must leave out every sample exactly once, got"):
         finder.fit(X[:30], Y[:30])
 
 

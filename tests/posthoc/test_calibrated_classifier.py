@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -50,7 +51,7 @@ def test_against_the_steps_by_hand(k, estimator, method):
     form = "logits" if method == "decision_function" else "proba"
     by_hand = VectorScaling(input=form).fit(scores, y)
     np.testing.assert_array_equal(model.calibrator_.coef_, by_hand.coef_)
-    new = getattr(estimator.fit(X, y), method)(X)
+    new = getattr(clone(estimator).fit(X, y), method)(X)
     np.testing.assert_array_equal(model.predict_proba(X), by_hand.predict_proba(new))
     np.testing.assert_array_equal(
         model.predict(X), NAMES[:k][model.predict_proba(X).argmax(axis=1)]

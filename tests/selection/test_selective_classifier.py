@@ -150,7 +150,7 @@ def test_nothing_is_answered_where_the_limit_cannot_be_kept():
         ({"risk": 0.0}, {}, "risk"),
         ({"delta": 1}, {}, "delta"),
         ({"confidence": "loud"}, {}, "confidence"),
-        ({"cv": [(np.arange(500), np.arange(500, 900))]}, {}, "cv must hold every sample out"),
+        ({"cv": [(np.arange(500), np.arange(500, 900))]}, {}, "cv must leave out every sample"),
     ],
 )
 def test_bad_input(options, fit_params, message):

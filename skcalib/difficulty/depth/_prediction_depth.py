@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -13,8 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils import SkcalibWarning
 from ...utils._private import HasMethods, Interval, StrOptions, _fit_context
+from ...utils._warnings import warn
 from .._base import DifficultyMixin
 from .._neighbors import NeighborSearch
 from ..records import prediction_depth
@@ -212,11 +211,9 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         """
         is_undefined = self._fit_probes(X, y, sample_weight)
         if is_undefined.mean() > 0.5:
-            warnings.warn(
+            warn(
                 f"The depth is undefined for {is_undefined.sum()} of {len(is_undefined)} training "
-                "samples, where the last probe disagrees with the network: is it trained?",
-                SkcalibWarning,
-                stacklevel=4,
+                "samples, where the last probe disagrees with the network: is it trained?"
             )
         return self
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...utils import SkcalibWarning
 from ...utils._arrays import to_host
 from ...utils._blocks import DISTANCE_BLOCK_ROWS, DISTANCE_BLOCK_SIZE
 from ...utils._labels import shown
 from ...utils._tensors import back_end, for_blocks, take_rows
+from ...utils._warnings import warn
 from ._diagonalize import JointForm, RankTolerance, default_tol, joint_form, plain_form
 from ._statistics import GaussianStatistics, shrunk, working_dtype
 
@@ -227,24 +226,15 @@ def class_distances(
     return ClassDistances(form, statistics.means(), mean, n_unresolved)
 
 
-def warn_of_limits(
-    distances: ClassDistances, classes_of_one: NDArray[Any], *, stacklevel: int
-) -> None:
-    """Warn of directions that float32 sums lose, and of classes that have a single sample.
-
-    `stacklevel` counts the functions from here to the one that the user has called.
-    """
+def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any]) -> None:
+    """Warn of directions that float32 sums lose, and of classes that have a single sample."""
     if distances.n_unresolved:
-        warnings.warn(
+        warn(
             f"{distances.n_unresolved} directions of X have too little variance for sums in "
-            "float32 and are left out: pass float64 to partial_fit, or one array to fit.",
-            SkcalibWarning,
-            stacklevel=stacklevel,
+            "float32 and are left out: pass float64 to partial_fit, or one array to fit."
         )
     if len(classes_of_one):
-        warnings.warn(
+        warn(
             f"{len(classes_of_one)} classes have a single sample, {shown(classes_of_one)}: it is "
-            "its own class mean, so difficulty(X, y) takes it for very easy.",
-            SkcalibWarning,
-            stacklevel=stacklevel,
+            "its own class mean, so difficulty(X, y) takes it for very easy."
         )

@@ -178,8 +178,7 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         if distances.n_unresolved:  # by sums in float32
             self._update(X, y, None, sample_weight, reset=True, work=np.float64)
             distances = self._new_distances()
-        # warn_of_limits, _use, fit, its two wrappers, the caller.
-        self._use(distances, stacklevel=6)
+        self._use(distances)
         return self
 
     def finalize(self) -> Self:
@@ -337,11 +336,11 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
             self._statistics, relative=self.relative, shrinkage=self.shrinkage, tol=self.tol
         )
 
-    def _use(self, distances: ClassDistances, *, stacklevel: int = 5) -> ClassDistances:
+    def _use(self, distances: ClassDistances) -> ClassDistances:
         self._distances = distances
         # Weight 2 and more are copies: not a label that occurs once.
         alone = (self._statistics.count == 1) & (self._statistics.weight < 2)
-        warn_of_limits(distances, self.classes_[alone], stacklevel=stacklevel)
+        warn_of_limits(distances, self.classes_[alone])
         return distances
 
 
