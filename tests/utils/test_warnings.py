@@ -26,7 +26,6 @@ SCORER = RMDScorer().fit(X, Y)
         PostHocCalibratedClassifier(FITTED),
         SelectiveClassifier(FITTED, risk=0.4),
         SubsetClassifier(FITTED, MaxEntropySelector(GaussianNB(), fraction=0.9)),
-        SubsetClassifier(GaussianNB(), MaxEntropySelector(FITTED, fraction=0.9)),
         LabelCleaningClassifier(FITTED),
         LabelIssueFinder(FITTED),
         DifficultyAwareClassifier(FITTED, fit_param="sample_weight"),
