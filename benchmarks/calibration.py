@@ -178,13 +178,12 @@ def measure_interval() -> None:
         return expected_calibration_error(y, proba, **options)
 
     def interval(**options: object) -> tuple[float, float]:
-        options = {"method": "percentile", "random_state": 0, **options}
+        options = {"random_state": 0, **options}
         return calibration_error_interval(y, proba, **options)
 
     functions: Functions = {
         "draw the samples of 1000 resamples": draws,
         "bin sums": interval,
-        "bin sums, basic": lambda: interval(method="basic"),
         "smooth": lambda: interval(metric=smooth_calibration_error),
         "metric anew on all columns": lambda: interval(metric=anew),
         "metric anew on all columns, 2 jobs": lambda: interval(metric=anew, n_jobs=2),

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
-from benchmarks.interval_coverage import TRUTHS, confidences
 from skcalib.metrics import (
     calibration_test,
     classwise_calibration_error,
@@ -31,6 +30,18 @@ LEVEL = 0.05
 # 5 of 100 values are at most .05: the level is exact where errors are not tied.
 N_RESAMPLES = 99
 N_CLASSES = 10
+
+TRUTHS = {
+    "perfectly calibrated": lambda c: c,
+    "overconfident by .02": lambda c: np.clip(c - 0.02, 0, 1),
+    "wavy": lambda c: np.clip(c + 0.05 * np.sin(12 * c), 0, 1),
+    "overconfident": lambda c: c**1.8,
+}
+
+
+def confidences(rng: np.random.Generator, n_samples: int) -> np.ndarray:
+    return 0.1 + 0.9 * rng.beta(5, 1.2, size=n_samples)
+
 
 # p-values as functions of (y, p, seed).
 Test = Callable[[np.ndarray, np.ndarray, int], float]

@@ -16,6 +16,7 @@ GROUPS = {
         "Intervals, tests and reliability curves": [
             "calibration_error_interval",
             "calibration_test",
+            "compare_calibration",
             "reliability_curve",
             "isotonic_reliability_curve",
             "smooth_reliability_curve",

@@ -9,6 +9,7 @@ from ._calibration_error import (
 )
 from ._calibration_test import calibration_test
 from ._classwise import classwise_calibration_error
+from ._compare import compare_calibration
 from ._debiased import debiased_calibration_error
 from ._decomposition import score_decomposition
 from ._detection import fpr_at_tpr
@@ -46,6 +47,7 @@ __all__ = [
     "calibration_error_interval",
     "calibration_test",
     "classwise_calibration_error",
+    "compare_calibration",
     "confidence_score",
     "coverage_at_risk",
     "debiased_calibration_error",

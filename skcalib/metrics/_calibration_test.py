@@ -7,11 +7,11 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..utils._private import Interval, validate_params
 from ._calibration_error import expected_calibration_error
-from ._resampling import Resampler, draw_seeds, run
+from ._resampling import Resampled, draw_seeds, run
 
 # Equal errors, summed in another order, differ by less.
 _ROUNDING = 1e-12
@@ -117,7 +117,7 @@ def calibration_test(
     >>> calibration_test(overconfident, y_proba, random_state=0).pvalue
     0.001
     """
-    resampler = Resampler.of(
+    resampled = Resampled.of(
         metric,
         options,
         y_true,
@@ -126,12 +126,11 @@ def calibration_test(
         labels=labels,
         pos_label=pos_label,
     )
-    statistic = resampler.estimate()
-    chance = run(resampler.null, draw_seeds(random_state, n_resamples), n_jobs)
-    return CalibrationTestResult(statistic, pvalue_of(statistic, chance))
+    by_chance = run(resampled.error.by_chance, draw_seeds(random_state, n_resamples), n_jobs)
+    return CalibrationTestResult(resampled.estimate, pvalue_of(resampled.statistic, by_chance))
 
 
-def pvalue_of(statistic: float, chance: NDArray[np.float64]) -> float:
+def pvalue_of(statistic: float, by_chance: list[float]) -> float:
     """Return the p-value of an error, from the errors by chance."""
-    n_as_large = int(np.count_nonzero(chance >= statistic - _ROUNDING))
-    return (1 + n_as_large) / (1 + len(chance))
+    n_as_large = int(np.count_nonzero(np.array(by_chance) >= statistic - _ROUNDING))
+    return (1 + n_as_large) / (1 + len(by_chance))

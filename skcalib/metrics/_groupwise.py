@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..utils._labels import as_labels
+from ..utils._groups import group_codes
 from ..utils._private import Interval, validate_params
 from ..utils._tables import as_table
-from ..utils._validation import check_predictions, check_same_length
+from ..utils._validation import check_predictions
 from ._calibration_error import expected_calibration_error
 from ._calibration_test import pvalue_of
-from ._interval import basic_interval
-from ._resampling import Resampler, draw_seeds, run
+from ._interval import interval_of
+from ._resampling import Resampled, draw_seeds, run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ def groupwise_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    groups: ArrayLike,
+    groups: Any,
     metric: Callable[..., float] = expected_calibration_error,
     min_samples: int = 30,
     confidence_level: float = 0.95,
@@ -67,8 +67,10 @@ def groupwise_calibration_error(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
         by them, or of the positive class.
-    groups : array-like of shape (n_samples,)
-        The group of every sample, integers or strings.
+    groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns)
+        The group of every sample: texts, numbers, booleans, intervals as of ``pandas.cut``, or
+        categories, which keep their order. Missing values are a group of their own, None. Of
+        several columns, every combination that occurs is a group, called "name=value, ...".
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature; larger = worse.
     min_samples : int, default=30
@@ -104,8 +106,9 @@ def groupwise_calibration_error(
     Raises
     ------
     ValueError
-        If `groups` has another length than `y_true` or holds NaN or fractions, and as
-        :func:`expected_calibration_error`.
+        If `groups` has another length than `y_true`, and as :func:`expected_calibration_error`.
+    TypeError
+        If `groups` holds values that cannot be sorted, such as numbers beside texts.
 
     See Also
     --------
@@ -132,16 +135,14 @@ def groupwise_calibration_error(
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     predictions = check_predictions(y_true, y_proba, **given)
     codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
-    group_of = as_labels(groups, name="groups")
-    check_same_length(y_true=codes, groups=group_of)
-    names, index = np.unique(group_of, return_inverse=True)
+    names, index = group_codes(groups, len(codes))
     counted = np.ones(len(codes), dtype=bool) if weight is None else weight > 0
     n_samples = np.bincount(index[counted], minlength=len(names))
     rng = check_random_state(random_state)
     results = np.full((4, len(names)), np.nan)
     for g in np.flatnonzero(n_samples >= min_samples):
         rows = counted & (index == g)
-        resampler = Resampler.of(
+        resampled = Resampled.of(
             metric,
             options,
             codes[rows],
@@ -149,11 +150,11 @@ def groupwise_calibration_error(
             sample_weight=None if weight is None else weight[rows],
             labels=np.arange(2 if proba.ndim == 1 else proba.shape[1]),
         )
-        estimate, seeds = resampler.estimate(), draw_seeds(rng, n_resamples)
-        values = run(resampler.bootstrap, seeds, n_jobs)
-        chance = run(resampler.null, seeds, n_jobs)
-        ends = basic_interval(estimate, values, chance, confidence_level)
-        results[:, g] = estimate, *ends, pvalue_of(estimate, chance)
+        seeds = draw_seeds(rng, n_resamples)
+        drawn = run(resampled.error.bootstrap, seeds, n_jobs)
+        by_chance = run(resampled.error.by_chance, seeds, n_jobs)
+        ends = interval_of(resampled, drawn, by_chance, confidence_level)
+        results[:, g] = resampled.estimate, *ends, pvalue_of(resampled.statistic, by_chance)
     error, low, high, pvalue = results
     columns = {"group": names, "n_samples": n_samples, "error": error, "low": low, "high": high}
     return as_table({**columns, "pvalue": _holm(pvalue)}, as_frame=as_frame)

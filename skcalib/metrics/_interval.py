@@ -1,4 +1,4 @@
-"""Bootstrap interval of a calibration error."""
+"""Confidence interval of a calibration error."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._private import Interval, StrOptions, validate_params
+from ..utils._private import Interval, validate_params
+from ..utils._proba import wilson_interval
 from ._calibration_error import expected_calibration_error
-from ._resampling import Resampler, draw_seeds, run
+from ._gaps import Draws, GapError
+from ._resampling import Resampled, draw_seeds, run
 
 
 @validate_params(
     {
         "metric": [callable],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "method": [StrOptions({"basic", "percentile"})],
         "n_resamples": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -31,23 +32,22 @@ def calibration_error_interval(
     *,
     metric: Callable[..., float] = expected_calibration_error,
     confidence_level: float = 0.95,
-    method: str = "basic",
     n_resamples: int = 1000,
     n_jobs: int | None = None,
     random_state: Any = None,
+    clusters: Any = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     **options: Any,
 ) -> tuple[float, float]:
-    """Bootstrap confidence interval of a calibration error.
+    """Confidence interval of the true calibration error, by the bootstrap.
 
-    The estimate is biased upwards, by more the smaller the sample, and a resample is biased
-    once more. ``"percentile"``, the plain bootstrap, adds the bias where it should take it
-    away: for a perfectly calibrated model its interval never contains 0. ``"basic"`` [1]_
-    reflects the resamples about the estimate, and its lower end is 0 unless the estimate exceeds
-    what chance gives a perfectly calibrated model (consistency resampling [2]_: labels drawn from
-    the probabilities, at the level 1 - `confidence_level`).
+    The error of a sample exceeds that of the population, because chance adds gaps: a perfectly
+    calibrated model has an error above 0. The interval is of the population's error. It holds the
+    errors under which the one observed is not unusually large or small, and so the error observed,
+    which chance has made larger, **may lie above its own interval**. How often it holds the true
+    error is measured in the user guide, regime by regime.
 
     Parameters
     ----------
@@ -60,14 +60,16 @@ def calibration_error_interval(
         A calibration error of this package, or a function of the same signature.
     confidence_level : float, default=0.95
         Level in (0, 1).
-    method : {"basic", "percentile"}, default="basic"
-        How resamples become an interval, see above.
     n_resamples : int, default=1000
         Number of resamples.
     n_jobs : int, default=None
         Number of jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the resamples.
+    clusters : array-like of shape (n_samples,), default=None
+        What samples that belong together have in common, such as the patient or the user: texts,
+        numbers, categories. Clusters are resampled as a whole; without them, the interval of
+        repeated measurements is too narrow. There should be 30 or more.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
@@ -82,7 +84,7 @@ def calibration_error_interval(
     Returns
     -------
     low, high : float
-        Ends of the interval, in [0, 1].
+        Ends of the interval: in [0, 1], and for a metric of your own in its unit.
 
     Raises
     ------
@@ -94,18 +96,31 @@ def calibration_error_interval(
     calibration_test : Is there an error at all?
     groupwise_calibration_error : The interval of every group.
 
+    compare_calibration : The interval of the difference of two models.
+
     Notes
     -----
-    The expected and the maximum error over bins of equal width, and the smooth error, depend on
-    the samples through sums over bins or over a grid: samples are put there once, and only the
-    sums are resampled. Other metrics are evaluated anew with the counts of the samples as weights.
+    The errors of this package are norms of gaps. A bootstrap sample has the gaps of the samples
+    plus noise, so adding t - 1 times the gaps of the samples gives errors that would be observed
+    if the truth were t times these gaps. The interval consists of the true errors for the t at
+    which the error observed lies between the quantiles of those [1]_, with a tail of half of
+    1 - `confidence_level` on each side. Beyond that,
+
+    - it begins at 0 if :func:`calibration_test` at the level of one tail does not reject (not
+      with `clusters`, which labels drawn one by one do not know);
+    - its lower end is the smaller one of those for the gaps and for gaps that are shrunk to what
+      exceeds their noise, since chance adds more to an error that a few bins make up;
+    - its upper end is no lower than that of a calibrated model with the median error by chance,
+      nor than the limit of the difference of mean confidence and accuracy (Wilson's interval) or,
+      for the Kolmogorov-Smirnov error, of the sum at its place.
+
+    For a `metric` of your own the interval is the basic one, the quantiles of the bootstrap
+    reflected about the estimate.
 
     References
     ----------
-    .. [1] A. C. Davison, D. V. Hinkley, "Bootstrap Methods and Their Application", Cambridge
-       University Press 1997, Sec. 5.2.
-    .. [2] J. Bröcker, L. A. Smith, "Increasing the Reliability of Reliability Diagrams", Weather
-       and Forecasting 2007.
+    .. [1] J. Carpenter, "Test Inversion Bootstrap Confidence Intervals", Journal of the Royal
+       Statistical Society B 1999.
 
     Examples
     --------
@@ -116,44 +131,115 @@ def calibration_error_interval(
     >>> y_true = rng.uniform(size=500) < y_proba**2
     >>> low, high = calibration_error_interval(y_true, y_proba, n_resamples=200, random_state=0)
     >>> round(low, 2), round(high, 2)
-    (0.13, 0.19)
+    (0.13, 0.2)
     """
-    resampler = Resampler.of(
+    resampled = Resampled.of(
         metric,
         options,
         y_true,
         y_proba,
+        clusters=clusters,
         sample_weight=sample_weight,
         labels=labels,
         pos_label=pos_label,
     )
     seeds = draw_seeds(random_state, n_resamples)
-    estimate = resampler.estimate()
-    values = run(resampler.bootstrap, seeds, n_jobs)
-    if method == "percentile":
-        return _clipped(*_quantiles(values, confidence_level))
-    chance = run(resampler.null, seeds, n_jobs)
-    return basic_interval(estimate, values, chance, confidence_level)
+    error = resampled.error
+    by_chance = None
+    if isinstance(error, GapError) and clusters is None:
+        by_chance = run(error.by_chance, seeds, n_jobs)
+    drawn = run(error.bootstrap, seeds, n_jobs)
+    return interval_of(resampled, drawn, by_chance, confidence_level)
 
 
-def basic_interval(
-    estimate: float,
-    values: NDArray[np.float64],
-    chance: NDArray[np.float64],
-    confidence_level: float,
+def interval_of(
+    resampled: Resampled, drawn: list[Any], by_chance: list[float] | None, confidence_level: float
 ) -> tuple[float, float]:
-    """Return the interval of an estimate, from the resamples and from the errors by chance."""
-    low, high = _quantiles(values, confidence_level)
-    # The quantiles reflected: estimate - (high - estimate) and estimate + (estimate - low).
-    low, high = 2 * estimate - high, 2 * estimate - low
-    by_chance = estimate <= np.quantile(chance, confidence_level)
-    return _clipped(0.0 if by_chance else low, high)
-
-
-def _quantiles(values: NDArray[np.float64], confidence_level: float) -> NDArray[np.float64]:
+    """Return the interval from the bootstrap and, if they are known, the errors by chance."""
     tail = (1 - confidence_level) / 2
-    return np.quantile(values, [tail, 1 - tail])
+    if not isinstance(resampled.error, GapError):
+        low, high = np.quantile(drawn, [tail, 1 - tail])
+        # Reflected: estimate - (high - estimate) and estimate + (estimate - low).
+        return float(2 * resampled.estimate - high), float(2 * resampled.estimate - low)
+    low, high = Inversion(resampled.error, drawn).interval(tail)
+    if by_chance is not None and resampled.statistic <= np.quantile(by_chance, 1 - tail):
+        low = 0.0
+    if resampled.error.squared:
+        low, high = low**2, high**2
+    return float(low), float(min(high, 1.0))
 
 
-def _clipped(low: float, high: float) -> tuple[float, float]:
-    return float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
+class Inversion:
+    """What errors would be observed if the true gaps were a multiple of those observed."""
+
+    def __init__(self, error: GapError, drawn: list[Draws]) -> None:
+        self.error, self.gaps = error, error.observed.gaps
+        self.resamples = Draws(*(np.concatenate(parts) for parts in zip(*drawn)))
+        # What a resample deviates by from the samples stands for what these do from the truth.
+        self.noise = self.resamples._replace(gaps=self.resamples.gaps - self.gaps)
+        self.by_noise = error.errors(self.noise)
+
+    def interval(self, tail: float) -> tuple[float, float]:
+        """Return the ends of the interval, each missed with probability `tail`."""
+        observed = self.error.statistic
+        low = 0.0
+        if (self.by_noise >= observed).mean() < tail:
+            variance = self.noise.gaps.var(axis=0)
+            square = np.where(self.gaps != 0, self.gaps**2, 1.0)
+            shrunk = self.gaps * np.clip(1 - variance / square, 0, 1)
+            low = min(
+                self._true_error(shape, lambda errors: (errors >= observed).mean() >= tail)
+                for shape in (self.gaps, shrunk)
+                if shape.any()
+            )
+        # An error below the median by chance is luck, and no evidence of a small true error.
+        least = max(observed, float(np.median(self.by_noise)))
+        high = self._true_error(self.gaps, lambda errors: (errors <= least).mean() < tail)
+        return low, max(high, self._least_upper_end(tail))
+
+    def median(self) -> tuple[float, NDArray[np.float64]]:
+        """Return the true error for which the observed one is the median, and errors around it."""
+        observed = self.error.statistic
+        scale = self._scale(self.gaps, lambda errors: np.median(errors) >= observed)
+        return self.error.true_error(self.gaps, scale), self._errors(self.gaps, scale)
+
+    def _errors(self, shape: NDArray, scale: float) -> NDArray[np.float64]:
+        return self.error.errors(self.noise, shape, scale)
+
+    def _true_error(self, shape: NDArray, holds: Callable[[NDArray], Any]) -> float:
+        return self.error.true_error(shape, self._scale(shape, holds))
+
+    def _scale(self, shape: NDArray, holds: Callable[[NDArray], Any]) -> float:
+        """Return the least multiple of `shape` whose errors do what `holds` says."""
+        if not shape.any() or holds(self.by_noise):
+            return 0.0
+        low, high = 0.0, 1.0
+        while not holds(self._errors(shape, high)) and high < 2.0**20:
+            low, high = high, 2 * high
+        while high - low > 1e-4 * high:
+            middle = (low + high) / 2
+            if holds(self._errors(shape, middle)):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def _least_upper_end(self, tail: float) -> float:
+        """Return the upper limit of parts of the error, which it is no smaller than."""
+        error, (gaps, _, accuracy) = self.error, self.error.observed
+        if gaps.shape[1] > 1:
+            return 0.0  # no part of the mean over the classes
+        weight = error.weight
+        n_samples = weight.sum() ** 2 / (weight**2).sum()
+        if error.clusters is not None:
+            # As many independent samples as would give the accuracy the variance that it has.
+            variance = max(float(self.resamples.accuracy.var()), 1e-12)
+            n_clusters = float(error.clusters.max() + 1)
+            n_samples = np.clip(accuracy * (1 - accuracy) / variance, n_clusters, n_samples)
+        ends = np.concatenate(wilson_interval(accuracy, n_samples, 1 - 2 * tail))
+        limit = float(np.abs(ends - np.average(error.proba, weights=weight)).max())
+        if error.rule == "ks":
+            place = np.abs(gaps[0, 0]).argmax()
+            sums = np.sign(gaps[0, 0, place]) * self.resamples.gaps[:, 0, place]
+            limit = max(limit, float(np.quantile(sums, 1 - tail)))
+        return limit

@@ -180,22 +180,22 @@ def _cosine_coefficients(mass: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return sum_j mass_j cos(k pi j / n) for all k."""
     # The transform gives inner points twice the weight of the two ends; mass counts in full.
     doubled = mass / 2
-    doubled[[0, -1]] *= 2
+    doubled[..., [0, -1]] *= 2
     return dct(doubled, type=1)
 
 
 def smooth_on_grid(mass: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
-    """Return the density of the masses (n_steps + 1,) under the reflected kernel."""
+    """Return the density of the masses (..., n_steps + 1) under the reflected kernel."""
     return _smoothed_density(_cosine_coefficients(mass), bandwidth)
 
 
 def _smoothed_density(coefficients: NDArray[np.float64], bandwidth: float) -> NDArray[np.float64]:
     # Cosines are even about 0 and about 1, so the reflections of the kernel need no terms: it
     # multiplies cos(k pi t) by its Fourier transform at the angular frequency k pi.
-    k = np.arange(len(coefficients))
+    k = np.arange(coefficients.shape[-1])
     damped = coefficients * np.exp(-((k * np.pi * bandwidth) ** 2) / 2)
     # density(t) = damped_0 + 2 sum_k damped_k cos(k pi t), as the transform sums it.
-    damped[-1] *= 2
+    damped[..., -1] *= 2
     return dct(damped, type=1)
 
 

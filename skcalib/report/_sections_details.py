@@ -194,7 +194,7 @@ def method_section(results: dict[str, Any]) -> Section:
     ]
     text = (
         "Intervals of accuracy, precision and error rate are Wilson's; those of calibration "
-        "errors are basic bootstrap intervals; those of differences are normal. The test draws "
+        "errors invert a bootstrap; those of differences are normal. The test draws "
         "labels from the probabilities. In the log-loss of the table of calibrators a "
         "probability of 0 counts as the smallest step of a floating-point number."
     )

@@ -109,11 +109,11 @@ def _starts(
     """Return where the sequences begin, and the level of each; the levels sum to `delta`.
 
     Half goes to the strictest threshold at which a sample without error could pass, the rest in
-    equal parts to thresholds that accept 4, 16, 64, ... times as many.
+    equal parts to thresholds that accept 4, 16, 64, ... times as many. Where there is room for one
+    of them alone, all of `delta` goes to the strictest threshold that could pass with it.
     """
-    counts = []
     # n samples without error have the p-value (1 - risk)^n; solved for delta / 2.
-    count = ceil(log(delta / 2) / log(1 - risk))
+    counts, count = [], ceil(log(delta / 2) / log(1 - risk))
     while count <= n_accepted[-1]:
         counts.append(count)
         count *= 4
@@ -121,6 +121,8 @@ def _starts(
     # lead to the same one.
     starts = np.unique(np.searchsorted(n_accepted, counts)).tolist()
     if len(starts) <= 1:
+        count = ceil(log(delta) / log(1 - risk))
+        starts = [int(np.searchsorted(n_accepted, count))] if count <= n_accepted[-1] else []
         return starts, [delta] * len(starts)
     rest = delta / 2 / (len(starts) - 1)
     return starts, [delta / 2] + [rest] * (len(starts) - 1)

@@ -138,12 +138,23 @@ def test_frame_of_groups_in_a_category(data):
     assert table["group"].tolist() == ["a", "b", "c"]
 
 
+def test_several_columns_and_missing_values_are_groups(data):
+    pd = pytest.importorskip("pandas")
+    y, proba, groups = data
+    age = np.where(np.arange(400) % 7 == 0, np.nan, np.arange(400) % 90)
+    frame = pd.DataFrame({"site": groups, "age": pd.cut(age, [-1, 40, 90])})
+    table = groupwise_calibration_error(y, proba, groups=frame, n_resamples=20, as_frame=True)
+    counts = frame.astype(object).fillna("none").value_counts(sort=False)
+    assert sorted(table["n_samples"]) == sorted(counts)
+    assert "site=a, age=(-1, 40]" in table["group"].tolist()
+    assert "site=c, age=None" in table["group"].tolist()
+
+
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ([0, 1], "^y_true and groups must have the same number of rows, got 400 and 2"),
-        ([0.5] * 400, "^groups must hold class labels"),
-        ([None] * 400, "^groups must hold class labels"),
+        ([0, 1], "^groups must have one entry a sample, 400, got 2"),
+        (["a", 1] * 200, "^groups must hold values of one kind"),
     ],
 )
 def test_bad_groups(data, groups, message):

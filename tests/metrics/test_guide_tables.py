@@ -28,21 +28,6 @@ def shown(value, digits):
     return f"{value:.{digits}f}".removeprefix("0")
 
 
-def test_coverage_of_intervals():
-    expected = [
-        [
-            line["model"],
-            str(line["samples"]),
-            shown(line["basic"], 2),
-            shown(line["percentile"], 2),
-            shown(line["truth"], 3),
-            shown(line["mean_error"], 3),
-        ]
-        for line in results("interval_coverage")
-    ]
-    assert table_with("mean ECE", "percentile") == expected
-
-
 def test_level_and_power_of_the_calibration_test():
     tests = ["ECE", "debiased", "KS", "smooth", "Brier", "classwise"]
     tests += [f"mapie {name}" for name in ("kolmogorov_smirnov", "kuiper", "spiegelhalter")]

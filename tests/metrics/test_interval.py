@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
+from skcalib.datasets import make_predictions
 from skcalib.metrics import (
     calibration_error_interval,
     classwise_calibration_error,
@@ -13,6 +14,8 @@ from skcalib.metrics import (
     maximum_calibration_error,
     smooth_calibration_error,
 )
+from skcalib.metrics._gaps import gap_error
+from skcalib.metrics._resampling import AnyError, Resampled, draw_seeds
 
 
 @pytest.fixture(scope="module")
@@ -22,79 +25,112 @@ def data():
     return rng.integers(3, size=300), proba, rng.uniform(0, 2, size=300)
 
 
-@pytest.mark.parametrize(
-    "metric",
-    [
-        expected_calibration_error,
-        maximum_calibration_error,
-        classwise_calibration_error,
-        debiased_calibration_error,
-        ks_calibration_error,
-        smooth_calibration_error,
-    ],
-)
-@pytest.mark.parametrize("method", ["basic", "percentile"])
-def test_every_metric_has_an_interval(data, metric, method):
+METRICS = [
+    (expected_calibration_error, {}),
+    (expected_calibration_error, {"n_bins": 4, "norm": "l2"}),
+    (expected_calibration_error, {"n_bins": 5, "strategy": "quantile", "norm": "max"}),
+    (maximum_calibration_error, {"n_bins": 6}),
+    (classwise_calibration_error, {}),
+    (classwise_calibration_error, {"norm": "l2", "n_bins": 7}),
+    (classwise_calibration_error, {"norm": "max", "strategy": "quantile"}),
+    (debiased_calibration_error, {}),
+    (debiased_calibration_error, {"squared": True, "n_bins": 5}),
+    (ks_calibration_error, {}),
+    (smooth_calibration_error, {}),
+    (smooth_calibration_error, {"bandwidth": 0.05}),
+]
+
+
+@pytest.mark.parametrize(("metric", "options"), METRICS)
+def test_every_metric_has_an_interval(data, metric, options):
     y, proba, weight = data
     low, high = calibration_error_interval(
-        y,
-        proba,
-        metric=metric,
-        method=method,
-        n_resamples=30,
-        random_state=0,
-        sample_weight=weight,
+        y, proba, metric=metric, n_resamples=60, random_state=0, sample_weight=weight, **options
     )
-    assert 0 <= low < high <= 1
+    assert 0 < low < high < 1  # the labels have nothing to do with the probabilities
     assert isinstance(low, float)
     assert isinstance(high, float)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    ("metric", "options"),
-    [
-        (expected_calibration_error, {}),
-        (expected_calibration_error, {"n_bins": 4, "norm": "l2"}),
-        (maximum_calibration_error, {"n_bins": 6}),
-        (expected_calibration_error, {"n_bins": 5, "strategy": "quantile"}),
-        (smooth_calibration_error, {}),
-        (smooth_calibration_error, {"bandwidth": 0.01}),
-    ],
-)
-@pytest.mark.parametrize("method", ["basic", "percentile"])
-def test_resampled_sums_are_exact(data, metric, options, method, weighted):
-    # Hidden in a partial, the metric is evaluated anew on the same resamples.
+@pytest.mark.parametrize(("metric", "options"), METRICS)
+def test_sums_over_cells_are_the_metric(data, metric, options, weighted):
+    # The samples, resamples, and labels drawn from the probabilities: the metric evaluated anew.
     y, proba, weight = data
-    correct, confidence = (proba.argmax(axis=1) == y).astype(int), proba.max(axis=1)
-    arguments = {"method": method, "n_resamples": 25, "random_state": 1}
-    if weighted:
-        arguments["sample_weight"] = weight
-    fast = calibration_error_interval(y, proba, metric=metric, **options, **arguments)
-    slow = calibration_error_interval(
-        correct, confidence, metric=partial(metric, **options), **arguments
-    )
-    # The smooth error is found by a search that ends within 1e-9.
-    atol = 1e-8 if metric is smooth_calibration_error else 1e-12
-    assert fast == pytest.approx(slow, abs=atol)
+    given = {"sample_weight": weight if weighted else None}
+    found = Resampled.of(metric, options, y, proba, **given)
+    codes, stated = found.error.codes, found.error.proba
+    anew = AnyError(metric, options, codes, stated, weight if weighted else None, None)
+    seeds = np.arange(8)
+
+    def same(errors, values):
+        if metric is debiased_calibration_error:  # the cells give it squared, before the cut
+            values = np.sign(values) * np.abs(values) if options else np.square(values)
+            errors = errors if options else np.maximum(errors, 0)
+        smooth = metric is smooth_calibration_error
+        np.testing.assert_allclose(errors, values, rtol=0.02 if smooth else 1e-9, atol=1e-12)
+
+    assert found.estimate == metric(y, proba, **given, **options)
+    same([found.statistic], [found.estimate])
+    if "quantile" not in options.values():  # the bins stay those of the samples
+        draws = found.error.bootstrap(seeds)
+        errors = np.concatenate([found.error.errors(draw) for draw in draws])
+        if metric is not smooth_calibration_error or options:  # the bandwidth stays, too
+            same(errors, anew.bootstrap(seeds))
+    if metric is not smooth_calibration_error or options:
+        same(found.error.by_chance(seeds), anew.by_chance(seeds))
 
 
-def test_percentiles_of_plain_resamples(data):
+def test_labels_by_chance_compare_with_the_smooth_error_as_their_own_errors_do(data):
     y, proba, _ = data
-    rng = np.random.default_rng(5)
-    rows = (rng.integers(300, size=300) for _ in range(400))
-    values = [ks_calibration_error(y[r], proba[r]) for r in rows]
-    found = calibration_error_interval(
-        y,
-        proba,
-        metric=ks_calibration_error,
-        method="percentile",
-        n_resamples=400,
-        confidence_level=0.8,
-        random_state=0,
+    found = Resampled.of(smooth_calibration_error, {}, y, proba)
+    codes, stated = found.error.codes, found.error.proba
+    drawn = AnyError(smooth_calibration_error, {}, codes, stated, None, None)
+    seeds = np.arange(40)
+    # For an estimate in the middle of the errors by chance.
+    middle = float(np.median(drawn.by_chance(seeds)))
+    error = gap_error(smooth_calibration_error, {}, middle, codes, stated, None, None)
+    exceeds = np.array(drawn.by_chance(seeds)) > middle
+    by_cells = np.array(error.by_chance(seeds)) > middle
+    assert (exceeds == by_cells).mean() > 0.95
+    assert 10 < exceeds.sum() < 30
+
+
+def test_interval_of_a_naive_inversion():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(size=300)
+    # Gaps of both signs: their mean, which has a limit of its own, is small.
+    y = (rng.uniform(size=300) < p + 0.25 * np.sin(12 * p)).astype(int)
+    seeds = draw_seeds(0, 200)
+    bins = np.minimum((p * 15).astype(int), 14)
+
+    def sums(rows):
+        return np.array([sum(p[i] - y[i] for i in rows if bins[i] == b) for b in range(15)]) / 300
+
+    observed = sums(range(300))
+    noise = []
+    for seed in seeds:
+        rows = np.random.default_rng(seed).integers(300, size=300)
+        noise.append(sums(rows) - observed)
+    noise = np.array(noise)
+    error = np.abs(observed).sum()
+    assert error == pytest.approx(expected_calibration_error(y, p))
+    scales = np.linspace(0, 3, 3001)
+    shrunk = observed * np.clip(1 - noise.var(axis=0) / observed**2, 0, 1)
+
+    def errors(shape, scale):
+        return np.abs(noise + scale * shape).sum(axis=1)
+
+    lows = [
+        np.abs(shape).sum() * next(t for t in scales if (errors(shape, t) >= error).mean() >= 0.05)
+        for shape in (observed, shrunk)
+    ]
+    last = next(t for t in scales if (errors(observed, t) <= error).mean() < 0.05)
+    low, high = calibration_error_interval(
+        y, p, n_resamples=200, random_state=0, confidence_level=0.9
     )
-    # Two sets of 400 resamples: the quantiles differ by chance, a tenth of the spread here.
-    assert found == pytest.approx(np.quantile(values, [0.1, 0.9]), abs=0.3 * np.std(values))
+    assert low == pytest.approx(min(lows), abs=2e-3 * error)
+    assert high == pytest.approx(np.abs(observed).sum() * last, abs=2e-3 * error)
 
 
 def test_jobs_and_seeds(data):
@@ -102,37 +138,84 @@ def test_jobs_and_seeds(data):
     run = partial(
         calibration_error_interval, y, proba, n_resamples=20, metric=ks_calibration_error
     )
-    with parallel_config(backend="threading"):
-        assert run(random_state=0) == run(random_state=0, n_jobs=2)
+    for backend in ("threading", "multiprocessing"):
+        with parallel_config(backend=backend):
+            assert run(random_state=0) == run(random_state=0, n_jobs=2)
     assert run(random_state=0) != run(random_state=1)
     assert run(random_state=np.random.RandomState(0)) == run(random_state=0)
 
 
 @pytest.mark.parametrize("shape", ["matrix", "vector"])
-@pytest.mark.parametrize("metric", [expected_calibration_error, classwise_calibration_error])
+@pytest.mark.parametrize(
+    "metric",
+    [expected_calibration_error, classwise_calibration_error, debiased_calibration_error],
+)
 def test_coverage_of_perfect_calibration(metric, shape):
-    # The true error is 0. The percentile interval never holds it; the default does, up to
-    # the chance of 5 % that is asked for: 4 misses in 20 trials have a probability of 2 %.
+    # The true error is 0, and the interval misses it in 2.5 % of the draws: 3 misses in 20 trials
+    # have a probability of 1 %. It is never [0, 0], which would say that there can be no error.
     rng = np.random.default_rng(0)
-    covered = {"basic": 0, "percentile": 0}
+    covered = 0
     for seed in range(20):
         proba = rng.dirichlet(np.ones(3), size=200)
         y = (rng.uniform(size=(200, 1)) > np.cumsum(proba, axis=1)[:, :2]).sum(axis=1)
         if shape == "vector":
             y, proba = (y == 1).astype(int), proba[:, 1]
-        for method in covered:
-            low, _ = calibration_error_interval(
-                y,
-                proba,
-                metric=metric,
-                method=method,
-                n_resamples=40,
-                random_state=seed,
-                **({} if shape == "vector" else {"labels": range(3)}),
-            )
-            covered[method] += low == 0
-    assert covered["percentile"] == 0
-    assert covered["basic"] >= 17
+        labels = {} if shape == "vector" else {"labels": range(3)}
+        low, high = calibration_error_interval(
+            y, proba, metric=metric, n_resamples=100, random_state=seed, **labels
+        )
+        covered += low == 0
+        assert high > 0.005
+    assert covered >= 18
+
+
+def test_coverage_of_an_overconfident_model():
+    # With 300 samples the debiased error is 0 in many draws, and its interval once was [0, 0].
+    covered = 0
+    for seed in range(20):
+        y, proba, _ = make_predictions(300, temperature=1.2, random_state=seed)
+        low, high = calibration_error_interval(
+            y, proba, metric=debiased_calibration_error, n_resamples=100, random_state=seed
+        )
+        covered += low <= 0.03 <= high  # the true error, of 10**6 samples: .030
+    assert covered >= 18
+
+
+def test_the_estimate_may_lie_above_its_interval():
+    y, proba, _ = make_predictions(500, temperature=1.0, random_state=0)
+    _, high = calibration_error_interval(
+        y, proba, metric=classwise_calibration_error, random_state=0
+    )
+    assert high < classwise_calibration_error(y, proba)
+
+
+def test_one_and_two_samples_are_no_evidence():
+    # Whatever is said, one label or two tell next to nothing: about half is possible.
+    assert calibration_error_interval([1], [0.5])[0] == 0
+    assert calibration_error_interval([1], [0.5])[1] == pytest.approx(0.5, abs=1e-3)
+    low, high = calibration_error_interval([1, 1], [0.9, 0.8])
+    assert low == 0
+    assert high > 0.5
+    # Fifty right answers of which the model was certain: Wilson's interval ends at .929.
+    low, high = calibration_error_interval(np.ones(50, int), np.ones(50))
+    assert (low, high) == (0, pytest.approx(1 - 0.92865, abs=1e-4))
+
+
+def test_clusters_are_resampled_as_a_whole():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=400)
+    y = (rng.uniform(size=400) < p**1.5).astype(int)
+    run = partial(calibration_error_interval, n_resamples=400, random_state=0)
+    once = run(y, p)
+    # Every sample five times: without clusters five times as many samples, with them the same.
+    five_times = {"y_true": np.repeat(y, 5), "y_proba": np.repeat(p, 5)}
+    names = np.repeat(np.arange(400), 5)
+    clustered = run(**five_times, clusters=names)
+    assert clustered == pytest.approx(once, abs=0.004)
+    low, high = run(**five_times)
+    assert high - low < 0.65 * (clustered[1] - clustered[0])
+    with pytest.raises(ValueError, match="clusters must have one entry a sample, 400, got 3"):
+        run(y, p, clusters=[1, 2, 3])
 
 
 def test_interval_shrinks_with_the_sample_and_the_level():
@@ -154,11 +237,6 @@ def test_zero_weights_are_no_rows(data):
     run = partial(calibration_error_interval, n_resamples=20, random_state=0)
     weighted = run(y, proba, sample_weight=kept.astype(float))
     assert weighted == pytest.approx(run(y[kept], proba[kept]))
-
-
-def test_error_that_chance_gives_every_time_is_no_evidence():
-    # One sample of probability 1/2 has an error of 1/2 whatever its label.
-    assert calibration_error_interval([1], [0.5], n_resamples=10) == (0.0, 0.5)
 
 
 @pytest.mark.parametrize("value", [True, 0, 2.5, None])
@@ -193,14 +271,16 @@ def test_defaults_are_those_of_the_metric(data, monkeypatch):
 def test_metric_of_the_user(data):
     y, proba, _ = data
 
-    def brier(y_true, y_proba, *, sample_weight=None, labels=None):
-        error = ((y_proba - np.eye(3)[y_true]) ** 2).sum(axis=1) / 2
-        return np.average(error, weights=sample_weight)
+    def score(y_true, y_proba, *, sample_weight=None, labels=None):
+        error = ((y_proba - np.eye(3)[y_true]) ** 2).sum(axis=1)
+        return 5 * np.average(error, weights=sample_weight)
 
-    low, high = calibration_error_interval(
-        y, proba, metric=brier, method="percentile", n_resamples=200, random_state=0
-    )
-    assert low < brier(y, proba) < high
+    low, high = calibration_error_interval(y, proba, metric=score, n_resamples=400, random_state=0)
+    # The mean of independent values: 1.96 standard errors on both sides, in its own unit.
+    each = 5 * ((proba - np.eye(3)[y]) ** 2).sum(axis=1)
+    half = 1.96 * each.std() / np.sqrt(300)
+    assert (low, high) == pytest.approx((each.mean() - half, each.mean() + half), rel=0.03)
+    assert low > 1
 
 
 @pytest.mark.parametrize(
@@ -208,7 +288,6 @@ def test_metric_of_the_user(data):
     [
         {"confidence_level": 0},
         {"confidence_level": 1},
-        {"method": "bca"},
         {"n_resamples": 0},
         {"metric": "ece"},
         {"n_bins": 0},

@@ -29,27 +29,41 @@ def test_counts_share_ties():
     assert errors.tolist() == [1, 1, 2]
 
 
-@pytest.mark.parametrize("n", [58, 59, 300, 5000])
+@pytest.mark.parametrize("n", [44, 45, 58, 235, 236, 5000])
 def test_levels_sum_to_delta(n):
     starts, levels = _starts(np.arange(1, n + 1), 0.05, 0.1)
-    if n < 59:  # .95 ** 58 > .05: not even a sample without error could pass
+    if n < 45:  # .95 ** 44 > .1: not even a sample without error could pass
         assert starts == []
-    else:
-        assert starts[0] == 58
-        assert sum(levels) == pytest.approx(0.1)
-        assert binom.cdf(0, 59, 0.05) <= 0.05 < binom.cdf(0, 58, 0.05)
+        assert binom.cdf(0, 45, 0.05) <= 0.1 < binom.cdf(0, 44, 0.05)
+        return
+    assert sum(levels) == pytest.approx(0.1)
+    # 59 samples without error pass at half the level; 4 * 59 = 236 make room for two starts.
+    assert binom.cdf(0, 59, 0.05) <= 0.05 < binom.cdf(0, 58, 0.05)
+    assert starts[0] == (44 if n < 236 else 58)
+    assert len(starts) == {236: 2, 5000: 4}.get(n, 1)
+
+
+def test_45_samples_without_error_suffice():
+    # .95 ** 45 = .0994: with a true error rate of .05 all are right in less than a tenth of cases.
+    for n, n_accepted in ((44, 0), (45, 45), (58, 58)):
+        found = risk_control(
+            np.arange(n) / n, np.ones(n, bool), risk=0.05, delta=0.1, method="fixed_sequence"
+        )
+        assert found.n_accepted == n_accepted
 
 
 def naive_fixed_sequence(confidence, correct, risk, delta):
     """Walk through the thresholds one by one, as the definition says."""
     boundaries = [*np.unique(confidence)[::-1][1:], -np.inf]
-    starts = []
-    count = 59
     assert (risk, delta) == (0.05, 0.1)
-    while count <= len(confidence):
-        starts.append(next(u for u in boundaries if np.sum(confidence > u) >= count))
-        count *= 4
+
+    def first(count):
+        return next(u for u in boundaries if np.sum(confidence > u) >= count)
+
+    starts = [first(59 * 4**k) for k in range(9) if 59 * 4**k <= len(confidence)]
     starts = list(dict.fromkeys(starts))
+    if len(starts) == 1:
+        starts = [first(45)]
     share = dict.fromkeys(starts, delta / 2 / max(1, len(starts) - 1))
     share[starts[0]] = delta / 2 if len(starts) > 1 else delta
     level, threshold = 0.0, np.inf
@@ -65,10 +79,11 @@ def naive_fixed_sequence(confidence, correct, risk, delta):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("decimals", [1, 2, 15])
-def test_fixed_sequence_against_its_definition(seed, decimals):
+@pytest.mark.parametrize("n", [100, 700])
+def test_fixed_sequence_against_its_definition(seed, decimals, n):
     rng = np.random.default_rng(seed)
-    confidence = rng.random(700).round(decimals)
-    correct = rng.random(700) > 0.2 * (1 - confidence) ** 2 + 0.01 * (seed % 3)
+    confidence = rng.random(n).round(decimals)
+    correct = rng.random(n) > 0.2 * (1 - confidence) ** 2 + 0.01 * (seed % 3)
     found = risk_control(confidence, correct, risk=0.05, delta=0.1, method="fixed_sequence")
     assert found.threshold == naive_fixed_sequence(confidence, correct, 0.05, 0.1)
 

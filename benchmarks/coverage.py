@@ -1,0 +1,215 @@
+"""How often the intervals of calibration errors hold the true error, by simulation.
+
+    python -m benchmarks.coverage [--draws 300] [--metrics ECE KS ...] [--out FILE]
+
+The truth is the error of a large population, from its probabilities and not from labels: of the
+gaps in the bins, in the sums up to every confidence, under the kernel. The regimes are not those
+with which the method was built. benchmarks/coverage_results.json holds the tables of the guide.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit, softmax
+
+from skcalib.metrics import (
+    calibration_error_interval,
+    classwise_calibration_error,
+    debiased_calibration_error,
+    expected_calibration_error,
+    ks_calibration_error,
+    maximum_calibration_error,
+    smooth_calibration_error,
+)
+from skcalib.metrics._smooth import GridPlaces, error_of_excess, grid_steps
+
+N_BINS = 15
+N_RESAMPLES = 200
+N_POPULATION = 400_000
+METRICS = {
+    "ECE": (expected_calibration_error, {}),
+    "ECE, equal mass": (expected_calibration_error, {"strategy": "quantile"}),
+    "MCE": (maximum_calibration_error, {}),
+    "debiased": (debiased_calibration_error, {}),
+    "KS": (ks_calibration_error, {}),
+    "smooth": (smooth_calibration_error, {}),
+    "classwise": (classwise_calibration_error, {}),
+}
+
+
+class Samples(NamedTuple):
+    """What a model says, and what is true: (n,) of the positive class, or (n, n_classes)."""
+
+    stated: np.ndarray
+    true: np.ndarray
+    weight: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+
+
+def one_column(
+    confidence: Callable, truth: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[np.random.Generator, int], Samples]:
+    def draw(rng: np.random.Generator, n: int) -> Samples:
+        stated = confidence(rng, n)
+        return Samples(stated, np.clip(truth(stated), 0, 1))
+
+    return draw
+
+
+def classes(
+    n_classes: int, spread: float, temperature: float, *, lead: float = 0.0, weighted: bool = False
+) -> Callable[[np.random.Generator, int], Samples]:
+    """Return a model whose logits are divided by a temperature: below 1 overconfident."""
+
+    def draw(rng: np.random.Generator, n: int) -> Samples:
+        logits = rng.normal(0, spread, (n, n_classes))
+        logits[np.arange(n), rng.integers(n_classes, size=n)] += lead
+        # Weights that go with the confidence, as those of importance sampling do.
+        weight = rng.exponential(0.5 + softmax(logits, axis=1).max(axis=1)) if weighted else None
+        return Samples(softmax(logits / temperature, axis=1), softmax(logits, axis=1), weight)
+
+    return draw
+
+
+def patients(rng: np.random.Generator, n: int) -> Samples:
+    """Ten samples a patient, who is above or below what the model says as a whole."""
+    stated = np.clip(rng.beta(2, 3, n), 0.01, 0.99)
+    own = np.repeat(rng.normal(0.25, 0.7, n // 10), 10)
+    return Samples(stated, expit(logit(stated) + own), None, np.repeat(np.arange(n // 10), 10))
+
+
+def skewed(rng: np.random.Generator, n: int) -> np.ndarray:
+    return 0.05 + 0.95 * rng.beta(4, 1.5, n)
+
+
+REGIMES: dict[str, tuple[int, Callable[[np.random.Generator, int], Samples]]] = {
+    "calibrated, 2 classes": (200, one_column(lambda rng, n: rng.beta(1, 2, n), lambda p: p)),
+    "overconfident by .03": (400, one_column(skewed, lambda p: p - 0.03)),
+    "wavy": (1500, one_column(skewed, lambda p: p + 0.06 * np.sin(14 * p))),
+    "underconfident": (
+        500, one_column(lambda rng, n: rng.beta(2, 2, n), lambda p: expit(1.4 * logit(p)))
+    ),
+    "one bad region": (
+        1000, one_column(lambda rng, n: rng.random(n), lambda p: p - 0.25 * (abs(p - 0.75) < 0.05))
+    ),
+    "calibrated, 5 classes": (2000, classes(5, 1.5, 1.0)),
+    "slightly overconfident, 4 classes": (600, classes(4, 1.2, 0.9)),
+    "overconfident, 10 classes": (1000, classes(10, 1.5, 0.6)),
+    "nearly perfect, 20 classes": (3000, classes(20, 1.0, 0.8, lead=7.0)),
+    "100 classes": (10_000, classes(100, 1.8, 0.93)),
+    "weights, 6 classes": (1200, classes(6, 1.5, 0.8, weighted=True)),
+    "clusters of 10": (1500, patients),
+}  # fmt: skip
+
+
+def labels_of(true: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    u = rng.random(len(true))
+    if true.ndim == 1:
+        return (u < true).astype(int)
+    return (u[:, np.newaxis] > np.cumsum(true, axis=1)[:, :-1]).sum(axis=1)
+
+
+def true_errors(samples: Samples) -> dict[str, float]:
+    """Return the errors of a population, from gaps in place of labels."""
+    stated, true, weight, _ = samples
+    weight = np.ones(len(stated)) if weight is None else weight
+    columns, gaps = stated.reshape(len(stated), -1), (stated - true).reshape(len(stated), -1)
+    if stated.ndim == 2:
+        top = np.arange(len(stated)), stated.argmax(axis=1)
+        confidence, gap = stated[top], (stated - true)[top]
+    else:
+        confidence, gap = stated, stated - true
+    equal_width = in_bins(confidence, gap, weight, np.arange(1, N_BINS) / N_BINS)
+    order = np.argsort(confidence)
+    mass = np.cumsum(weight[order])
+    edges = confidence[order][np.searchsorted(mass, np.arange(1, N_BINS) / N_BINS * mass[-1])]
+    places = GridPlaces.of(confidence, grid_steps(None))
+    by_class = [
+        in_bins(column, gap_k, weight, np.arange(1, N_BINS) / N_BINS)
+        for column, gap_k in zip(columns.T, gaps.T)
+    ]
+    return {
+        "ECE": equal_width[0],
+        "ECE, equal mass": in_bins(confidence, gap, weight, edges)[0],
+        "MCE": equal_width[2],
+        "debiased": equal_width[1],
+        "KS": float(np.abs(np.cumsum((gap * weight)[order])).max() / mass[-1]),
+        "smooth": error_of_excess(places.spread(gap * weight) / mass[-1], None),
+        "classwise": float(np.mean([error[0] for error in by_class])),
+    }
+
+
+def in_bins(
+    confidence: np.ndarray, gap: np.ndarray, weight: np.ndarray, edges: np.ndarray
+) -> tuple[float, float, float]:
+    """Return the mean, the root of the mean square and the largest gap of the bins."""
+    index = np.searchsorted(edges, confidence)
+    mass = np.bincount(index, weight, N_BINS)
+    # Cells that hold less than one sample in 10 000 are not seen in any draw.
+    mean = np.bincount(index, gap * weight, N_BINS) / np.maximum(mass, 1e-300)
+    part = mass / mass.sum()
+    largest = float(np.abs(mean[part > 1e-4]).max())
+    return float(part @ np.abs(mean)), float(np.sqrt(part @ mean**2)), largest
+
+
+def coverage(regime: str, names: list[str], n_draws: int) -> list[dict[str, object]]:
+    n_samples, draw = REGIMES[regime]
+    # The population in parts that fit in memory, whose errors differ by far less than an interval.
+    population = draw(np.random.default_rng(12345), N_POPULATION)
+    truth = true_errors(population)
+    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
+    for trial in range(n_draws):
+        rng = np.random.default_rng([trial, n_samples])
+        samples = draw(rng, n_samples)
+        y = labels_of(samples.true, rng)
+        given = {"sample_weight": samples.weight}
+        given["labels"] = range(2 if samples.stated.ndim == 1 else samples.stated.shape[1])
+        for name in names:
+            metric, options = METRICS[name]
+            ends = calibration_error_interval(
+                y, samples.stated, metric=metric, n_resamples=N_RESAMPLES, random_state=trial,
+                clusters=samples.clusters, **given, **options,
+            )  # fmt: skip
+            found[name].append((metric(y, samples.stated, **given, **options), *ends))
+    lines = []
+    for name, rows in found.items():
+        estimate, low, high = np.array(rows).T
+        below, above = truth[name] < low - 1e-9, truth[name] > high + 1e-9
+        lines.append({
+            "regime": regime, "n": n_samples, "metric": name, "draws": n_draws,
+            "truth": truth[name], "mean_error": estimate.mean(),
+            "coverage": 1 - (below | above).mean(), "truth_below": below.mean(),
+            "truth_above": above.mean(), "width": (high - low).mean(),
+            "estimate_outside": ((estimate < low) | (estimate > high)).mean(),
+        })  # fmt: skip
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--metrics", nargs="+", default=list(METRICS), choices=list(METRICS))
+    parser.add_argument("--regimes", nargs="+", default=list(REGIMES))
+    parser.add_argument("--out", type=Path, help="JSON of all lines, written as they come")
+    arguments = parser.parse_args()
+    lines = []
+    for regime in arguments.regimes:
+        for line in coverage(regime, arguments.metrics, arguments.draws):
+            line = {k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()}
+            lines.append(line)
+            print(
+                f"{regime:34}{line['metric']:16} truth {line['truth']:.4f} mean error "
+                f"{line['mean_error']:.4f} coverage {line['coverage']:.3f} "
+                f"({line['truth_below']:.3f} below, {line['truth_above']:.3f} above), "
+                f"width {line['width']:.4f}", flush=True,
+            )  # fmt: skip
+        if arguments.out:
+            arguments.out.write_text(json.dumps(lines, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

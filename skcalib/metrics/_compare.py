@@ -1,0 +1,202 @@
+"""Which of several models is better calibrated?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..utils._private import Interval, validate_params
+from ..utils._tables import as_table
+from ._calibration_error import expected_calibration_error
+from ._gaps import GapError
+from ._interval import Inversion, interval_of
+from ._resampling import Resampled, draw_seeds, run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@validate_params(
+    {
+        "metric": [callable],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "as_frame": ["boolean"],
+    },
+    prefer_skip_nested_validation=False,  # the options of the metric are the user's
+)
+def compare_calibration(
+    y_true: ArrayLike,
+    y_probas: Mapping[str, ArrayLike],
+    *,
+    metric: Callable[..., float] = expected_calibration_error,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    as_frame: bool = False,
+    clusters: Any = None,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    **options: Any,
+) -> NDArray[Any] | pd.DataFrame:
+    """Compare the calibration errors of models on the same samples.
+
+    Every model has the interval of :func:`calibration_error_interval`, and every model but the
+    first the interval of the difference between its error and that of the first. All models are
+    judged on the same resamples, so what is hard about the samples for all of them cancels. The
+    errors of two models may have intervals that overlap while their difference is clear.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, integers or strings.
+    y_probas : dict of str -> array-like of shape (n_samples, n_classes) or (n_samples,)
+        The probabilities of every model by its name: of the classes, in the order of `labels` or
+        as columns of a DataFrame named by them, or of the positive class. The first model is
+        what the others are compared with.
+    metric : callable, default=expected_calibration_error
+        A calibration error of this package, or a function of the same signature, such as
+        :func:`sklearn.metrics.log_loss`; smaller = better.
+    confidence_level : float, default=0.95
+        Level of every interval by itself, in (0, 1).
+    n_resamples : int, default=1000
+        Number of resamples.
+    n_jobs : int, default=None
+        Number of jobs, as in joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the resamples.
+    as_frame : bool, default=False
+        Whether to return a DataFrame instead of a structured array.
+    clusters : array-like of shape (n_samples,), default=None
+        What samples that belong together have in common, such as the patient; see
+        :func:`calibration_error_interval`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; a weight of k counts as k samples.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns, in order. None: integers 0, ..., n_classes - 1 or, if `y_true`
+        holds other labels, its sorted distinct values.
+    pos_label : int, bool or str, default=None
+        Label of the positive class where probabilities have shape (n_samples,). None: the second
+        of `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+    **options : dict
+        Options of the metric, such as ``n_bins``.
+
+    Returns
+    -------
+    table : structured array or DataFrame, one line a model
+        In the order of `y_probas`, with ``model``, ``error`` (smaller = better), the ends ``low``
+        and ``high`` of its interval, and of the error less that of the first model
+        ``difference`` (negative = better than the first), ``difference_low`` and
+        ``difference_high``; the difference is 0 and its interval NaN for the first.
+
+    Raises
+    ------
+    ValueError
+        If `y_probas` names no model, and as :func:`expected_calibration_error`.
+    TypeError
+        If `y_probas` is not a dict.
+
+    See Also
+    --------
+    calibration_error_interval : The interval of one model.
+    groupwise_calibration_error : One model, many groups.
+    skcalib.plots.ReliabilityDisplay : Several models in one picture.
+
+    Notes
+    -----
+    For the errors of this package, ``difference`` is that of the errors without what chance adds:
+    of the true errors under which those observed are the median. The interval of the difference
+    follows from those of the two errors and the correlation r of their resamples (MOVER [1]_):
+    its lower end is ``d - sqrt(a^2 + b^2 - 2 r a b)`` with a the distance from the error of the
+    model to its lower end and b that from the first error to its upper one; a positive r counts
+    only where both intervals are above 0. For a `metric` of your own it is the
+    basic bootstrap interval of the difference.
+
+    References
+    ----------
+    .. [1] G. Y. Zou, A. Donner, "Construction of Confidence Limits About Effect Measures: A
+       General Approach", Statistics in Medicine 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.metrics import compare_calibration
+    >>> rng = np.random.default_rng(0)
+    >>> true = rng.uniform(size=1000)
+    >>> y_true = rng.uniform(size=1000) < true
+    >>> table = compare_calibration(
+    ...     y_true, {"good": true, "overconfident": np.sqrt(true)}, random_state=0
+    ... )
+    >>> table["error"].round(2), table["difference_low"][1] > 0
+    (array([0.04, 0.16]), np.True_)
+    """
+    if not isinstance(y_probas, Mapping):
+        raise TypeError(
+            "y_probas must be a dict of probabilities by the names of models, "
+            f"got {type(y_probas).__name__}."
+        )
+    if not y_probas:
+        raise ValueError("y_probas must name at least one model, got none.")
+    seeds = draw_seeds(random_state, n_resamples)
+    given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    models = []
+    for y_proba in y_probas.values():
+        resampled = Resampled.of(metric, options, y_true, y_proba, clusters=clusters, **given)
+        drawn = run(resampled.error.bootstrap, seeds, n_jobs)
+        by_chance = None
+        if isinstance(resampled.error, GapError) and clusters is None:
+            by_chance = run(resampled.error.by_chance, seeds, n_jobs)
+        ends = interval_of(resampled, drawn, by_chance, confidence_level)
+        models.append((resampled.estimate, *ends, *_center(resampled, drawn)))
+    tail = (1 - confidence_level) / 2
+    own = isinstance(resampled.error, GapError)
+    differences = [(0.0, np.nan, np.nan)]
+    differences += [_difference(models[0], model, tail, own) for model in models[1:]]
+    error, low, high, *_ = zip(*models)
+    columns = {"model": list(y_probas), "error": error, "low": low, "high": high}
+    names = "difference", "difference_low", "difference_high"
+    columns |= dict(zip(names, zip(*differences)))
+    return as_table(
+        {name: np.array(column) for name, column in columns.items()}, as_frame=as_frame
+    )
+
+
+def _center(resampled: Resampled, drawn: list[Any]) -> tuple[float, NDArray[np.float64]]:
+    """Return the error without what chance adds, and resamples of the error around it."""
+    if not isinstance(resampled.error, GapError):
+        return resampled.estimate, np.array(drawn)
+    center, errors = Inversion(resampled.error, drawn).median()
+    return (center**2 if resampled.error.squared else center), errors
+
+
+def _difference(
+    first: tuple[Any, ...], other: tuple[Any, ...], tail: float, own: bool
+) -> tuple[float, float, float]:
+    """Return the difference of two errors and the ends of its interval."""
+    _, first_low, first_high, first_center, first_errors = first
+    _, low, high, center, errors = other
+    difference = center - first_center
+    if not own:
+        ends = np.quantile(errors - first_errors, [1 - tail, tail])
+        return difference, *(2 * difference - ends)
+    both = np.stack([first_errors, errors])
+    # By chance alone two errors go together more than the true errors do, so a positive
+    # correlation counts only where both errors are beyond chance.
+    r = float(np.corrcoef(both)[0, 1]) if both.std(axis=1).min() > 0 else 0.0
+    if min(first_low, low) == 0:
+        r = min(r, 0.0)
+
+    def distance(a: float, b: float) -> float:
+        return float(np.sqrt(max(a**2 + b**2 - 2 * r * a * b, 0.0)))
+
+    down = distance(center - low, first_high - first_center)
+    up = distance(high - center, first_center - first_low)
+    return difference, difference - down, difference + up

@@ -1,0 +1,260 @@
+"""Calibration errors as norms of gaps, which makes their intervals and tests fast and right.
+
+A gap is a sum over samples of confidence minus correctness. The errors of this package are norms
+of gaps: over bins, over the bins of every class, of the sums up to every confidence, or of the
+gaps under a kernel. Once every sample has its cell, a resample costs one sum over the samples.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ..utils._binning import bin_index, quantile_edges, uniform_edges
+from ._calibration_error import expected_calibration_error, maximum_calibration_error
+from ._classwise import classwise_calibration_error
+from ._debiased import debiased_calibration_error
+from ._ks import ks_calibration_error
+from ._smooth import error_of_excess, smooth_calibration_error, smooth_on_grid
+
+# Cells of the Kolmogorov-Smirnov error, whose largest sum is looked for at their ends: they hold
+# a thousandth of the samples each, and all of it where there are fewer distinct confidences.
+_N_GROUPS = 1000
+# Steps of the grid of the smooth error within a bandwidth, and in all. A sample goes to the
+# nearest point, off by a thirtieth of the bandwidth at most.
+_STEPS_PER_BANDWIDTH = 16
+_MOST_STEPS = 2**13
+# Counts of resampled samples, and gaps whose norm is taken, at once: 16 and 8 megabytes.
+_COUNTS_AT_ONCE = 2**21
+_GAPS_AT_ONCE = 2**20
+
+# With gaps (..., n_classes, n_cells), the mean of the norms over the classes.
+_NORMS: dict[str, Callable[[NDArray], NDArray]] = {
+    "l1": lambda gaps: np.abs(gaps).sum(axis=-1).mean(axis=-1),
+    "l2": lambda gaps: np.sqrt(np.square(gaps).sum(axis=-1)).mean(axis=-1),
+    "max": lambda gaps: np.abs(gaps).max(axis=-1).mean(axis=-1),
+}
+
+
+class Draws(NamedTuple):
+    """Gaps of resamples, (n_draws, n_classes, n_cells), and two numbers of each, (n_draws,).
+
+    `chance` is what the debiased error subtracts; `accuracy` is the mean correctness.
+    """
+
+    gaps: NDArray[np.float64]
+    chance: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+
+
+class GapError:
+    """A calibration error of samples that lie in cells.
+
+    Parameters
+    ----------
+    rule : {"bins", "debiased", "ks", "smooth", "kernel"}
+        What the gaps are, see :meth:`_gaps`.
+    norm : {"l1", "l2", "max"}
+        The norm of the gaps that the error is.
+    index : ndarray of shape (n_samples, n_columns)
+        The cell of every sample in every column.
+    n_cells : int
+        Number of cells of a column.
+    codes, proba, weight : ndarray
+        Labels, 0 or 1 for one column; probabilities, (n_samples,) or (n_samples, n_columns);
+        weights.
+    clusters : ndarray of shape (n_samples,) or None
+        Numbers from 0 of the clusters that are resampled as a whole.
+    bandwidth : float
+        Of the smooth error.
+    squared : bool
+        Whether the metric returns the square of the error.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        norm: str,
+        index: NDArray[np.intp],
+        n_cells: int,
+        codes: NDArray[np.intp],
+        proba: NDArray[Any],
+        weight: NDArray[np.float64],
+        clusters: NDArray[np.intp] | None = None,
+        bandwidth: float = 0.0,
+        squared: bool = False,
+    ) -> None:
+        self.rule, self.norm, self.bandwidth, self.squared = rule, norm, bandwidth, squared
+        self.index, self.n_cells = index, n_cells
+        self.codes, self.proba, self.weight, self.clusters = codes, proba, weight, clusters
+        column = np.arange(index.shape[1])
+        self._is_correct = codes[:, np.newaxis] == (column if len(column) > 1 else 1)
+        # Sums over cells are products with these, of shape (n_samples, n_columns * n_cells).
+        self._gap = self._matrix(proba.reshape(index.shape) - self._is_correct)
+        needs_mass, debiased = norm != "l1" and rule != "ks", rule == "debiased"
+        self._mass = self._matrix(np.ones(index.shape)) if needs_mass else None
+        self._correct = self._matrix(self._is_correct) if debiased else None
+        self.observed = self.draws(np.ones((1, len(index))))
+        self.statistic = float(self.errors(self.observed)[0])
+
+    def _matrix(self, values: NDArray) -> csr_array:
+        n, n_columns = self.index.shape
+        cells = (self.index + self.n_cells * np.arange(n_columns)).ravel()
+        values = (values * self.weight[:, np.newaxis]).ravel()
+        ends = np.arange(n + 1) * n_columns
+        return csr_array((values, cells, ends), shape=(n, n_columns * self.n_cells))
+
+    def bootstrap(self, seeds: NDArray[np.int64]) -> list[Draws]:
+        """Return the gaps of samples, or of clusters, drawn with replacement."""
+        n, drawn = len(self.index), []
+        for part in np.array_split(seeds, -(-len(seeds) * n // _COUNTS_AT_ONCE)):
+            counts = [drawn_counts(seed, n, self.clusters) for seed in part]
+            drawn.append(self.draws(np.array(counts, dtype=np.float64)))
+        return drawn
+
+    def by_chance(self, seeds: NDArray[np.int64]) -> list[float]:
+        """Return the errors of labels drawn from the probabilities."""
+        n, n_columns = self.index.shape
+        every, values = np.ones((1, n)), []
+        shape = 1, n_columns, self.n_cells
+        total = self.weight.sum(keepdims=True)
+        mass = None if self._mass is None else (every @ self._mass).reshape(shape)
+        stated = (every @ self._matrix(self.proba.reshape(self.index.shape))).reshape(shape)
+        for codes in drawn_labels(self.proba, seeds):
+            row = np.arange(n) if n_columns > 1 else np.flatnonzero(codes)
+            column = codes[row] if n_columns > 1 else 0
+            cell = column * self.n_cells + self.index[row, column]
+            correct = np.bincount(cell, self.weight[row], stated.size).reshape(shape)
+            gaps, chance = self._gaps(stated - correct, mass, correct, total)
+            values.append(float(self.errors(Draws(gaps, chance, total))[0]))
+        return values
+
+    def draws(self, counts: NDArray[np.float64]) -> Draws:
+        """Return the gaps of samples that are counted as often as `counts`, (n_draws, n)."""
+        gap, mass, correct = (
+            None if m is None else (counts @ m).reshape(len(counts), -1, self.n_cells)
+            for m in (self._gap, self._mass, self._correct)
+        )
+        total = counts @ self.weight
+        right = (counts @ (self.weight * self._is_correct[:, 0])) / total
+        return Draws(*self._gaps(gap, mass, correct, total), right)
+
+    def _gaps(
+        self, gap: Any, mass: Any, correct: Any, total: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return gaps whose norm is the error, and what the debiased error subtracts.
+
+        The arguments are sums over cells of the weights times confidence minus correctness,
+        1 and correctness, and over everything of the weights.
+        """
+        of_all, nothing = total[:, np.newaxis, np.newaxis], np.zeros(len(gap))
+        if self.rule == "ks":
+            return np.cumsum(gap, axis=-1) / of_all, nothing
+        if self.rule in ("smooth", "kernel"):
+            n_steps = self.n_cells - 1
+            density = smooth_on_grid(gap / of_all, self.bandwidth) / n_steps
+            density[..., [0, -1]] /= 2  # the trapezoidal rule
+            return density, nothing
+        if self.norm == "l1":
+            return gap / of_all, nothing
+        some = np.where(mass > 0, mass, 1.0)
+        if self.norm == "max":
+            return gap / some, nothing
+        # sum_b mass_b / total (gap_b / mass_b)^2 is the square of this norm.
+        gaps = gap / np.sqrt(some * of_all)
+        if self.rule != "debiased":
+            return gaps, nothing
+        # A cell of one sample has no unbiased estimate and counts 0.
+        several = mass > 1
+        accuracy = correct / some
+        variance = mass * accuracy * (1 - accuracy) / np.where(several, mass - 1, 1.0)
+        return gaps * several, (variance * several / of_all).sum(axis=(1, 2))
+
+    def errors(self, draws: Draws, shape: Any = 0.0, scale: float = 0.0) -> NDArray[np.float64]:
+        """Return the errors of ``draws.gaps + scale * shape``; the debiased one squared, uncut."""
+        step = max(1, _GAPS_AT_ONCE // draws.gaps[0].size)
+        blocks = [
+            _NORMS[self.norm](draws.gaps[start : start + step] + scale * shape)
+            for start in range(0, len(draws.gaps), step)
+        ]
+        errors = np.concatenate(blocks)
+        return errors**2 - draws.chance if self.rule == "debiased" else errors
+
+    def true_error(self, shape: NDArray, scale: float) -> float:
+        """Return the error of gaps ``scale * shape`` that are free of chance."""
+        if self.rule == "smooth" and shape is self.observed.gaps:
+            # Another error is another bandwidth.
+            excess = (np.ones(len(self.index)) @ self._gap) / self.weight.sum()
+            return error_of_excess(scale * excess, None)
+        return scale * float(_NORMS[self.norm](shape)[0])
+
+
+def drawn_counts(seed: Any, n: int, clusters: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Return how often each of n samples is drawn; clusters are drawn as a whole."""
+    n_drawn = n if clusters is None else int(clusters.max()) + 1
+    drawn = np.random.default_rng(seed).integers(n_drawn, size=n_drawn)
+    count = np.bincount(drawn, minlength=n_drawn)
+    return count if clusters is None else count[clusters]
+
+
+def drawn_labels(proba: NDArray[Any], seeds: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
+    """Yield labels drawn from the probabilities, for every seed."""
+    # The drawn class is the number of cumulative probabilities that u reaches. The last of
+    # them is left out: rounded below 1, it would let u reach a class that is not there.
+    below = np.cumsum(proba, axis=1, dtype=np.float64)[:, :-1] if proba.ndim == 2 else None
+    for seed in seeds:
+        u = np.random.default_rng(seed).uniform(size=len(proba))
+        codes = u < proba if below is None else (u[:, np.newaxis] >= below).sum(axis=1)
+        yield codes.astype(np.intp)
+
+
+def gap_error(
+    metric: Callable[..., float],
+    options: dict[str, Any],
+    estimate: float,
+    codes: NDArray[np.intp],
+    proba: NDArray[Any],
+    weight: NDArray[np.float64] | None,
+    clusters: NDArray[np.intp] | None,
+) -> GapError | None:
+    """Return the error as a norm of gaps, None where the metric is not one of this package."""
+    samples = codes, proba, np.ones(len(codes)) if weight is None else weight, clusters
+    columns = proba.reshape(len(codes), -1)
+    if metric is ks_calibration_error:
+        edges = quantile_edges(proba, _N_GROUPS)
+        return GapError("ks", "max", bin_index(columns, edges), len(edges) - 1, *samples)
+    if metric is smooth_calibration_error:
+        # At the bandwidth of the estimate, the errors of resamples compare with it as their own
+        # smooth errors do: both say whether the error at this bandwidth exceeds it.
+        bandwidth = options.get("bandwidth") or max(estimate, 1 / _MOST_STEPS)
+        n_steps = min(int(2 ** np.ceil(np.log2(_STEPS_PER_BANDWIDTH / bandwidth))), _MOST_STEPS)
+        index = np.rint(np.clip(columns, 0, 1) * n_steps).astype(np.intp)
+        rule = "kernel" if options.get("bandwidth") else "smooth"
+        return GapError(rule, "l1", index, n_steps + 1, *samples, bandwidth)
+    if metric not in _BINNED:
+        return None
+    bound = inspect.signature(metric).bind(codes, proba, **options)
+    bound.apply_defaults()
+    given = bound.arguments
+    edges = [uniform_edges(given["n_bins"])]
+    if given["strategy"] == "quantile":
+        edges = [quantile_edges(column, given["n_bins"], weight) for column in columns.T]
+    index = np.stack([bin_index(c, edges[k % len(edges)]) for k, c in enumerate(columns.T)], 1)
+    rule = "debiased" if metric is debiased_calibration_error else "bins"
+    norm = given.get("norm", _BINNED[metric])
+    n_cells = max(map(len, edges)) - 1
+    return GapError(rule, norm, index, n_cells, *samples, squared=given.get("squared", False))
+
+
+# With the norm of those that leave no choice.
+_BINNED = {
+    expected_calibration_error: "l1",
+    maximum_calibration_error: "max",
+    classwise_calibration_error: "l1",
+    debiased_calibration_error: "l2",
+}

@@ -1,0 +1,115 @@
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from skcalib.metrics import (
+    calibration_error_interval,
+    compare_calibration,
+    debiased_calibration_error,
+    expected_calibration_error,
+    ks_calibration_error,
+)
+
+
+def models(seed, n=600, power=1.6):
+    rng = np.random.default_rng(seed)
+    true = rng.uniform(size=n)
+    y = (rng.uniform(size=n) < true).astype(int)
+    return y, {"true": true, "off": true**power, "same": true.copy()}
+
+
+def test_a_line_is_what_the_functions_of_one_model_say():
+    y, probas = models(0)
+    run = {"n_resamples": 50, "random_state": 0, "n_bins": 8}
+    table = compare_calibration(y, probas, **run)
+    assert table["model"].tolist() == list(probas)
+    for line, proba in zip(table, probas.values()):
+        assert line["error"] == expected_calibration_error(y, proba, n_bins=8)
+        assert (line["low"], line["high"]) == calibration_error_interval(y, proba, **run)
+
+
+@pytest.mark.parametrize("metric", [expected_calibration_error, log_loss])
+def test_the_first_and_its_twin_do_not_differ(metric):
+    y, probas = models(0)
+    if metric is log_loss:
+        probas = {name: np.stack([1 - p, p], axis=1) for name, p in probas.items()}
+    first, off, same = compare_calibration(
+        y, probas, metric=metric, n_resamples=100, random_state=0
+    )
+    assert first["difference"] == same["difference"] == 0
+    assert np.isnan([first["difference_low"], first["difference_high"]]).all()
+    if metric is log_loss:  # the differences of the resamples are 0, too
+        assert same["difference_low"] == same["difference_high"] == 0
+    assert same["difference_low"] <= 0 <= same["difference_high"]
+    assert 0 < off["difference_low"] < off["difference"] < off["difference_high"]
+
+
+def test_what_is_hard_for_both_cancels():
+    # The same model twice, far from calibrated: resamples are correlated by 1.
+    _, probas = models(0, n=500, power=3.0)
+    y = models(0, n=500, power=3.0)[0]
+    table = compare_calibration(
+        y, {"a": probas["off"], "b": probas["off"] * 0.99}, n_resamples=100, random_state=0
+    )
+    width = table["high"][0] - table["low"][0]
+    assert table["difference_high"][1] - table["difference_low"][1] < 0.2 * width
+
+
+def test_interval_of_the_difference_of_means_is_that_of_a_paired_test():
+    # The log-loss is a mean, so the difference has a standard error of its own.
+    y, probas = models(1, n=2000)
+    _, off, _ = compare_calibration(
+        y,
+        {name: np.stack([1 - p, p], axis=1) for name, p in probas.items()},
+        metric=log_loss,
+        n_resamples=800,
+        random_state=0,
+    )
+    losses = [-np.log(np.where(y == 1, p, 1 - p)) for p in probas.values()]
+    each = losses[1] - losses[0]
+    half = 1.96 * each.std() / np.sqrt(len(y))
+    assert off["difference"] == pytest.approx(each.mean())
+    assert off["difference_low"] == pytest.approx(each.mean() - half, abs=0.2 * half)
+    assert off["difference_high"] == pytest.approx(each.mean() + half, abs=0.2 * half)
+
+
+@pytest.mark.parametrize(
+    "metric", [expected_calibration_error, debiased_calibration_error, ks_calibration_error]
+)
+def test_the_difference_is_held(metric):
+    # Two models that are off by other amounts; the truth is that of a large sample.
+    y, probas = models(99, n=400_000, power=1.3)
+    truth = metric(y, probas["off"]) - 0.0
+    held = 0
+    for seed in range(20):
+        y, probas = models(seed, n=500, power=1.3)
+        _, off, _ = compare_calibration(
+            y, probas, metric=metric, n_resamples=100, random_state=seed
+        )
+        held += off["difference_low"] <= truth <= off["difference_high"]
+    assert held >= 17  # of 20: 16 have a probability of .003 at 95 %
+
+
+def test_options_clusters_and_frames():
+    pytest.importorskip("pandas")
+    y, probas = models(0, n=300)
+    run = partial(
+        compare_calibration,
+        y,
+        probas,
+        n_resamples=40,
+        random_state=0,
+        clusters=np.arange(300) // 5,
+    )
+    table = run(as_frame=True, metric=debiased_calibration_error, squared=True)
+    assert table["error"][0] == debiased_calibration_error(y, probas["true"], squared=True)
+    assert (table["low"] <= table["high"]).all()
+    assert table["difference"][1] > 0
+    with pytest.raises(TypeError, match="y_probas must be a dict of probabilities"):
+        compare_calibration(y, probas["true"])
+    with pytest.raises(ValueError, match="y_probas must name at least one model"):
+        compare_calibration(y, {})
+    with pytest.raises(ValueError, match="y_proba must lie in"):
+        compare_calibration(y, {"a": probas["true"] * 2})
