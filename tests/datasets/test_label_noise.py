@@ -16,6 +16,12 @@ def test_flips_exactly_the_fraction_and_says_where(fraction):
     assert flipped.sum() == round(fraction * len(y))
 
 
+def test_the_count_is_rounded_to_the_nearest():
+    for fraction, count in [(0.049, 0), (0.05, 1), (0.149, 1), (0.151, 2), (0.96, 10)]:
+        _, flipped = flip_labels(y[:10], fraction=fraction, random_state=0)
+        assert flipped.sum() == count
+
+
 def test_other_classes_are_equally_likely():
     noisy, _ = flip_labels(y, fraction=1.0, random_state=0)
     counts = np.array([np.sum(noisy[y == "a"] == other) for other in "bcd"])

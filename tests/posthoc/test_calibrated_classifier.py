@@ -1,6 +1,7 @@
 """The meta-estimator does by itself what is done here by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -247,3 +248,17 @@ def test_one_class_is_an_error():
     X, _ = data()
     with pytest.raises(ValueError, match="y must hold at least two classes"):
         PostHocCalibratedClassifier(GaussianNB()).fit(X, ["ant"] * 300)
+
+
+def test_one_class_of_positive_weight_is_refused_by_name():
+    X, y = data(n=60, k=2)
+    weight = (y == y[0]).astype(float)
+    with pytest.raises(ValueError, match=r"^y must hold at least two classes, got one class"):
+        PostHocCalibratedClassifier(GaussianNB(), cv=2).fit(X, y, sample_weight=weight)
+
+
+def test_columns_of_one_name_are_refused():
+    X, y = data(n=60, k=2)
+    frame = pd.DataFrame(X[:, [0, 0]], columns=["a", "a"])
+    with pytest.raises(ValueError, match="unique column names"):
+        PostHocCalibratedClassifier(GaussianNB(), cv=2).fit(frame, y)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from ...utils._arrays import naming
 from ...utils._chunked import aligned, is_chunked, reduce_chunks
 from ...utils._features import validate_rows
-from ...utils._labels import check_class_labels, encode
+from ...utils._labels import check_class_labels, encode, joined_classes
 from ...utils._private import _fit_context, _num_samples
 from ...utils._unit_rows import UnitRows
 from ...utils._validation import check_weights
@@ -125,7 +125,7 @@ class StreamingMixin(DifficultyMixin):
         return self
 
     def _add_statistics(self, other: StreamingMixin) -> None:
-        classes = np.union1d(self.classes_, other.classes_)
+        classes = joined_classes(self.classes_, other.classes_, name="other")
         merged = self._laid_out(classes).merged(other._laid_out(classes))
         self._set_state(classes_=classes, _statistics=merged)
 
@@ -192,7 +192,8 @@ class StreamingMixin(DifficultyMixin):
             new_classes = found if announced is None else announced
             statistics = GaussianStatistics.empty(len(new_classes), data.shape[1])
         else:
-            new_classes = self.classes_ if is_final else np.union1d(self.classes_, found)
+            joined = joined_classes(self.classes_, found, name="y")
+            new_classes = self.classes_ if is_final else joined
             statistics = self._laid_out(new_classes)
         # A sample of weight 0 may bear a label that nothing else has.
         labels = labels if weight is None else np.where(weight > 0, labels, found[0])

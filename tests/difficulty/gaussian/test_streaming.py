@@ -229,3 +229,12 @@ def test_finalized_scorers_are_pickled_with_what_scoring_needs(monkeypatch):
 def test_unfitted_scorers_cannot_be_finalized():
     with pytest.raises(NotFittedError):
         RMDScorer().finalize()
+
+
+def test_numbers_and_text_do_not_mix():
+    scorer = RMDScorer().partial_fit(X, Y)
+    with pytest.raises(ValueError, match=r"^y must hold labels of the type of those before, \[0,"):
+        scorer.partial_fit(X, NAMES)
+    with pytest.raises(ValueError, match=r"^other must hold labels of the type of those before"):
+        scorer.merge(RMDScorer().partial_fit(X, NAMES))
+    _equal(scorer, RMDScorer().fit(X, Y))

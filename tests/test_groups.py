@@ -1,0 +1,121 @@
+"""Samples that belong together: `groups` reach every fold, with and without metadata routing."""
+
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedGroupKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from skcalib.difficulty import KNNScorer, LossScorer, NoveltyDetector, cross_val_difficulty
+from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder
+from skcalib.posthoc import PostHocCalibratedClassifier, TemperatureScaling
+from skcalib.selection import SelectiveClassifier
+
+RNG = np.random.default_rng(0)
+# Every patient has five samples, which are the same but for a little noise.
+PATIENTS = np.repeat(np.arange(60), 5)
+Y = np.repeat(RNG.integers(0, 2, 60), 5)
+X = np.repeat(RNG.normal(size=(60, 2)), 5, axis=0) + 0.01 * RNG.normal(size=(300, 2))
+# It knows a patient whom it has seen, and nothing else: the labels do not depend on X.
+MEMORY = KNeighborsClassifier(1)
+
+
+def temperature(**options):
+    return PostHocCalibratedClassifier(MEMORY, TemperatureScaling(), **options)
+
+
+# What each learns of samples left out: near 0 where it has seen their patients.
+LEARNERS = {
+    "PostHoc": (temperature, lambda m: np.log(m.calibrator_.temperature_)),
+    "Selective": (
+        lambda **options: SelectiveClassifier(MEMORY, risk=0.6, **options),
+        lambda m: m.error_rate_,
+    ),
+    "Finder": (
+        lambda **options: LabelIssueFinder(MEMORY, n_refits=0, **options),
+        lambda m: m.issues_["difficulty"].mean() / 100,
+    ),
+    "Cleaning": (
+        lambda **options: LabelCleaningClassifier(
+            GaussianNB(), LabelIssueFinder(MEMORY, n_refits=0, **options)
+        ),
+        lambda m: m.finder_.issues_["difficulty"].mean() / 100,
+    ),
+    "Novelty": (
+        lambda **options: NoveltyDetector(KNNScorer(1), contamination=0.5, **options),
+        lambda m: -m.offset_,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The temperature is at its:skcalib.utils.SkcalibWarning")
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("cv", [3, GroupKFold(3)], ids=["number", "splitter"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_groups_reach_the_folds(name, cv, routing):
+    build, learned = LEARNERS[name]
+    # By patients in order, the folds of a number without groups: they separate no patient here.
+    shuffled = RNG.permutation(len(X))
+    rows = (X[shuffled], Y[shuffled])
+    with sklearn.config_context(enable_metadata_routing=routing):
+        blind = learned(build(cv=3).fit(*rows))
+        grouped = learned(build(cv=cv).fit(*rows, groups=PATIENTS[shuffled]))
+    assert grouped > blind + 0.05
+
+
+def test_folds_by_hand():
+    model = temperature(cv=3).fit(X, Y, groups=PATIENTS)
+    scores = np.empty((len(X), 2))
+    for train, test in StratifiedGroupKFold(3).split(X, Y, PATIENTS):
+        scores[test] = KNeighborsClassifier(1).fit(X[train], Y[train]).predict_proba(X[test])
+    by_hand = TemperatureScaling(input="proba").fit(scores, Y)
+    assert model.calibrator_.temperature_ == by_hand.temperature_
+
+
+def test_scorers():
+    shuffled = RNG.permutation(len(X))
+    rows, groups = (X[shuffled], Y[shuffled]), PATIENTS[shuffled]
+    blind = LossScorer(MEMORY, cv=3).fit_difficulty(*rows)
+    grouped = LossScorer(MEMORY, cv=3).fit_difficulty(*rows, groups=groups)
+    assert grouped.mean() > blind.mean() + 5
+    scorer = LossScorer(MEMORY)
+    assert cross_val_difficulty(scorer, *rows, cv=3, groups=groups).mean() > blind.mean() + 5
+
+
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+def test_a_search_routes_groups_to_both_kinds_of_folds():
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            temperature(cv=GroupKFold(3)), {"method": ["auto"]}, cv=GroupKFold(2)
+        ).fit(X, Y, groups=PATIENTS)
+        assert np.log(search.best_estimator_.calibrator_.temperature_) > 1
+
+
+def test_groups_that_nothing_reads_are_refused():
+    folds = list(GroupKFold(3).split(X, Y, PATIENTS))
+    with pytest.raises(ValueError, match="^groups must be None where cv lists the folds"):
+        temperature(cv=folds).fit(X, Y, groups=PATIENTS)
+    with pytest.raises(ValueError, match="^cv must fit the samples"):
+        temperature(cv=3).fit(X, Y, groups=PATIENTS[:-1])
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_folds_in_processes_and_threads(backend):
+    apart = X + 2 * Y[:, np.newaxis]
+    model = PostHocCalibratedClassifier(GaussianNB(), TemperatureScaling(), cv=2)
+    alone = model.fit(apart, Y).calibrator_.temperature_
+    with joblib.parallel_backend(backend, n_jobs=2):
+        assert model.fit(apart, Y).calibrator_.temperature_ == alone
+        selective = SelectiveClassifier(GaussianNB(), risk=0.4, cv=2).fit(apart, Y)
+        assert selective.accept(apart).any()
+
+
+def test_a_frozen_scorer_is_not_trained():
+    frozen = FrozenEstimator(LossScorer(GaussianNB()).fit(X[:100], Y[:100]))
+    before = frozen.estimator.estimator_
+    NoveltyDetector(frozen).fit(X, Y)
+    assert frozen.estimator.estimator_ is before
