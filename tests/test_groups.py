@@ -97,9 +97,9 @@ def test_a_search_routes_groups_to_both_kinds_of_folds():
 
 def test_groups_that_nothing_reads_are_refused():
     folds = list(GroupKFold(3).split(X, Y, PATIENTS))
-    with pytest.raises(ValueError, match="^groups must be None where cv lists the folds"):
+    with pytest.raises(ValueError, match=r"^groups must be None where cv lists the folds"):
         temperature(cv=folds).fit(X, Y, groups=PATIENTS)
-    with pytest.raises(ValueError, match="^cv must fit the samples"):
+    with pytest.raises(ValueError, match=r"^cv must fit the samples"):
         temperature(cv=3).fit(X, Y, groups=PATIENTS[:-1])
 
 
