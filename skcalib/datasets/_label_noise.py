@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from ..utils._labels import check_class_labels, check_several_classes, encode
 from ..utils._private import Interval, validate_params
 
-# Of the stream that a seed gives here. train_test_split, KFold and others draw a permutation of
+# Number of the stream that a seed gives here. train_test_split, KFold and others permute
 # the samples from the seed itself: with the same stream, a split by an equal seed would hold all
 # of the flipped labels on one side.
 _STREAM = 0x666C6970

@@ -1,4 +1,4 @@
-"""Does difficulty tell where a classifier errs?"""
+"""Does a classifier err more often on difficult samples?"""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _within_class_correlation(
         here = np.array([(a**2).sum(axis=0), np.repeat((b**2).sum(), len(product))])
         product += (a * b).sum(axis=0)
         squares += here
-        # Of the sum of products over all permutations of the rows of this class.
+        # Variance of the sum of products over all permutations of the rows of this class.
         variance += here[0] * here[1] / (n - 1)
     if not (variance > 0).all():
         # The squares of the difficulties are the same in every column.

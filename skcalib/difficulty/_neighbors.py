@@ -21,7 +21,7 @@ SMALL_DIM = 32
 # Below this fraction of the squared norm of x, rounding in |x|^2 - 2xy + |y|^2 moves a squared
 # distance in float32 by more than about 0.1 %. (So close to x, y has about the norm of x.)
 CANCELLATION = 2e-4
-# Training samples that tell whether most searches in float32 would have to be made again. In ten
+# Training samples that show whether most searches in float32 would have to be repeated. In ten
 # tight clusters of 2000 samples, d = 256, both searches cost 1.5 times the one in float64 alone.
 N_PILOTS = 64
 # On an accelerator: distances at a time, and training samples among them.
@@ -123,7 +123,7 @@ class NeighborSearch:
         return bool(np.mean(_too_close(squared, pilots)) > 0.5)
 
     def _search_of(self, train: NDArray) -> NearestNeighbors:
-        # Of unit vectors, |x - y|^2 = 2 (1 - cosine) has the order of the cosine distance.
+        # For unit vectors, |x - y|^2 = 2 (1 - cosine): the same order as the cosine distance.
         metric = "euclidean" if self.metric == "cosine" else self.metric
         search = NearestNeighbors(algorithm="brute", metric=metric, n_jobs=self.n_jobs)
         return search.fit(train)

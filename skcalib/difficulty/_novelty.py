@@ -274,6 +274,6 @@ def _threshold(
     """Return the smallest score that more than a fraction of the weight does not exceed."""
     order = np.argsort(scores)
     mass = np.cumsum(np.ones(len(scores)) if weight is None else weight[order])
-    # Of ten equal weights, a tenth is one, whatever the rounding of the sum says.
+    # A tenth of ten equal weights is one of them, even if the sum is rounded.
     place = np.searchsorted(mass, contamination * mass[-1] * (1 + 1e-12), side="right")
     return float(scores[order[min(place, len(scores) - 1)]])

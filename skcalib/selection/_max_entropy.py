@@ -36,8 +36,8 @@ from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _sa
 from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
 from ..utils._validation import check_weights
 
-# Of a block of probabilities; larger = more informative. The entropy adds up sorted rows, so that
-# rows that are equal up to the order of the classes tie to the last bit.
+# Scores of a block of probabilities; larger = more informative. The entropy sums sorted rows, so
+# that rows with the same values in another order tie exactly.
 _SCORES = {
     "entropy": lambda block: row_entropy(np.sort(block, axis=1)),
     "margin": lambda block: -row_margin(block),

@@ -93,9 +93,9 @@ class SelectiveClassifier(DelegatingClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_ : int
-        Number of features, where `estimator_` tells it.
+        Number of features, where `estimator_` has it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Feature names, where `estimator_` tells them.
+        Feature names, where `estimator_` has them.
 
     See Also
     --------

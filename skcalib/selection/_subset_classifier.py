@@ -47,9 +47,9 @@ class SubsetClassifier(DelegatingClassifier):
         The classes of all training samples, chosen or not, sorted, and others that the classifier
         knows.
     n_features_in_ : int
-        Number of features, where `estimator_` tells it.
+        Number of features, where `estimator_` has it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Feature names, where `estimator_` tells them.
+        Feature names, where `estimator_` has them.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""What a user hands in, as an array: nothing lost on the way, nothing read as what it is not."""
+"""Turn user input into arrays; refuse what numpy would silently misread."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 def naming(*names: str) -> Iterator[None]:
     """Have the errors inside speak of the arguments `names`.
 
-    What numpy and scikit-learn say of an array is kept behind the name: "could not convert string
-    to float: 'a'" alone does not tell a user which of his arguments to look at.
+    The words of numpy and scikit-learn follow the name: "could not convert string to float: 'a'"
+    alone does not say which argument to look at.
     """
     try:
         yield
@@ -40,7 +40,7 @@ def naming(*names: str) -> Iterator[None]:
                 f"got {_listed(lengths[1].split(', '))}."
             ) from error
         raise kind(
-            f"{names[0]} must be an array that can be used here, got one that cannot: {text}"
+            f"{names[0]} cannot be read as an array of the kind that is needed: {text}"
         ) from error
 
 

@@ -102,7 +102,7 @@ def row_top_two(block: NDArray) -> tuple[NDArray, NDArray]:
     second = np.full_like(first, -np.inf)
     loser = np.empty_like(first)
     for column in columns[1:]:
-        # Of the leader and the newcomer, the loser is a candidate for the second place.
+        # The smaller of the leader and the newcomer may be the second largest.
         np.minimum(first, column, out=loser)
         np.maximum(first, column, out=first)
         np.maximum(second, loser, out=second)
@@ -137,7 +137,7 @@ def row_entropy(block: NDArray) -> NDArray:
     return (-row_sum(terms)).clip(min=0)
 
 
-# Of the samples, where neither a fraction nor a number is given.
+# Fraction of the samples where neither a fraction nor a number is given.
 DEFAULT_FRACTION = 0.3
 
 

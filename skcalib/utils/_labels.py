@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ._arrays import as_array, naming, refuse_unreadable, to_host
 
-# Beyond, a float becomes an integer that it is not.
+# Larger floats do not fit into int64.
 _INT64_END = 2.0**63
 
 
@@ -199,7 +199,7 @@ def match_columns(
     """Return (codes, classes): the column of every label, and the label of every column.
 
     Without `labels`, integers in 0..K-1 are columns, and other labels are sorted; then all K have
-    to occur, since nothing tells which column belongs to an absent class.
+    to occur, since it is unknown which column belongs to an absent class.
     """
     if labels is not None:
         check_column_labels(labels, n_columns, what=f"one for every column of {columns_name}")
@@ -209,7 +209,7 @@ def match_columns(
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) != n_columns:
         raise ValueError(
-            f"labels must name the columns of {columns_name} where {y_name} does not tell them, "
+            f"labels must name the columns of {columns_name} where {y_name} lacks a class, "
             f"got {len(classes)} classes in {y_name}, {shown(classes)}, and {n_columns} columns."
         )
     return codes.astype(np.intp, copy=False), classes

@@ -1,7 +1,7 @@
 """Tensors on an accelerator: read, checked and worked on where they lie, block by block.
 
 A tensor on the CPU shares its memory with an array and is taken for one. torch is not imported
-here: who hands in a tensor has done so.
+here: a caller with a tensor already has.
 """
 
 from __future__ import annotations

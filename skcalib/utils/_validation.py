@@ -83,7 +83,7 @@ def scale_weights(
 def count_unit(unit: float) -> float:
     """Return the unit of weights that count samples, within 2**-100 and 2**100.
 
-    Beyond, no metric tells one number of samples from another.
+    Beyond these, the number of samples no longer changes a metric.
     """
     return float(np.clip(unit, 2.0**-100, 2.0**100))
 

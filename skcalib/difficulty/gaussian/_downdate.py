@@ -90,7 +90,7 @@ class Without:
         self.z = gaussian.coordinates(deviation)
         self.square = np.einsum("ij,ij->i", self.z, self.z).astype(np.float64)
         # A mean that goes with its only sample takes no scatter along.
-        # Of a shrunk covariance, only the part that is scatter loses the sample.
+        # In a shrunk covariance, only the scatter loses the sample, not the part added to it.
         lost = np.where(alone, 0.0, stretch * weight / n) * gaussian.scatter_part
         # Not negative but for rounding, like the eigenvalues of the scatter that remains.
         divisor = 1.0 - lost * self.square
