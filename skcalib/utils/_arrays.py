@@ -40,7 +40,7 @@ def naming(*names: str) -> Iterator[None]:
                 f"got {_listed(lengths[1].split(', '))}."
             ) from error
         raise kind(
-            f"{names[0]} cannot be read as an array of the kind that is needed: {text}"
+            f"{names[0]} must be an array that fits here: {text}"
         ) from error
 
 

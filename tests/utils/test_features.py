@@ -22,7 +22,7 @@ Y = np.array([0, 1, 0, 1])
     [
         ([["a", 1.0]], "^X must be an array that .* not compatible with arrays of bytes"),
         ({1.0, 2.0}, "^X must be array-like, got set"),
-        (3.0, "^X cannot be read as an array of the kind that is needed: Expected 2D"),
+        (3.0, "^X must be an array that fits here: Expected 2D"),
         (X[:0], "^X must be an array that .* Found array with 0 sample"),
         (X * np.nan, "^Input X contains NaN"),
         (X.astype("M8[s]"), r"^X must hold numbers, got dtype datetime64\[s\]"),
