@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format docs bench dist clean
+.PHONY: demo test lint format docs bench dist test-wheel check-release clean
 
 $(VENV)/.pip:
 	$(PYTHON) -m venv $(VENV)
@@ -55,6 +55,25 @@ dist: $(VENV)/.pip
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
+
+# The tests of the core against the wheel, without extras and without the rest of the repository.
+test-wheel: dist
+	rm -rf build/wheel
+	mkdir -p build/wheel
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	build/wheel/venv/bin/python -m pip install --quiet dist/*.whl --group test-core
+	cp -r tests conftest.py pyproject.toml build/wheel
+	cd build/wheel && venv/bin/python -m pytest -n $(JOBS) --dist worksteal tests
+
+# Whether the version says the same everywhere: make check-release TAG=v0.1.0
+check-release:
+	@version=$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' skcalib/__init__.py); \
+	test "$(TAG)" = "v$$version" || { echo "The tag is $(TAG), the version $$version."; exit 1; }; \
+	grep -q "^version: $$version$$" CITATION.cff || { echo "CITATION.cff has another version."; exit 1; }; \
+	grep -q "^date-released: " CITATION.cff || { echo "CITATION.cff lacks date-released."; exit 1; }; \
+	grep -q "^## $$version (20" CHANGELOG.md || { echo "CHANGELOG.md has no date for $$version."; exit 1; }; \
+	$(PYTHON) paper/build.py; git diff --quiet paper || { echo "paper.md has other figures than the evidence."; exit 1; }
 
 clean:
 	rm -rf dist docs/_build docs/api docs/auto_examples demo_output .pytest_cache .mypy_cache .ruff_cache

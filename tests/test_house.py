@@ -192,7 +192,7 @@ def test_missing_extra_is_named(package, missing, extra):
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = run.stderr.strip().splitlines()[-1]
     assert last.startswith(f"ImportError: {missing} is required here")
-    assert last.endswith(f"pip install 'skcalib[{extra}]'")
+    assert last.endswith(f"pip install 'skcalib[{extra}]', or '.[{extra}]' in a checkout")
 
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))

@@ -38,5 +38,6 @@ def import_optional(module: str, *, extra: str) -> ModuleType:
         package = module.partition(".")[0]
         raise ImportError(
             f"{package} is required here and could not be imported ({error}); "
-            f"install it with: pip install 'skcalib[{extra}]'"
+            f"install skcalib with the extra that has it: pip install 'skcalib[{extra}]', "
+            f"or '.[{extra}]' in a checkout"
         ) from error

@@ -1,0 +1,47 @@
+"""What a release consists of says the same everywhere."""
+
+import re
+import tomllib
+from runpy import run_path
+
+import pytest
+
+import skcalib
+
+
+@pytest.fixture
+def project(repository):
+    return tomllib.loads((repository / "pyproject.toml").read_text())["project"]
+
+
+def test_one_version(repository):
+    for file, line in [("CITATION.cff", "version: {}"), ("conda/recipe.yaml", '  version: "{}"')]:
+        assert line.format(skcalib.__version__) in (repository / file).read_text().splitlines()
+    assert f"## {skcalib.__version__} (" in (repository / "CHANGELOG.md").read_text()
+
+
+def test_the_recipe_for_conda_has_the_same_requirements(repository, project):
+    run = (repository / "conda/recipe.yaml").read_text().partition("  run:\n")[2]
+    listed = re.findall(r"^    - (.*)$", run.partition("\n\n")[0], re.MULTILINE)
+    wanted = [f"python {project['requires-python']}"]
+    wanted += [requirement.replace(">=", " >=") for requirement in project["dependencies"]]
+    assert listed == wanted
+
+
+def test_the_paper_has_the_figures_of_the_page_of_evidence(repository):
+    paper = run_path(str(repository / "paper/build.py"))["paper"]()
+    judged = re.search(r"judges (\d+) claims.*\s(\d+) claims hold, (\d+) hold in\s+part,"
+                       r"\s+(\d+) do\s+not hold, and (\d+)", paper, re.DOTALL)  # fmt: skip
+    total, *parts = map(int, judged.groups())
+    assert total == sum(parts) > 100
+    assert not re.search("@[A-Z]+@", paper)
+    cited = set(re.findall(r"@([a-z][\w-]*)", paper.partition("# Summary")[2]))
+    assert cited == set(
+        re.findall(r"^@\w+\{([\w-]+),", (repository / "paper/paper.bib").read_text(), re.M)
+    )
+
+
+def test_pictures_of_the_readme_are_shown_on_pypi(repository):
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", (repository / "README.md").read_text())
+    assert pictures
+    assert all(picture.startswith("https://") for picture in pictures)
