@@ -1,19 +1,16 @@
-"""What all displays share: their axes, the text of a user, colors, reference lines, the legend."""
+"""What all displays share: their axes, the text of a user, colors, reference lines, the title."""
 
 from __future__ import annotations
 
 import textwrap
-from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..utils import import_optional
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
@@ -24,15 +21,11 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # Above, artists are drawn as pixels within vector graphics, which would be megabytes otherwise.
 MANY_POINTS = 5000
-# Axes are narrow where a label of fewer letters fits below them, about 3.8 inches.
+# Letters that fit below axes of 3.8 inches. Smaller ones have no room for a legend beside them,
+# nor for more than the curves in it.
 NARROW = 50
-# Corners of the axes by preference, with the direction in which each lies.
-CORNERS = {
-    "upper left": (0, 1),
-    "lower right": (1, 0),
-    "upper right": (1, 1),
-    "lower left": (0, 0),
-}
+# Of the axes below a diagram: height and distance, as fractions of its height.
+BELOW_HEIGHT, BELOW_GAP = 0.18, 0.06
 
 
 def plain_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: str = "") -> str:
@@ -55,34 +48,40 @@ def plain_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: s
 
 
 class Curve(NamedTuple):
-    """A line that a display has drawn: its name and, if any, what was measured and the value.
-
-    The details are further lines of the legend, where it has room for them.
-    """
+    """A line that a display has drawn, and what is said of it; a label of the user wins."""
 
     name: str
     what: str
     value: str
-    details: tuple[str, ...] = ()
+    title: str
+    label: str | None
+
+    def entry(self, common: str = "", n_lines: int = 2) -> str:
+        """Return the entry of a legend; what all curves measure in common is its title."""
+        if self.label is not None:
+            return self.label
+        measure = self.value if common else ": ".join(filter(None, (self.what, self.value)))
+        tail = f": {measure}" if self.name and measure else measure
+        return plain_text(self.name, width=32, n_lines=n_lines, tail=tail)
 
 
 # Of every line on axes that a display has drawn, for those that follow on the same axes.
-_CURVES: WeakKeyDictionary[Artist, Curve] = WeakKeyDictionary()
+_CURVES: WeakKeyDictionary[Line2D, Curve] = WeakKeyDictionary()
 
 
 class BaseDisplay:
-    """Base of the displays. `plot` of a subclass calls `_open_axes` first, `_draw_legend` last."""
+    """Base of the displays. `plot` of a subclass calls `_open_axes` first, `_explain` last."""
 
     name: str | None = None
     ax_: Axes
     figure_: Figure | SubFigure
 
     def _measure(self) -> tuple[str, str]:
-        """Return what the number in the legend is, and the number; empty for none."""
+        """Return what was measured, and the number; empty for nothing."""
         return "", ""
 
     def _details(self) -> list[str]:
-        """Return further lines of the legend, which a curve gets that is alone on wide axes."""
+        """Return what the title says besides, above wide axes: an item each."""
         return []
 
     def __repr__(self) -> str:
@@ -120,161 +119,110 @@ class BaseDisplay:
         lines = import_optional("matplotlib.lines", extra="plots")
         # `c` becomes `color` and so on: with both forms of one option matplotlib raises.
         given = cbook.normalize_kwargs(kwargs, lines.Line2D)
-        curve = Curve(name, *self._measure(), tuple(self._details()))
-        if given.get("label") is not None:
-            curve = Curve(str(given["label"]), "", "")
+        what, value = self._measure()
+        # The font of the title is smaller than that in which letters are counted.
+        width, wide = int(1.2 * self._characters()), self._characters() >= NARROW
+        facts = [": ".join(filter(None, (what, value))), *(self._details() if wide else [])]
+        parts = [name, ", ".join(filter(None, facts))]
+        title = "\n".join(plain_text(part, width=width, n_lines=3) for part in parts if part)
+        curve = Curve(name, what, value, title, given.get("label"))
         # Reference lines, and lines of the user's own, take no color from the curves.
-        number = sum(line in _CURVES for line in self.ax_.lines)
+        number = len(self._curves())
         style = {
             "color": COLORS[number % len(COLORS)],
             "marker": MARKERS[number % len(MARKERS)],
-            # With None matplotlib makes up a label with an underscore, which no legend shows.
-            "label": self._label(curve) or None,
-            "markersize": 4 if self._characters() < NARROW else 6,
+            "markersize": 5,
             "rasterized": len(x) > MANY_POINTS,
+            # With None matplotlib makes up a label with an underscore, which no legend shows.
+            "label": curve.entry() or None,
         }
         line: Line2D = self.ax_.plot(x, y, **{**style, **defaults, **given})[0]
         _CURVES[line] = curve
         return line
 
-    def _draw_band(self, x: Any, lower: Any, upper: Any, line: Line2D, **options: Any) -> None:
-        """Fill between the ends of a band in the color of its line."""
-        many = len(x) > MANY_POINTS
-        style = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0, "rasterized": many}
+    def _curves(self) -> dict[Line2D, Curve]:
+        """Return the lines on the axes that displays have drawn, rather than the user."""
+        return {line: _CURVES[line] for line in self.ax_.lines if line in _CURVES}
+
+    def _draw_band(self, x: Any, lower: Any, upper: Any, **options: Any) -> None:
+        """Fill between the ends of a band."""
+        style = {"alpha": 0.2, "linewidth": 0, "rasterized": len(x) > MANY_POINTS}
         self.ax_.fill_between(x, lower, upper, **{**style, **options})
 
-    def _is_curve(self, artist: Artist) -> bool:
-        """Tell whether a display has drawn the line, rather than the user."""
-        return artist in _CURVES
-
-    def _label(self, curve: Curve) -> str:
-        """Return name and measure, in lines of at most two thirds of the axes."""
-        name, measure = curve.name, ": ".join(filter(None, curve[1:3]))
-        line = f"{name} ({measure})" if name and measure else name or measure
-        width = min(self._characters() * 2 // 3, 36)
-        if len(line) <= width:
-            return plain_text(line)
-        lines = [(name, 2), (measure, 4)]
-        return "\n".join(plain_text(text, width=width, n_lines=n) for text, n in lines if text)
+    def _draw_bars(self, x: Any, y: Any, lower: Any, upper: Any, line: Line2D) -> None:
+        """Draw an interval of every point in the color of its line."""
+        # Rounding may put an end on the wrong side of its point.
+        ends = (y - lower).clip(0), (upper - y).clip(0)
+        color = line.get_color()
+        self.ax_.errorbar(x, y, yerr=ends, fmt="none", ecolor=color, elinewidth=1, capsize=2)
 
     def _draw_reference(self, x: Any, y: Any, label: str | None = None, color: Any = None) -> None:
         """Draw a dotted line, by default in the color of text; with a label, only once."""
-        if label is None or label not in self.ax_.get_legend_handles_labels()[1]:
+        if label is None or label not in [line.get_label() for line in self.ax_.lines]:
             color = color or import_optional("matplotlib", extra="plots").rcParams["text.color"]
             self.ax_.plot(x, y, color=color, linestyle=":", label=label)
 
-    def _draw_legend(self) -> None:
-        """Put the legend where no curve is.
+    def _open_below(self, label: str) -> tuple[Axes, bool]:
+        """Return axes below those of the display, with the same x axis, and whether they are new.
 
-        Up to three entries of five lines go into the emptiest corner. More go beside the axes, or
-        above narrow ones, where there is room for them.
+        Displays on the same axes share them.
         """
-        handles, labels, title = self._legend_entries()
-        if not labels:
-            return
-        narrow = self._characters() < NARROW
-        n_lines = "\n".join([*labels, title or ""]).count("\n") + 1
-        many = len(labels) > 3 or n_lines > 6
-        size = "xx-small" if narrow and many else "x-small" if narrow or many else "small"
-        options: dict[str, Any] = {
-            "handles": handles, "labels": labels, "title": title, "alignment": "left",
-            "fontsize": size, "title_fontsize": size,
-        }  # fmt: skip
-        above = narrow or self._legend_goes_above()
-        if many and (self._has_room_above(n_lines) if above else self._has_room_beside()):
-            options |= {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
-            if above:
-                options |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.02)}
-            if narrow:
-                options |= {"labelspacing": 0.2, "handlelength": 1.5}
-            elif above:
-                options["ncols"] = 2
-            # Axes of a fixed shape float in their place: to the side that is not the legend's, and
-            # up to a legend above, which leaves room for labels below.
-            self.ax_.set_anchor("NW" if above else "SW")
-            self.ax_.legend(**options)
-        else:
-            legend = self.ax_.legend(**options, **{"loc": self._emptiest_corner()})
-            # A layout would shrink the axes for a legend that is wider than they are.
-            legend.set_in_layout(False)
-
-    def _legend_goes_above(self) -> bool:
-        """Tell whether there is something else beside the axes."""
-        return False
-
-    def _legend_entries(self) -> tuple[list[Any], list[str], str | None]:
-        """Return handles, labels and title: what several curves have in common is the title.
-
-        Narrow axes have no entry for reference lines.
-        """
-        handles, labels = self.ax_.get_legend_handles_labels()
-        found = [_CURVES[handle] for handle in handles if handle in _CURVES]
-        narrow = self._characters() < NARROW
-        if narrow or len(found) > 1:
-            # Of the rest, reference lines alone are worth their place on wide axes.
-            kept = [h in _CURVES or (h in self.ax_.lines and not narrow) for h in handles]
-            handles, labels = list(compress(handles, kept)), list(compress(labels, kept))
-        elif found and self._has_room_beside():
-            labels = [
-                "\n".join([label, *_CURVES[handle].details]) if handle in _CURVES else label
-                for handle, label in zip(handles, labels)
-            ]
-        measures = {curve.what for curve in found}
-        common = len(found) > 1 and len(measures) == 1 and "" not in measures
-        # On narrow axes more than three names get a line each, unless they differ in the measure.
-        one_line = narrow and len(found) > 3 and len(measures) == 1
-        if not (common or one_line):
-            return handles, labels, None
-        # There the font is smaller than that in which letters are counted.
-        width = min(int(self._characters() * (1.3 if one_line else 2 / 3)), 44 if one_line else 32)
-        # From here on there is one measure, or none: the title has its name, every entry a value.
-        for i, handle in enumerate(handles):
-            if handle in _CURVES:
-                name, _, value, _ = _CURVES[handle]
-                tail = f": {value}" if name and value else value
-                n_lines = 1 if one_line else 2
-                labels[i] = plain_text(name, width=width, n_lines=n_lines, tail=tail)
-        title = plain_text(measures.pop(), width=width, tail=":") if common else None
-        return handles, labels, title
-
-    def _has_room_above(self, n_lines: int) -> bool:
-        """Tell whether a layout may take as many lines, of 0.12 inches, from the axes."""
+        for child in self.ax_.child_axes:
+            if child.get_label() == label:
+                return child, False  # type: ignore[return-value]
+        bottom = BELOW_HEIGHT + BELOW_GAP
         if self.figure_.get_layout_engine() is None:
-            return False
-        return bool(0.12 * n_lines * self.figure_.dpi < 0.4 * self.figure_.bbox.height)
+            # No layout will make room below: take it from the axes.
+            box = self.ax_.get_position(original=True)
+            # The inset is measured in heights of the diagram: height * (1 + bottom) fills the box.
+            height = box.height / (1 + bottom)
+            self.ax_.set_position((box.x0, box.y1 - height, box.width, height))
+        else:
+            # A layout measures the room below from the bottom of the cell, so a square stands on
+            # it: one that floats in the middle would have its labels cut off.
+            self.ax_.set_anchor("S")
+        below = self.ax_.inset_axes((0, -bottom, 1, BELOW_HEIGHT), sharex=self.ax_, label=label)
+        below.set_ylabel("Count", fontsize="small")
+        ticker = import_optional("matplotlib.ticker", extra="plots")
+        below.yaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
+        below.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
+        # The axes below show the label and the numbers of the x axis that they share.
+        self.ax_.tick_params(labelbottom=False)
+        return below, True
 
-    def _has_room_beside(self) -> bool:
-        """Tell whether a layout makes room, or square axes on the left leave 2 inches."""
-        if self.figure_.get_layout_engine() is not None:
-            return True
-        box = self.ax_.get_position(original=True)
-        pixels = box.width * self.figure_.bbox.width
-        # Height over width, where it is set: of the widths that fit, the smaller one is drawn.
-        aspect = self.ax_.get_box_aspect()
-        if aspect is not None:
-            pixels = min(pixels, box.height * self.figure_.bbox.height / aspect)
-        free = (1 - box.x0) * self.figure_.bbox.width - pixels
-        return self.figure_.axes == [self.ax_] and bool(free > 2 * self.figure_.dpi)
+    def _explain(self) -> None:
+        """Say what was drawn: one curve in the title, several in a legend.
 
-    def _emptiest_corner(self) -> str:
-        self.ax_.get_xlim(), self.ax_.get_ylim()  # bring the limits up to date
-        to_axes = self.ax_.transData + self.ax_.transAxes.inverted()
-        hidden = dict.fromkeys(CORNERS, 0.0)
-        for line in self.ax_.lines:
-            if line in _CURVES:
-                vertices = np.asarray(line.get_xydata(), dtype=np.float64)
-                points = _along(to_axes.transform(vertices))
-                for corner, (right, top) in CORNERS.items():
-                    # About the size of a legend of three entries, in fractions of the axes.
-                    inside = (np.abs(points - (right, top)) < (0.65, 0.35)).all(axis=1)
-                    hidden[corner] += inside.mean()
-        # Of equally empty corners the first, which CORNERS prefers.
-        return min(hidden, key=hidden.__getitem__)
-
-
-def _along(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return some 1000 points along the line through `vertices`."""
-    # As many points on every segment, whatever its length.
-    place = np.linspace(0, len(vertices) - 1, 1000)
-    number = np.arange(len(vertices))
-    return np.column_stack([np.interp(place, number, axis) for axis in vertices.T])
+        A title of the user stays. What has a label, such as a band, is in the legend.
+        """
+        curves = self._curves()
+        if self.ax_.get_title() in {"", *(curve.title for curve in curves.values())}:
+            title = next(iter(curves.values())).title if len(curves) == 1 else ""
+            self.ax_.set_title(title, fontsize="small")
+        narrow, several = self._characters() < NARROW, len(curves) > 1
+        what = {curve.what for curve in curves.values()}
+        common = what.pop() if several and len(what) == 1 else ""
+        entries: dict[Any, str] = {
+            line: curve.entry(common, 1 if narrow else 2)
+            for line, curve in curves.items()
+            if several or curve.label is not None
+        }
+        if not narrow:
+            others = zip(*self.ax_.get_legend_handles_labels())
+            entries |= {artist: label for artist, label in others if artist not in curves}
+        entries = {artist: label for artist, label in entries.items() if label}
+        if not entries:
+            return
+        size = "x-small" if narrow else "small"
+        options: dict[str, Any] = {"fontsize": size, "title_fontsize": size, "alignment": "left"}
+        if common:
+            options["title"] = f"{common}:"
+        if len(entries) > 3 and not narrow and self.figure_.get_layout_engine() is not None:
+            options |= {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
+            self.ax_.legend(entries.keys(), entries.values(), **options)
+        else:
+            # The best place takes long to find among very many points.
+            many = any(len(np.asarray(line.get_xdata())) > MANY_POINTS for line in curves)
+            options["loc"] = "upper left" if many else "best"
+            # A layout would shrink the axes for a legend that is wider than they are.
+            self.ax_.legend(entries.keys(), entries.values(), **options).set_in_layout(False)

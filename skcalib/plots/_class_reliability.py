@@ -12,7 +12,7 @@ from ..metrics import classwise_calibration_error
 from ..utils._arrays import calling
 from ..utils._validation import check_predictions
 from ._base import BaseDisplay, plain_text
-from ._reliability import ReliabilityDisplay
+from ._reliability import FEW, ReliabilityDisplay
 from ._reliability_curves import diagram_numbers
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class ClassReliabilityDisplay(BaseDisplay):
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Every panel is a
     :class:`ReliabilityDisplay` of one class against the rest. The class of the largest error
-    comes first, and a title says how many are left out.
+    comes first, those of fewer than ten samples last, and a title says how many are left out.
 
     Parameters
     ----------
@@ -154,8 +154,9 @@ class ClassReliabilityDisplay(BaseDisplay):
                 y_true, y_proba, average=None, sample_weight=sample_weight, labels=labels, **bins
             )
         )
-        displays = {}
-        for k in np.argsort(-errors, kind="stable"):
+        displays, n_samples = {}, np.bincount(predictions.codes, minlength=len(errors))
+        # The last key counts first: an error of few samples is chance, and ranks last.
+        for k in np.lexsort([-errors, n_samples < FEW]):
             data: dict[str, Any] = {
                 "y_true": (predictions.codes == k).astype(int),
                 "y_proba": predictions.proba[:, k],
@@ -165,7 +166,9 @@ class ClassReliabilityDisplay(BaseDisplay):
                 data, kind=kind, bins=bins, confidence_level=confidence_level,
                 interval=False, zoom=None,
             )  # fmt: skip
-            displays[predictions.classes[k]] = ReliabilityDisplay(**numbers, pos_label=1)
+            displays[predictions.classes[k]] = ReliabilityDisplay(
+                **numbers, name=f"n = {n_samples[k]}", pos_label=1
+            )
         return cls(displays, name=name).plot(**kwargs)
 
     def plot(
@@ -204,7 +207,7 @@ class ClassReliabilityDisplay(BaseDisplay):
         drawn = list(self.displays.items())[:n_panels]
         n_wide = n_columns or min(4, len(drawn))
         n_high = -(-len(drawn) // n_wide)
-        title = self._open_axes(ax, name, figsize=(2.1 * n_wide + 0.3, 2.3 * n_high + 0.6))
+        title = self._open_axes(ax, name, figsize=(2.1 * n_wide + 0.3, 2.4 * n_high + 0.6))
         if ax is not None and n_columns is None:
             n_wide = self._best_width(len(drawn))
             n_high = -(-len(drawn) // n_wide)
@@ -214,12 +217,15 @@ class ClassReliabilityDisplay(BaseDisplay):
             panel.set_axis_off()
         for i, (panel, (label, display)) in enumerate(zip(self.axes_, drawn)):
             display.plot(ax=panel, histogram=False, **kwargs)
-            panel.get_legend().remove()
-            tail = f": {display.calibration_error:.3f}"
-            shown = plain_text(label, width=display._characters(), n_lines=1, tail=tail)
-            panel.set_title(shown, size="small")
+            width = display._characters()
+            error = f"{display.calibration_error:.3f}"
+            lines = [plain_text(label, width=width, n_lines=1)]
+            lines.append(f"{error}, {display.name}" if width >= 14 else error)
+            panel.set_title("\n".join(lines), size="small")
+            if panel.get_legend() is not None:
+                panel.get_legend().remove()
             # Panels of less than ten letters have no room for numbers.
-            ticks = [0, 0.5, 1] if display._characters() >= 10 else []
+            ticks = [0, 0.5, 1] if width >= 10 else []
             panel.set(xlabel="", ylabel="", xticks=ticks, yticks=ticks)
             # The heading has the names of the axes; numbers stand at the outer panels alone.
             panel.tick_params(
@@ -231,7 +237,7 @@ class ClassReliabilityDisplay(BaseDisplay):
         """Return the number of columns with which square panels are largest."""
         box, figure = self.ax_.get_position(original=True), self.figure_.bbox
         width, height = box.width * figure.width, box.height * figure.height
-        title = 0.35 * self.figure_.dpi  # above every panel
+        title = 0.5 * self.figure_.dpi  # above every panel
         sides = [
             min(width / n_wide, height / -(-n_panels // n_wide) - title)
             for n_wide in range(1, n_panels + 1)

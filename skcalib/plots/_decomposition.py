@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..metrics import score_decomposition
 from ..utils import import_optional
 from ..utils._arrays import calling
-from ._base import NARROW, BaseDisplay
+from ._base import BaseDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ class DecompositionDisplay(BaseDisplay):
     scoring_rule : {"brier", "log_loss"}, default="brier"
         The score.
     name : str, default=None
-        Name of the model in the legend.
+        Name of the model in the title or, of several, in the legend.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class DecompositionDisplay(BaseDisplay):
         y : array-like of shape (n_samples,)
             True labels.
         name : str, default=None
-            Name in the legend, by default that of the class of the estimator.
+            Name in the title, by default that of the class of the estimator.
         **kwargs : dict
             Passed to :meth:`from_predictions`.
 
@@ -133,7 +133,7 @@ class DecompositionDisplay(BaseDisplay):
         pos_label : int, bool or str, default=None
             The positive class where `y_proba` has shape (n_samples,).
         name : str, default=None
-            Name in the legend.
+            Name in the title.
         **kwargs : dict
             Passed to :meth:`plot`.
 
@@ -170,7 +170,7 @@ class DecompositionDisplay(BaseDisplay):
         ax : matplotlib Axes, default=None
             Axes to draw on; a new figure by default.
         name : str, default=None
-            Name in the legend, by default that of the display.
+            Name in the title, by default that of the display.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the point.
 
@@ -189,14 +189,13 @@ class DecompositionDisplay(BaseDisplay):
         parts = self.decomposition
         self.line_ = self._draw_curve(
             [parts.miscalibration], [parts.discrimination], label, kwargs,
-            linestyle="", markersize=7 if self._characters() < NARROW else 10, zorder=3,
+            linestyle="", markersize=8, zorder=3,
         )  # fmt: skip
         self._set_limits()
         self._draw_iso_lines()
-        narrow = self._characters() < NARROW
-        self.ax_.set_xlabel("Miscalibration" if narrow else "Miscalibration (smaller = better)")
-        self.ax_.set_ylabel("Discrimination" if narrow else "Discrimination (larger = better)")
-        self._draw_legend()
+        self.ax_.set_xlabel("Miscalibration (smaller = better)")
+        self.ax_.set_ylabel("Discrimination (larger = better)")
+        self._explain()
         return self
 
     def _measure(self) -> tuple[str, str]:
@@ -208,9 +207,7 @@ class DecompositionDisplay(BaseDisplay):
 
     def _set_limits(self) -> None:
         """Leave room about the points; miscalibration begins at 0."""
-        points = np.array(
-            [np.asarray(line.get_xydata())[0] for line in self.ax_.lines if self._is_curve(line)]
-        )
+        points = np.array([np.asarray(line.get_xydata())[0] for line in self._curves()])
         low, high = points.min(axis=0), points.max(axis=0)
         right = 1.25 * high[0] or 0.01
         # Models of one discrimination would else be told apart by rounding.
@@ -229,8 +226,7 @@ class DecompositionDisplay(BaseDisplay):
         uncertainty = self.decomposition.uncertainty
         best, worst = uncertainty - top, right - bottom + uncertainty
         color = self.ax_.xaxis.label.get_color()
-        locator = ticker.MaxNLocator(5 if self._characters() < NARROW else 8)
-        for score in locator.tick_values(best, worst):
+        for score in ticker.MaxNLocator(6).tick_values(best, worst):
             y = np.array([0, right]) + uncertainty - score
             if y[0] < top and y[1] > bottom:
                 self.ax_.plot([0, right], y, color=color, alpha=0.3, linewidth=0.8, gid=ISO_LINE)

@@ -9,12 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
 from ..difficulty import error_rate_by_difficulty, score_difficulty
-from ..utils import import_optional
 from ..utils._arrays import calling
 from ..utils._labels import as_labels
 from ..utils._proba import wilson_interval
 from ..utils._validation import check_weights
-from ._base import NARROW, BaseDisplay, plain_text
+from ._base import BaseDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,9 +50,9 @@ class DifficultyDisplay(BaseDisplay):
         Histogram of the difficulty: named tuple of ``edges`` and of the counts ``right`` and
         ``wrong``.
     area : float, default=None
-        AUROC of the difficulty for errors, shown in the legend.
+        AUROC of the difficulty for errors, shown in the title.
     name : str, default=None
-        Name in the legend.
+        Name in the title or, of several, in the legend.
 
     Attributes
     ----------
@@ -62,7 +61,7 @@ class DifficultyDisplay(BaseDisplay):
     ax_ : matplotlib Axes
         Axes with the curve.
     histogram_ax_ : matplotlib Axes or None
-        Axes with the histogram, behind.
+        Axes with the histogram, below.
     figure_ : matplotlib Figure
         Figure that contains the curve.
 
@@ -132,7 +131,7 @@ class DifficultyDisplay(BaseDisplay):
         scorer : difficulty scorer or Pipeline that ends in one
             Fitted, on other samples or on the same.
         name : str, default=None
-            Name in the legend, by default that of the class of the scorer.
+            Name in the title, by default that of the class of the scorer.
         **kwargs : dict
             Passed to :meth:`from_predictions`.
 
@@ -177,7 +176,7 @@ class DifficultyDisplay(BaseDisplay):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         name : str, default=None
-            Name in the legend.
+            Name in the title.
         ax : matplotlib Axes, default=None
             Axes to draw on; a new figure by default.
         **kwargs : dict
@@ -233,9 +232,9 @@ class DifficultyDisplay(BaseDisplay):
         ax : matplotlib Axes, default=None
             Axes to draw on; a new figure by default.
         name : str, default=None
-            Name in the legend, by default that of the display.
+            Name in the title, by default that of the display.
         histogram : bool, default=True
-            Whether to draw the histogram behind the curve, over the difficulty. False draws the
+            Whether to draw the histogram below the curve, over the difficulty. False draws the
             curve alone over the percentile of the difficulty, by which measures of different
             units can be compared. A second display on the same axes adds its curve alone.
         **kwargs : dict
@@ -259,64 +258,34 @@ class DifficultyDisplay(BaseDisplay):
             self._draw_reference(limits, [self.overall] * 2, "All samples")
         self.line_ = self._draw_curve(x, self.error_rate, label, kwargs)
         if self.band is not None:
-            self._draw_bars(x, self.band)
+            self._draw_bars(x, self.error_rate, *self.band, self.line_)
         self.histogram_ax_ = self._draw_histogram() if histogram else None
-        self.ax_.set_xlabel(plain_text(xlabel, width=self._characters()))
+        (self.histogram_ax_ or self.ax_).set_xlabel(xlabel)
         self.ax_.set_ylabel("Error rate")
         self.ax_.set_xlim(self._union(limits))
         self.ax_.set_ylim(bottom=0)
-        self._draw_legend()
+        self._explain()
         return self
 
     def _measure(self) -> tuple[str, str]:
         return ("", "") if self.area is None else ("AUROC for errors", f"{self.area:.3f}")
 
-    def _draw_bars(self, x: Any, band: tuple[NDArray[np.float64], NDArray[np.float64]]) -> None:
-        lower, upper = self.error_rate - band[0], band[1] - self.error_rate
-        self.ax_.errorbar(
-            x, self.error_rate, yerr=(lower, upper), fmt="none", ecolor=self.line_.get_color(),
-            elinewidth=1, capsize=2, label="_bars",
-        )  # fmt: skip
-
     def _union(self, limits: tuple[float, float]) -> tuple[float, float]:
         """Return limits that hold the curves of all displays on the axes."""
-        if sum(self._is_curve(line) for line in self.ax_.lines) < 2:
+        if len(self._curves()) < 2:
             return limits
         low, high = self.ax_.get_xlim()
         return min(low, limits[0]), max(high, limits[1])
 
     def _draw_histogram(self) -> Axes:
-        """Draw the counts behind the curve, with an axis of their own on the right."""
-        siblings = self.ax_.get_shared_x_axes().get_siblings(self.ax_)
-        for other in siblings:
-            if other.get_label() == HISTOGRAM_LABEL:
-                return other  # that of another display, which keeps it to itself
-        behind: Axes = self.ax_.twinx()
-        behind.set(label=HISTOGRAM_LABEL, ylabel="Samples")
-        # The curve is in front: of two axes in one place, the upper has no ground.
-        self.ax_.set_zorder(behind.get_zorder() + 1)
-        self.ax_.patch.set_visible(False)
-        behind.patch.set_visible(True)
-        edges, right, wrong = self.cells  # type: ignore[misc]
-        color = self.line_.get_color()
-        behind.stairs(right + wrong, edges, fill=True, color="gray", alpha=0.3, label="Right")
-        behind.stairs(wrong, edges, fill=True, color=color, alpha=0.4, label="Wrong")
-        behind.set_ylim(bottom=0)
-        ticker = import_optional("matplotlib.ticker", extra="plots")
-        behind.yaxis.set_major_locator(ticker.MaxNLocator(6, integer=True))
-        behind.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
-        return behind
-
-    def _legend_goes_above(self) -> bool:
-        # On the right are the numbers of the histogram.
-        return self.histogram_ax_ is not None
-
-    def _legend_entries(self) -> tuple[list[Any], list[str], str | None]:
-        handles, labels, title = super()._legend_entries()
-        if self.histogram_ax_ is not None and self._characters() >= NARROW:
-            counts = self.histogram_ax_.get_legend_handles_labels()
-            handles, labels = [*handles, *counts[0]], [*labels, *counts[1]]
-        return handles, labels, title
+        """Draw the counts below the curve, in grays: colors tell displays from each other."""
+        below, new = self._open_below(HISTOGRAM_LABEL)
+        if new:
+            edges, right, wrong = self.cells  # type: ignore[misc]
+            below.stairs(right + wrong, edges, fill=True, color="silver", label="right")
+            below.stairs(wrong, edges, fill=True, color="dimgray", label="wrong")
+            below.legend(fontsize="x-small", ncols=2, loc="upper right").set_in_layout(False)
+        return below
 
 
 def _quantiles(

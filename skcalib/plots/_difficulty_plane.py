@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import difficulty_quadrant
 from ..utils._arrays import as_floats
-from ._base import COLORS, MANY_POINTS, NARROW, BaseDisplay, plain_text
+from ._base import COLORS, MANY_POINTS, BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -212,7 +212,7 @@ class DifficultyPlaneDisplay(BaseDisplay):
                 ha="right" if right else "left",
                 va="top" if top else "bottom",
                 color=color,
-                size="x-small" if self._characters() < NARROW else "small",
+                size="small",
                 bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.8, "lw": 0, "pad": 1},
             )
         # Free corners, where the texts are.

@@ -180,8 +180,8 @@ class EmbeddingMapDisplay(BaseDisplay):
         name : str, default=None
             Title of the axes, by default the name of the display.
         **kwargs : dict
-            Passed to :meth:`matplotlib.axes.Axes.scatter`. Without them, more than 50 000 samples
-            are drawn as the means of small cells.
+            Passed to :meth:`matplotlib.axes.Axes.scatter`. Without them, more than 20 000 samples
+            are drawn as the means of small cells, the fainter the fewer samples they hold.
 
         Returns
         -------
@@ -190,10 +190,10 @@ class EmbeddingMapDisplay(BaseDisplay):
         """
         title = self._open_axes(ax, name)
         # The few hardest and easiest samples would leave one color to all others.
-        low, middle, high = np.quantile(self.difficulty, [0.02, 0.5, 0.98])
+        low, high = np.quantile(self.difficulty, [0.02, 0.98])
         self.scatter_ = draw_points(
             self.ax_, self.position, self.difficulty, label="Difficulty",
-            limits=(float(low), float(middle), float(high)), **kwargs,
+            limits=(float(low), float(high)), **kwargs,
         )  # fmt: skip
         names = self.axis_names or ("", "")
         self.ax_.set_xlabel(plain_text(names[0], width=self._characters()))

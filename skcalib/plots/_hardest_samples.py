@@ -265,7 +265,7 @@ class HardestSamplesDisplay(BaseDisplay):
             if not len(numbers):
                 ax.set_axis_off()
                 continue
-            labels = [" -> ".join(self._labels_of(number)) for number in numbers]
+            labels = [self._label_of(number) for number in numbers]
             columns = [Column("#", [str(number) for number in numbers])]
             # The order tells of the difficulty already: the first to go where room is scarce.
             if self._characters() >= NARROW:
@@ -273,7 +273,7 @@ class HardestSamplesDisplay(BaseDisplay):
             if any(labels):
                 columns.append(Column("label", labels))
             columns += sample_columns([_sample(self.samples, number) for number in numbers])
-            colors = [COLORS[1] if len(self._labels_of(i)) > 1 else None for i in numbers]
+            colors = [COLORS[1] if ", rather " in label else None for label in labels]
             draw_table(ax, columns, colors, self._letters())
 
     def _inches(self) -> float:
@@ -326,22 +326,21 @@ class HardestSamplesDisplay(BaseDisplay):
         for number, difficulty in zip(numbers, distinct_numbers(self.difficulty[numbers])):
             line = f"#{number}: {difficulty}"
             caption = line if len(line) <= width else f"#{number}\n{difficulty}"
-            label = " -> ".join(self._labels_of(number))
+            label = self._label_of(number)
             text = f"{plain_text(label, width=width)}\n" if label else ""
             captions[number] = text + caption
         return captions
 
-    def _labels_of(self, number: int) -> list[str]:
+    def _label_of(self, number: int) -> str:
         """Return the label of a sample and, where it is another one, the suggested label."""
-        given = [] if self.labels is None else [str(self.labels[number])]
-        if self.suggested_labels is not None and str(self.suggested_labels[number]) not in given:
-            given.append(str(self.suggested_labels[number]))
-        return given
+        values = (self.labels, self.suggested_labels)
+        given = dict.fromkeys(str(array[number]) for array in values if array is not None)
+        return ", rather ".join(given)
 
     def _draw_caption(self, ax: Axes, number: int, caption: str) -> None:
         title = ax.set_title(caption, fontsize="small", pad=3)
         title.set_in_layout(False)
-        if len(self._labels_of(number)) > 1:
+        if ", rather " in self._label_of(number):
             title.set_color(COLORS[1])
 
 

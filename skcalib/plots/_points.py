@@ -14,17 +14,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOR_BAR = "color bar"
-# Above, points of different colors take minutes and hide each other: cells show their means.
-MANY_COLORS = 50_000
-N_CELLS = 300
+# Above, points hide each other: cells show the mean of theirs, the fainter the fewer they are.
+MANY_COLORS = 20_000
+N_CELLS = 80
+# From easy to hard: lighter than the ground is dark, darker than it is light.
+SHADES = ("#CCCCCC", "#E69F00", "#D55E00", "#8B1A00")
 
 
 def point_style(n_points: int) -> dict[str, Any]:
     """Return size and opacity with which so many points can be told apart."""
-    sizes = ((300, 24), (MANY_POINTS, 8), (MANY_COLORS, 3))
+    sizes = ((300, 24), (MANY_POINTS, 8))
     return {
-        "s": next((size for limit, size in sizes if n_points <= limit), 1),
-        "alpha": 0.7 if n_points <= MANY_COLORS else 0.3,
+        "s": next((size for limit, size in sizes if n_points <= limit), 3),
+        "alpha": 0.8,
         "linewidths": 0,
         "rasterized": n_points > MANY_POINTS,
     }
@@ -36,14 +38,14 @@ def draw_points(
     values: NDArray[np.floating] | None,
     *,
     label: str,
-    limits: tuple[float, float, float],
+    limits: tuple[float, float],
     hard_is_low: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Draw points (n, 2) from blue (easy) to vermilion (hard), or in blue without `values`.
+    """Draw points (n, 2) from gray (easy) to dark red (hard), or in blue without `values`.
 
     Very many are drawn as means of cells, unless there are options for points. `limits` are the
-    values of the two ends and of the middle of the colors.
+    values of the two ends of the colors.
     """
     # In random order, the same every time: no part of the samples covers another.
     order = np.random.default_rng(0).permutation(len(position))
@@ -52,32 +54,21 @@ def draw_points(
     if values is None:
         return ax.scatter(x, y, **{**style, "color": COLORS[0], **kwargs})
     colors = import_optional("matplotlib.colors", extra="plots")
-    ends = [COLORS[0], "#BBBBBB", COLORS[1]]
-    color_map = colors.LinearSegmentedColormap.from_list(
-        "easy to hard", ends[::-1] if hard_is_low else ends
+    shades = colors.LinearSegmentedColormap.from_list(
+        "easy to hard", SHADES[::-1] if hard_is_low else SHADES
     )
-    low, middle, high = limits
-    # Half of the colors on either side of the middle, however skewed the values are.
-    norm = colors.Normalize(low, high)
-    if low < middle < high:
-        norm = colors.TwoSlopeNorm(middle, low, high)
-    mapping = {"cmap": color_map, "norm": norm}
+    mapping = {"cmap": shades, "norm": colors.Normalize(*limits)}
     if len(x) > MANY_COLORS and not kwargs:
-        points = _draw_cells(ax, x, y, values[order], mapping)
+        points: Any = ax.hexbin(x, y, C=values[order], gridsize=N_CELLS, linewidths=0.2, **mapping)
+        # Of the same cells, how many samples are in each.
+        cells: Any = ax.hexbin(x, y, gridsize=N_CELLS, mincnt=1)
+        dense = np.log1p(cells.get_array())
+        points.set_alpha(0.2 + 0.8 * dense / dense.max())
+        cells.remove()
     else:
         points = ax.scatter(x, y, **{"c": values[order], **style, **mapping, **kwargs})
     _draw_color_bar(ax, points, label, values)
     return points
-
-
-def _draw_cells(
-    ax: Axes, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], mapping: dict[str, Any]
-) -> Any:
-    """Draw the mean value in the cells of a grid; cells without a point stay empty."""
-    count, x_edges, y_edges = np.histogram2d(x, y, N_CELLS)
-    total = np.histogram2d(x, y, (x_edges, y_edges), weights=values)[0]
-    mean = np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0)
-    return ax.pcolormesh(x_edges, y_edges, mean.T, rasterized=True, **mapping)
 
 
 def _draw_color_bar(ax: Axes, points: Any, label: str, values: NDArray[np.floating]) -> None:

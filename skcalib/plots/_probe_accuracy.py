@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..utils._arrays import as_array
 from ..utils._labels import as_labels, check_labels_like
+from ..utils._proba import wilson_interval
 from ._base import BaseDisplay, plain_text
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ class ProbeAccuracyDisplay(BaseDisplay):
         Accuracy of the probes, in the order of the layers.
     layer_names : sequence of str, default=None
         Their names; by default their numbers.
+    n_samples : int, default=None
+        Number of samples, for intervals of the accuracies; None draws none.
     name : str, default=None
-        Name of the curve in the legend.
+        Name in the title or, of several curves, in the legend.
 
     Attributes
     ----------
@@ -62,10 +65,12 @@ class ProbeAccuracyDisplay(BaseDisplay):
         accuracy: NDArray[np.float64],
         *,
         layer_names: Sequence[str] | None = None,
+        n_samples: int | None = None,
         name: str | None = None,
     ) -> None:
         self.accuracy = accuracy
         self.layer_names = layer_names
+        self.n_samples = n_samples
         self.name = name
 
     @classmethod
@@ -83,7 +88,7 @@ class ProbeAccuracyDisplay(BaseDisplay):
         y : array-like of shape (n_samples,)
             True labels.
         name : str, default=None
-            Name in the legend.
+            Name in the title.
         **kwargs : dict
             Passed to :meth:`plot`.
 
@@ -93,7 +98,10 @@ class ProbeAccuracyDisplay(BaseDisplay):
             The display, plotted.
         """
         accuracy = estimator.probe_score(X, y)
-        return cls(accuracy, layer_names=estimator.layer_names_, name=name).plot(**kwargs)
+        names = estimator.layer_names_
+        return cls(accuracy, layer_names=names, n_samples=len(np.asarray(y)), name=name).plot(
+            **kwargs
+        )
 
     @classmethod
     def from_predictions(
@@ -116,7 +124,7 @@ class ProbeAccuracyDisplay(BaseDisplay):
         layer_names : sequence of str of length n_layers, default=None
             Names of the layers.
         name : str, default=None
-            Name in the legend.
+            Name in the title.
         **kwargs : dict
             Passed to :meth:`plot`.
 
@@ -140,17 +148,19 @@ class ProbeAccuracyDisplay(BaseDisplay):
                 f"layer_names must hold {predictions.shape[1]} names, got {len(layer_names)}."
             )
         accuracy = (predictions == truth[:, np.newaxis]).mean(axis=0)
-        return cls(accuracy, layer_names=layer_names, name=name).plot(**kwargs)
+        return cls(accuracy, layer_names=layer_names, n_samples=len(predictions), name=name).plot(
+            **kwargs
+        )
 
     def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the curve.
+        """Draw the curve, with Wilson intervals of 95 % for every accuracy.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on; a new figure by default.
         name : str, default=None
-            Name in the legend, by default that of the display; no legend without one.
+            Name in the title, by default that of the display.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
 
@@ -161,7 +171,11 @@ class ProbeAccuracyDisplay(BaseDisplay):
         """
         label = self._open_axes(ax, name)
         n_layers = len(self.accuracy)
-        self.line_ = self._draw_curve(range(n_layers), self.accuracy, label, kwargs)
+        x = np.arange(n_layers)
+        self.line_ = self._draw_curve(x, self.accuracy, label, kwargs)
+        if self.n_samples is not None:
+            ends = wilson_interval(self.accuracy, np.full(n_layers, self.n_samples), 0.95)
+            self._draw_bars(x, self.accuracy, *ends, self.line_)
         names = range(n_layers) if self.layer_names is None else self.layer_names
         # A name for every layer, or for every second, third, ... where they would overlap.
         # Slanted, a name takes about three letters of the axis; -(-a // b) rounds up.
@@ -175,7 +189,7 @@ class ProbeAccuracyDisplay(BaseDisplay):
             rotation_mode="anchor",
         )
         self.ax_.set(xlabel="Probe", ylabel="Accuracy", ylim=(0, 1.02))
-        self._draw_legend()
+        self._explain()
         return self
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils import import_optional
 from ..utils._arrays import calling
-from ._base import NARROW, BaseDisplay, plain_text
+from ._base import BaseDisplay, plain_text
 from ._reliability_curves import diagram_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The histogram in axes coordinates of the diagram: below it, as wide.
-HISTOGRAM_HEIGHT, HISTOGRAM_GAP = 0.18, 0.06
+# No line goes through bins of fewer samples: what they show is chance.
+FEW = 10
+GAP = "_gap"  # no legend shows what starts so
 HISTOGRAM_LABEL = "histogram of the confidences"
 
 
@@ -24,7 +24,10 @@ class ReliabilityDisplay(BaseDisplay):
     """Reliability diagram: accuracy against confidence, and how many samples are where.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. A curve below the
-    diagonal is overconfident, above it underconfident.
+    diagonal is overconfident, above it underconfident; the gap is filled. Bars are intervals of
+    the accuracy of a bin, and should reach the diagonal. A gray band is where the curve of a
+    calibrated model lies, and should hold the curve. A dot is as large as its bin; no line goes
+    through bins of fewer than ten samples, whose dots are empty.
 
     Parameters
     ----------
@@ -38,12 +41,14 @@ class ReliabilityDisplay(BaseDisplay):
     edges : ndarray of shape (n_cells + 1,)
         Edges of the cells.
     calibration_error : float, default=None
-        Calibration error, shown in the legend: the expected one or, for the smooth curve, the
+        Calibration error, shown in the title: the expected one or, for the smooth curve, the
         smooth one.
     interval : tuple of two floats, default=None
-        Its ends, shown in the legend.
+        Its ends, shown in the title.
     decomposition : ScoreDecomposition, default=None
-        That of the Brier score, shown in the legend.
+        That of the Brier score, shown in the title.
+    bin_count : ndarray of shape (n_points,), default=None
+        Number of samples of every bin; None draws all dots alike, and the line through all.
     band : tuple of two ndarrays of shape (n_points,), default=None
         For bins, lower and upper end of an interval of `prob_true`; for the other curves, where
         that of a calibrated model lies.
@@ -56,9 +61,9 @@ class ReliabilityDisplay(BaseDisplay):
     n_bins : int, default=None
         Number of bins behind the expected error; None is the number of points.
     strategy : {"uniform", "quantile"}, default="uniform"
-        How the bins were made, shown in the legend.
+        How the bins were made, shown in the title.
     name : str, default=None
-        Name of the model in the legend.
+        Name of the model in the title or, of several, in the legend.
     pos_label : int, bool or str, default=None
         The positive class, where the diagram is about one class rather than the top label.
 
@@ -103,6 +108,7 @@ class ReliabilityDisplay(BaseDisplay):
         calibration_error: float | None = None,
         interval: tuple[float, float] | None = None,
         decomposition: Any = None,
+        bin_count: NDArray[np.float64] | None = None,
         band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
         confidence_level: float | None = None,
         window: tuple[float, float] | None = None,
@@ -119,6 +125,7 @@ class ReliabilityDisplay(BaseDisplay):
         self.calibration_error = calibration_error
         self.interval = interval
         self.decomposition = decomposition
+        self.bin_count = bin_count
         self.band = band
         self.confidence_level = confidence_level
         self.window = window
@@ -155,7 +162,7 @@ class ReliabilityDisplay(BaseDisplay):
         pos_label : int, bool or str, default=None
             The positive class of two, by default the second of ``estimator.classes_``.
         name : str, default=None
-            Name in the legend, by default that of the class of the estimator.
+            Name in the title, by default that of the class of the estimator.
         **kwargs : dict
             Passed to :meth:`from_predictions`.
 
@@ -210,11 +217,11 @@ class ReliabilityDisplay(BaseDisplay):
         strategy : {"uniform", "quantile"}, default="uniform"
             Bins of equal width or of equal weight; the histogram has equal widths.
         confidence_level : float or None, default=0.95
-            Level in (0, 1) of the band: a Wilson interval of the accuracy of every bin, with
-            weights counted as numbers of samples; of the other kinds, the place of the curve of a
-            calibrated model. None draws no band.
+            Level in (0, 1) of the bars, Wilson intervals of the accuracy of every bin, with
+            weights counted as numbers of samples; of the other kinds, that of the band. None
+            draws neither.
         interval : bool, default=None
-            Whether the legend has the bootstrap interval of the error, at `confidence_level` or
+            Whether the title has the bootstrap interval of the error, at `confidence_level` or
             0.95. None: for up to 20 000 samples, and not for the smooth error, which takes
             seconds.
         zoom : float, default=None
@@ -227,7 +234,7 @@ class ReliabilityDisplay(BaseDisplay):
         pos_label : int, bool or str, default=None
             The positive class where `y_proba` has shape (n_samples,).
         name : str, default=None
-            Name in the legend.
+            Name in the title.
         **kwargs : dict
             Passed to :meth:`plot`.
 
@@ -268,7 +275,7 @@ class ReliabilityDisplay(BaseDisplay):
         ax : matplotlib Axes, default=None
             Axes to draw on; a new figure by default.
         name : str, default=None
-            Name in the legend, by default that of the display.
+            Name in the title, by default that of the display.
         ref_line : bool, default=True
             Whether to draw the diagonal of perfect calibration.
         histogram : bool, default=True
@@ -284,14 +291,14 @@ class ReliabilityDisplay(BaseDisplay):
         """
         label = self._open_axes(ax, name)
         if ref_line:
-            self._draw_reference([0, 1], [0, 1], "Perfectly calibrated")
+            self._draw_reference([0, 1], [0, 1], "_diagonal")
         self._draw_points(label, kwargs)
         self._set_limits()
         self.ax_.set_ylabel(self._axis_label(1))
         self.ax_.set_box_aspect(1)
         self.histogram_ax_ = self._draw_histogram() if histogram else None
         (self.histogram_ax_ or self.ax_).set_xlabel(self._axis_label(0))
-        self._draw_legend()
+        self._explain()
         return self
 
     def _measure(self) -> tuple[str, str]:
@@ -315,39 +322,62 @@ class ReliabilityDisplay(BaseDisplay):
         if self.decomposition is not None:
             parts = self.decomposition
             lines += [
-                f"$-$ discrimination {parts.discrimination:.4f}",
-                f"$+$ uncertainty {parts.uncertainty:.4f}",
-                f"= Brier score {parts.score:.4f}",
+                f"discrimination {parts.discrimination:.4f}",
+                f"uncertainty {parts.uncertainty:.4f}",
+                f"Brier score {parts.score:.4f}",
             ]
             if self.calibration_error is not None:
                 lines.append(f"{self.error_name()}: {self.calibration_error:.3f}")
         if self.interval is not None:
             level = 0.95 if self.confidence_level is None else self.confidence_level
-            lines.append(f"{level:.0%} interval: {self.interval[0]:.3f} to {self.interval[1]:.3f}")
+            lines.append(f"{level:.0%} interval {self.interval[0]:.3f} to {self.interval[1]:.3f}")
         n_samples = self.count.sum()
         return [*lines, f"n = {n_samples:,.0f}" if n_samples >= 1000 else f"n = {n_samples:g}"]
 
     def _axis_label(self, axis: int) -> str:
         if self.pos_label is None:
             return ("Confidence", "Accuracy")[axis]
-        width = self._characters(vertical=axis == 1) * 3 // 4
         text = ("Predicted probability", "Observed fraction")[axis]
+        width = self._characters(vertical=axis == 1) * 3 // 4
         name = plain_text(f"of class {self.pos_label}", width=width, n_lines=1)
-        one_line = self._characters() >= NARROW and len(text) + len(name) < width
-        return text + (" " if one_line else "\n") + name
+        return f"{text} {name}" if len(text) + len(name) < width else f"{text}\n{name}"
 
     def _draw_points(self, name: str, kwargs: dict[str, Any]) -> None:
-        # Empty bins are left out rather than drawn as NaN, so that the line goes on across them.
-        # Of the smooth curve, NaN is a gap.
-        filled = ~np.isnan(self.prob_true) if self.kind == "bins" else slice(None)
-        x = self.prob_pred[filled]
-        style = {"marker": "", "linewidth": 2} if self.kind != "bins" else {}
-        self.line_ = self._draw_curve(x, self.prob_true[filled], name, kwargs, **style)
+        x, y = self.prob_pred, self.prob_true
+        if self.kind != "bins":
+            # NaN in the smooth curve is a gap.
+            self.line_ = self._draw_curve(x, y, name, kwargs, marker="", linewidth=2)
+            if self.band is not None:
+                level = "" if self.confidence_level is None else f"{self.confidence_level:.0%} of "
+                label = f"{level}calibrated models"
+                shown = self.ax_.get_legend_handles_labels()[1]
+                alone = {"label": label} if label not in shown else {}
+                self._draw_band(x, *self.band, color="gray", **alone)
+            return
+        filled = ~np.isnan(y)
+        count = np.where(filled, np.inf, 0) if self.bin_count is None else self.bin_count
+        enough = count >= FEW
+        # Areas in points; the largest takes about a twentieth of the width of the axes.
+        largest = 2.5 * self._characters()
+        size = 36.0 if self.bin_count is None else 10 + largest * count / max(count.max(), 1)
+        self.line_ = self._draw_curve(x[enough], y[enough], name, kwargs, markersize=3.5)
+        color, marker = self.line_.get_color(), self.line_.get_marker()
+        for chosen, face in ((enough, color), (filled & ~enough, "none")):
+            self.ax_.scatter(
+                x[chosen], y[chosen], s=np.broadcast_to(size, len(x))[chosen],
+                marker=marker, facecolor=face, edgecolor=color,
+            )  # fmt: skip
         if self.band is not None:
-            meaning = "interval" if self.kind == "bins" else "calibrated models"
-            level = "" if self.confidence_level is None else f"{self.confidence_level:.0%} "
             lower, upper = (end[filled] for end in self.band)
-            self._draw_band(x, lower, upper, self.line_, label=f"{level}{meaning}")
+            self._draw_bars(x[filled], y[filled], lower, upper, self.line_)
+        self._fill_gap(x[enough], y[enough])
+
+    def _fill_gap(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+        """Fill between the curve and the diagonal, where it is the only curve."""
+        for drawn in [c for c in self.ax_.collections if c.get_label() == GAP]:
+            drawn.remove()
+        if len(self._curves()) == 1:
+            self._draw_band(x, x, y, color=self.line_.get_color(), label=GAP)
 
     def _set_limits(self) -> None:
         """Show [0, 1], or the window and the curve within it: the same on both axes."""
@@ -359,40 +389,18 @@ class ReliabilityDisplay(BaseDisplay):
             low, high = min(low, shown.min()), max(high, shown.max())
         margin = 0.02 * max(high - low, 1e-9)
         limits = low - margin, high + margin
-        if sum(self._is_curve(line) for line in self.ax_.lines) > 1:
+        if len(self._curves()) > 1:
             # Of several displays on the same axes, all that one of them shows.
             limits = min(limits[0], self.ax_.get_xlim()[0]), max(limits[1], self.ax_.get_xlim()[1])
         self.ax_.set(xlim=limits, ylim=limits)
 
     def _draw_histogram(self) -> Axes:
         """Draw the counts below the diagram, as an outline that leaves others visible."""
-        ticker = import_optional("matplotlib.ticker", extra="plots")
-        drawn: list[Any] = [a for a in self.ax_.child_axes if a.get_label() == HISTOGRAM_LABEL]
-        below: Axes = drawn[0] if drawn else self._open_histogram()
+        below, new = self._open_below(HISTOGRAM_LABEL)
         color = self.line_.get_color()
-        if not drawn:
+        if new:
             # Only the first histogram is filled: several fillings would mix their colors.
-            below.stairs(self.count, self.edges, fill=True, color=color, alpha=0.15)
+            below.stairs(self.count, self.edges, fill=True, color=color, alpha=0.2)
         below.stairs(self.count, self.edges, color=color)
-        below.set_ylabel("Count", fontsize="small")
-        below.yaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
-        below.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
-        # The histogram below has the same x axis, and shows its label and its numbers.
         self.ax_.set_xlabel("")
-        self.ax_.tick_params(labelbottom=False)
         return below
-
-    def _open_histogram(self) -> Axes:
-        bottom = HISTOGRAM_HEIGHT + HISTOGRAM_GAP
-        if self.figure_.get_layout_engine() is None:
-            # No layout will make room below: take it from the axes.
-            box = self.ax_.get_position(original=True)
-            # The inset is measured in heights of the diagram: height * (1 + bottom) fills the box.
-            height = box.height / (1 + bottom)
-            self.ax_.set_position((box.x0, box.y1 - height, box.width, height))
-        else:
-            # A layout measures the room below from the bottom of the cell, so the square stands on
-            # it: a square that floats in the middle would have its labels cut off.
-            self.ax_.set_anchor("S")
-        place = (0, -bottom, 1, HISTOGRAM_HEIGHT)
-        return self.ax_.inset_axes(place, sharex=self.ax_, label=HISTOGRAM_LABEL)

@@ -91,7 +91,14 @@ def _binned(
     band = None
     if confidence_level is not None:
         band = wilson_interval(curve.prob_true, curve.bin_weight, confidence_level)
-    return {"prob_true": curve.prob_true, "prob_pred": curve.prob_pred, "band": band}
+    # Weights count as much as samples on average.
+    count = curve.bin_weight * (len(data["y_true"]) / curve.bin_weight.sum())
+    return {
+        "prob_true": curve.prob_true,
+        "prob_pred": curve.prob_pred,
+        "bin_count": count,
+        "band": band,
+    }
 
 
 def _smooth(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+# The error rate of fewer samples is chance: the curve starts there.
+FEWEST = 30
 # A band of more points would look the same, and takes long to fill.
 N_BAND_POINTS = 1000
 
@@ -27,7 +29,8 @@ class RiskCoverageDisplay(BaseDisplay):
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Good confidence keeps the
     curve low up to a high coverage; confidence that says nothing keeps it at the error rate. The
-    dotted line is the best possible ranking, which has all errors last.
+    dotted line is the best possible ranking, which has all errors last. The curve starts at 30
+    samples: the error rate of fewer is chance.
 
     Parameters
     ----------
@@ -36,15 +39,16 @@ class RiskCoverageDisplay(BaseDisplay):
     risk : ndarray of shape (n_thresholds,)
         Error rate of the accepted samples.
     area : float, default=None
-        Area under the curve (AURC), shown in the legend.
+        Area under the curve (AURC), shown in the title.
     n_samples : float, default=None
-        Number of samples, or sum of their weights, for the band; None draws none.
+        Number of samples, or sum of their weights, for the band and the start of the curve; None
+        draws no band, and the whole curve.
     confidence_level : float, default=0.95
         Level of the band, a Wilson interval of the error rate at every coverage.
     chosen : tuple of two floats, default=None
         Coverage and risk of a point to mark.
     name : str, default=None
-        Name of the model in the legend.
+        Name of the model in the title or, of several, in the legend.
 
     Attributes
     ----------
@@ -110,7 +114,7 @@ class RiskCoverageDisplay(BaseDisplay):
         y : array-like of shape (n_samples,)
             True labels.
         name : str, default=None
-            Name in the legend, by default that of the class of the estimator.
+            Name in the title, by default that of the class of the estimator.
         **kwargs : dict
             Passed to :meth:`from_predictions`.
 
@@ -169,7 +173,7 @@ default="msp"
         pos_label : int, bool or str, default=None
             The positive class where `y_proba` has shape (n_samples,).
         name : str, default=None
-            Name in the legend.
+            Name in the title.
         **kwargs : dict
             Passed to :meth:`plot`.
 
@@ -228,7 +232,7 @@ default="msp"
         ax : matplotlib Axes, default=None
             Axes to draw on; a new figure by default.
         name : str, default=None
-            Name in the legend, by default that of the display.
+            Name in the title, by default that of the display.
         ref_line : bool, default=True
             Whether to draw the curve of the best possible ranking.
         **kwargs : dict
@@ -243,11 +247,15 @@ default="msp"
         # A marker every eighth of the coverage, between those of other curves.
         # Ten places within an eighth, by the number of lines that the axes have already.
         shift = (len(self.ax_.lines) % 10 + 0.5) / 80
-        marked = np.searchsorted(self.coverage, shift + np.arange(8) / 8)
+        start = 0
+        if self.n_samples is not None:
+            start = int(np.searchsorted(self.coverage, min(FEWEST / self.n_samples, 1) - 1e-9))
+        x, risk = self.coverage[start:], self.risk[start:]
+        marked = np.searchsorted(x, shift + np.arange(8) / 8)
         markers = {"markevery": np.unique(marked).tolist()}
-        self.line_ = self._draw_curve(self.coverage, self.risk, label, kwargs, **markers)
+        self.line_ = self._draw_curve(x, risk, label, kwargs, **markers)
         if self.n_samples is not None and self.confidence_level is not None:
-            self._draw_interval()
+            self._draw_interval(x, risk, self.n_samples, self.confidence_level)
         if ref_line:
             self._draw_oracle()
         if self.chosen is not None:
@@ -257,17 +265,16 @@ default="msp"
         self.ax_.xaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=0))
         self.ax_.yaxis.set_major_formatter(ticker.PercentFormatter(1))
         self._set_limits()
-        self._draw_legend()
+        self._explain()
         return self
 
-    def _draw_interval(self) -> None:
-        n_points = min(len(self.coverage), N_BAND_POINTS)
+    def _draw_interval(
+        self, x: NDArray[np.float64], risk: NDArray[np.float64], n: float, level: float
+    ) -> None:
         # About equally far along the coverage, the last point among them.
-        places = np.searchsorted(self.coverage, np.linspace(0, self.coverage[-1], n_points))
-        places = np.unique(places)
-        x, risk = self.coverage[places], self.risk[places]
-        lower, upper = wilson_interval(risk, x * self.n_samples, self.confidence_level)  # type: ignore[operator, arg-type]
-        self._draw_band(x, lower, upper, self.line_, label=f"{self.confidence_level:.0%} interval")
+        places = np.searchsorted(x, np.linspace(x[0], x[-1], min(len(x), N_BAND_POINTS)))
+        x, risk = x[np.unique(places)], risk[np.unique(places)]
+        self._draw_band(x, *wilson_interval(risk, x * n, level), color=self.line_.get_color())
 
     def _draw_oracle(self) -> None:
         """Draw the risk if all correct samples came first: none, and then all errors."""
@@ -292,10 +299,7 @@ default="msp"
         )  # fmt: skip
 
     def _set_limits(self) -> None:
-        """Fit the axes to the curves above a coverage of 5 %.
-
-        Below, a curve is the error rate of a few samples: one error at the top makes it 1.
-        """
+        """Fit the axes to the curves above a coverage of 5 %, below which few samples are."""
         curves = [np.asarray(line.get_xydata(), dtype=np.float64) for line in self.ax_.lines]
         highest = max(curve[curve[:, 0] >= 0.05, 1].max(initial=0.0) for curve in curves)
         # Without any error highest is 0, and matplotlib warns of axes from 0 to 0.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import confidence_variability, consistency_score
-from ._base import NARROW, BaseDisplay, plain_text
+from ._base import BaseDisplay, plain_text
 from ._points import draw_points
 
 if TYPE_CHECKING:
@@ -171,8 +171,8 @@ class TrainingMapDisplay(BaseDisplay):
         name : str, default=None
             Title of the axes, by default the name of the display.
         **kwargs : dict
-            Passed to :meth:`matplotlib.axes.Axes.scatter`. Without them, more than 50 000 samples
-            are drawn as the means of small cells.
+            Passed to :meth:`matplotlib.axes.Axes.scatter`. Without them, more than 20 000 samples
+            are drawn as the means of small cells, the fainter the fewer samples they hold.
 
         Returns
         -------
@@ -186,13 +186,13 @@ class TrainingMapDisplay(BaseDisplay):
             self.correctness,
             label="Fraction of epochs correct",
             hard_is_low=True,
-            limits=(0.0, 0.5, 1.0),
+            limits=(0.0, 1.0),
             **kwargs,
         )
         for x, y, text, ha, va in REGIONS:
             self.ax_.annotate(
                 text, (x, y), xycoords="axes fraction", ha=ha, va=va,
-                size="x-small" if self._characters() < NARROW else "small",
+                size="small",
                 bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.7, "lw": 0, "pad": 1},
             )  # fmt: skip
         self.ax_.set(xlim=(-0.01, None), ylim=(-0.03, 1.03))

@@ -184,30 +184,34 @@ def test_a_legend_never_leaves_the_figure(size, layout):
     assert legend.y1 <= figure.y1
 
 
-@pytest.mark.parametrize("measured", [False, True])
-def test_five_long_names_on_a_small_figure_have_a_line_each(measured):
-    """Before, the legend covered all curves."""
+def test_names_in_the_legend_of_a_small_figure_have_a_line_each():
     ax = plt.subplots(figsize=(3, 3), layout="constrained")[1]
-    curve = np.array([0.1, 0.4, 0.9])
-    error = 0.1 if measured else None
     for i in range(5):
-        display = plots.ReliabilityDisplay(
-            curve, curve, np.ones(3), np.arange(4) / 3, calibration_error=error,
-            name=f"{i}: a name that is long, and then some more of it",
-        ).plot(ax=ax)  # fmt: skip
-    display.figure_.canvas.draw()
-    legend = ax.get_legend()
-    assert len(legend.get_texts()) == 5
-    assert not any("\n" in text.get_text() for text in legend.get_texts())
-    assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
+        name = f"{i}: a name that is long, and then some more of it"
+        plots.ProbeAccuracyDisplay(np.array([0.5, 1.0]), name=name).plot(ax=ax)
+    ax.figure.canvas.draw()
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(texts) == 5
+    assert not any("\n" in text for text in texts)
 
 
-def test_the_legend_of_few_entries_hides_no_curve():
-    display = plots.ProbeAccuracyDisplay(np.array([0.1, 0.9]), name="rises").plot()
-    display.figure_.canvas.draw()
-    box = display.ax_.get_legend().get_window_extent()
-    line = display.line_.get_path().interpolated(100).transformed(display.ax_.transData)
-    assert not any(box.contains(*point) for point in line.vertices)
+def test_one_curve_has_a_title_and_two_have_a_legend():
+    display = plots.RiskCoverageDisplay(np.array([0.5, 1]), np.array([0, 0.1]), area=0.05)
+    ax = display.plot(name="one", ref_line=False).ax_
+    assert ax.get_title() == "one\nAURC: 0.0500"
+    assert ax.get_legend() is None
+    display.plot(ax=ax, name="two", ref_line=False)
+    assert ax.get_title() == ""
+    assert ax.get_legend().get_title().get_text() == "AURC:"
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["one: 0.0500", "two: 0.0500"]
+
+
+def test_a_title_of_the_user_stays():
+    ax = plt.subplots()[1]
+    ax.set_title("mine")
+    for _ in range(2):
+        plots.ProbeAccuracyDisplay(np.array([0.5, 1.0]), name="a").plot(ax=ax)
+        assert ax.get_title() == "mine"
 
 
 def test_many_points_are_drawn_as_pixels():

@@ -38,9 +38,10 @@ def test_a_panel_is_the_diagram_of_a_class_and_the_worst_comes_first():
     for panel, (label, shown) in zip(display.axes_, display.displays.items()):
         k = names.tolist().index(label)
         curve = reliability_curve(y == k, proba[:, k], n_bins=5, sample_weight=weight)
-        filled = curve.bin_weight > 0
-        np.testing.assert_allclose(shown.line_.get_ydata(), curve.prob_true[filled])
-        assert panel.get_title() == f"{label}: {errors[k]:.3f}"
+        # No line through bins of fewer than ten samples.
+        enough = curve.bin_weight * len(y) / weight.sum() >= 10
+        np.testing.assert_allclose(shown.line_.get_ydata(), curve.prob_true[enough])
+        assert panel.get_title() == f"{label}\n{errors[k]:.3f}, n = {(y == k).sum()}"
         assert shown.ax_ is panel
 
 
@@ -49,6 +50,13 @@ def test_classes_that_are_left_out_are_counted():
     assert display.axes_.shape == (3,)
     assert "3 of 4 classes" in heading(display)
     assert "of 4 classes" not in heading(example())
+
+
+def test_classes_of_few_samples_rank_last():
+    y, proba = sample()
+    y[np.flatnonzero(y == 2)[9:]] = 1
+    display = ClassReliabilityDisplay.from_predictions(y, proba, labels=range(4))
+    assert list(display.displays)[-1] == 2
 
 
 def test_estimator_that_misses_a_class():

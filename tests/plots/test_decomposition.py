@@ -33,8 +33,8 @@ def test_the_point_is_the_decomposition(scoring_rule):
     assert display.line_.get_xdata()[0] == parts.miscalibration
     assert display.line_.get_ydata()[0] == parts.discrimination
     score = "Brier score" if scoring_rule == "brier" else "log-loss"
-    text = display.ax_.get_legend().get_texts()[0].get_text()
-    assert text.startswith(f"model ({score}: {parts.score:.4f})")
+    text = display.ax_.get_title()
+    assert text.startswith(f"model\n{score}: {parts.score:.4f}")
 
 
 def test_the_score_is_equal_along_every_line():

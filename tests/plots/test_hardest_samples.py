@@ -159,7 +159,7 @@ def test_other_suggested_labels_are_shown_in_color():
     )
     display.figure_.canvas.draw()
     hard, easy = display.axes_[:, 0]
-    assert hard.get_title() == "\\$\\frac{\\$ -> c\n#0: 2"
+    assert hard.get_title() == "\\$\\frac{\\$, rather c\n#0: 2"
     assert easy.get_title() == "b\n#1: 1"
     assert hard.title.get_color() != easy.title.get_color()
 
@@ -182,7 +182,7 @@ def test_texts_are_lines_of_a_table():
     hard, easy = display.axes_[:, 0]
     assert lines_of(hard)[:2] == [["#", "difficulty", "label", "text"], ["2", "3", "y", "c d"]]
     number, difficulty, label, text = lines_of(hard)[2]
-    assert (number, difficulty, label) == ("1", "2", "y -> x")
+    assert (number, difficulty, label) == ("1", "2", "y, rather x")
     assert text.startswith("bbbb")
     assert text.endswith("..")
     assert lines_of(easy)[1] == ["0", "1", "x", r"a \$5 note"]
@@ -242,4 +242,4 @@ def test_label_issues_are_shown_by_their_arrays():
     )
     worst = int(issues["p_label_correct"].argmin())
     label, suggested = issues["label"][worst], issues["suggested_label"][worst]
-    assert lines_of(display.axes_[0, 0])[1][2] == f"{label} -> {suggested}"
+    assert lines_of(display.axes_[0, 0])[1][2] == f"{label}, rather {suggested}"

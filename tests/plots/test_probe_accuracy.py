@@ -25,7 +25,7 @@ def test_from_estimator_and_from_predictions_agree():
     expected = [np.mean([a == b for a, b in zip(c, names[y[1::2]])]) for c in predictions.T]
     np.testing.assert_allclose(display.line_.get_ydata(), expected)
     assert [t.get_text() for t in display.ax_.get_xticklabels()] == scorer.layer_names_
-    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["net"]
+    assert display.ax_.get_title() == "net"
     other = ProbeAccuracyDisplay.from_predictions(
         names[y[1::2]], predictions, layer_names=scorer.layer_names_, ax=display.ax_
     )

@@ -2,6 +2,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import PathCollection
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.naive_bayes import GaussianNB
 
@@ -26,9 +27,11 @@ def data():
 
 
 def legend(display):
-    """Return the entries without their line breaks and brackets."""
-    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    return [" ".join(text.replace("(", "").replace(")", "").split()) for text in texts]
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def title(display):
+    return display.ax_.get_title().replace("\n", " ")
 
 
 def example(**options):
@@ -47,9 +50,17 @@ def test_draws_what_the_metrics_say(data, strategy, binary):
     options = {"n_bins": 6, "strategy": strategy, "sample_weight": weight}
     display = ReliabilityDisplay.from_predictions(y, proba, name="model", **options)
     curve = reliability_curve(y, proba, **options)
-    filled = curve.bin_weight > 0
-    np.testing.assert_array_equal(display.line_.get_xdata(), curve.prob_pred[filled])
-    np.testing.assert_array_equal(display.line_.get_ydata(), curve.prob_true[filled])
+    count = curve.bin_weight * 300 / weight.sum()
+    enough, few = count >= 10, (count > 0) & (count < 10)
+    np.testing.assert_array_equal(display.line_.get_xdata(), curve.prob_pred[enough])
+    np.testing.assert_array_equal(display.line_.get_ydata(), curve.prob_true[enough])
+    dots, empty = [c for c in display.ax_.collections if isinstance(c, PathCollection)]
+    np.testing.assert_array_equal(dots.get_offsets()[:, 0], curve.prob_pred[enough])
+    np.testing.assert_array_equal(empty.get_offsets()[:, 1], curve.prob_true[few])
+    # The area grows with the number of samples.
+    sizes = np.concatenate([dots.get_sizes(), empty.get_sizes()])
+    order = np.concatenate([count[enough], count[few]])
+    np.testing.assert_allclose(np.polyval(np.polyfit(order, sizes, 1), order), sizes)
     error = expected_calibration_error(y, proba, **options)
     assert display.calibration_error == error
     kind = "positive-class" if binary else "top-label"
@@ -57,11 +68,9 @@ def test_draws_what_the_metrics_say(data, strategy, binary):
     measure = f"{kind} ECE, {bins}: {error:.3f}"
     low, high = calibration_error_interval(y, proba, n_resamples=200, random_state=0, **options)
     assert display.interval == (low, high)
-    assert legend(display) == [
-        "Perfectly calibrated",
-        f"model {measure} 95% interval: {low:.3f} to {high:.3f} n = {weight.sum():,}",
-        "95% interval",
-    ]
+    expected = f"model {measure}, 95% interval {low:.3f} to {high:.3f}, n = {weight.sum():,}"
+    assert title(display) == expected
+    assert display.ax_.get_legend() is None
     assert repr(display) == f"ReliabilityDisplay('model', {measure})"
     assert display.figure_ is display.ax_.figure
 
@@ -85,10 +94,26 @@ def test_band(data):
     curve = reliability_curve(y, proba, n_bins=5)
     expected = wilson_interval(curve.prob_true, curve.bin_weight, 0.9)
     np.testing.assert_array_equal(display.band, expected)
-    assert len(display.ax_.collections) == 1
-    vertices = display.ax_.collections[0].get_paths()[0].vertices
-    assert vertices[:, 1].max() == pytest.approx(np.nanmax(expected[1]))
-    assert vertices[:, 1].min() == pytest.approx(np.nanmin(expected[0]))
+    bars = next(c for c in display.ax_.collections if hasattr(c, "get_segments"))
+    drawn = [segment[:, 1] for segment in bars.get_segments()]
+    filled = curve.bin_weight > 0
+    np.testing.assert_allclose(drawn, np.transpose(expected)[filled], atol=1e-12)
+
+
+def test_the_gap_is_filled_below_a_curve_that_is_alone(data):
+    def gaps(display):
+        return [c for c in display.ax_.collections if c.get_label() == "_gap"]
+
+    display = ReliabilityDisplay.from_predictions(*data)
+    assert len(gaps(display)) == 1
+    assert not gaps(display.plot(ax=display.ax_))
+
+
+def test_no_line_goes_through_bins_of_few_samples():
+    display = ReliabilityDisplay.from_predictions([0, 1] * 8, np.linspace(0, 1, 16), n_bins=4)
+    assert not len(display.line_.get_xdata())
+    display = ReliabilityDisplay.from_predictions([0, 1] * 20, np.linspace(0, 1, 40), n_bins=4)
+    assert len(display.line_.get_xdata()) == 4
 
 
 def test_estimator_of_several_classes():
@@ -99,7 +124,7 @@ def test_estimator_of_several_classes():
     display = ReliabilityDisplay.from_estimator(model, X[:100], names[:100], n_bins=4)
     expected = expected_calibration_error(y[:100], model.predict_proba(X[:100]), n_bins=4)
     assert display.calibration_error == expected
-    assert legend(display)[1].startswith("GaussianNB top-label ECE, 4 bins: ")
+    assert title(display).startswith("GaussianNB top-label ECE, 4 bins: ")
     assert display.ax_.get_ylabel() == "Accuracy"
 
 
@@ -114,7 +139,7 @@ def test_estimator_of_two_classes(pos_label):
     expected = expected_calibration_error(names, proba, pos_label=positive)
     assert display.calibration_error == pytest.approx(expected, abs=1e-12)
     assert display.ax_.get_ylabel().split() == f"Observed fraction of class {positive}".split()
-    assert legend(display)[1].startswith("NB positive-class ECE, 15 bins: ")
+    assert title(display).startswith("NB positive-class ECE, 15 bins: ")
 
 
 def test_unknown_positive_class():
@@ -139,12 +164,11 @@ def test_two_models_in_the_same_axes(data):
     np.testing.assert_array_equal(outlines[0].get_data().values, first.count)
     np.testing.assert_array_equal(outlines[1].get_data().values, second.count)
     assert legend(second) == [
-        "Perfectly calibrated",
         f"a: {first.calibration_error:.3f}",
         f"b: {second.calibration_error:.3f}",
     ]
-    title = second.ax_.get_legend().get_title().get_text()
-    assert title == "top-label ECE, 15 bins:"
+    assert second.ax_.get_legend().get_title().get_text() == "top-label ECE, 15 bins:"
+    assert title(second) == ""
 
 
 def test_plot_again(data):
@@ -153,9 +177,8 @@ def test_plot_again(data):
     again = display.plot(name="other", ref_line=False, histogram=False, color="red")
     assert again is display
     assert display.ax_ is not first
-    assert len(display.ax_.lines) == 1
     assert display.line_.get_color() == "red"
-    assert legend(display)[0].startswith("other top-label ECE")
+    assert title(display).startswith("other top-label ECE")
 
 
 def test_a_decomposition_without_an_error_is_drawn(data):
@@ -164,8 +187,8 @@ def test_a_decomposition_without_an_error_is_drawn(data):
     display = ReliabilityDisplay(
         *curve[:2], np.ones(2), np.arange(3) / 2, decomposition=score_decomposition(y, proba)
     ).plot()
-    assert "Brier score" in legend(display)[1]
-    assert "ECE" not in legend(display)[1]
+    assert "Brier score" in title(display)
+    assert "ECE" not in title(display)
 
 
 def test_bare_display():
@@ -173,7 +196,8 @@ def test_bare_display():
     display = ReliabilityDisplay(
         curve.prob_true, curve.prob_pred, curve.bin_weight, curve.edges
     ).plot()
-    assert legend(display) == ["Perfectly calibrated"]
+    assert title(display) == "n = 3"
+    assert display.ax_.get_legend() is None
     assert repr(display) == "ReliabilityDisplay()"
 
 
@@ -237,16 +261,18 @@ def test_the_isotonic_curve(data, binary):
     np.testing.assert_allclose(display.decomposition, parts)
     judged = "positive-class" if binary else "top-label"
     expected = f"model {judged} Brier miscalibration: {parts.miscalibration:.4f}"
-    assert legend(display)[1].startswith(expected)
+    assert title(display).startswith(expected)
+    # The band is the place of calibrated models, and told apart from an interval.
+    assert legend(display) == ["95% of calibrated models"]
     error = expected_calibration_error(y, proba, sample_weight=weight)
     for part in (
-        rf"$-$ discrimination {parts.discrimination:.4f}",
-        rf"$+$ uncertainty {parts.uncertainty:.4f}",
-        f"= Brier score {parts.score:.4f}",
+        f"discrimination {parts.discrimination:.4f}",
+        f"uncertainty {parts.uncertainty:.4f}",
+        f"Brier score {parts.score:.4f}",
         f"ECE, 15 bins: {error:.3f}",
-        f"95% interval: {display.interval[0]:.3f} to {display.interval[1]:.3f}",
+        f"95% interval {display.interval[0]:.3f} to {display.interval[1]:.3f}",
     ):
-        assert part in legend(display)[1]
+        assert part in title(display)
     counts = display.histogram_ax_.patches[0].get_data().values
     assert counts.sum() == weight.sum()
 
@@ -270,7 +296,7 @@ def test_the_smooth_curve(data, binary):
     np.testing.assert_array_equal(display.band, [curve.lower, curve.upper])
     error = smooth_calibration_error(y, proba)
     judged = "positive-class" if binary else "top-label"
-    assert legend(display)[1] == f"model {judged} smooth ECE: {error:.3f} n = 300"
+    assert title(display) == f"model {judged} smooth ECE: {error:.3f}, n = 300"
     assert display.interval is None
 
 
