@@ -13,7 +13,7 @@ SCRIPT = """
 import numpy as np
 import skcalib
 from sklearn.linear_model import LogisticRegression
-from skcalib.difficulty import LossScorer, RMDScorer
+from skcalib.difficulty import DifficultyAwareClassifier, LossScorer, RMDScorer
 from skcalib.labels import LabelIssueFinder
 from skcalib.metrics import calibration_error_interval, expected_calibration_error
 from skcalib.plots import ReliabilityDisplay
@@ -38,6 +38,7 @@ reveal_type(LossScorer(LogisticRegression()).fit(X, y))  # LossScorer
 reveal_type(LabelIssueFinder().fit(X, y).noise_rate_)  # float
 reveal_type(SelectiveClassifier(LogisticRegression()).fit(X, y))  # SelectiveClassifier
 reveal_type(SelectiveClassifier(LogisticRegression()).fit(X, y).accept(X))  # ndarray
+reveal_type(DifficultyAwareClassifier(LogisticRegression()).fit(X, y).predict_proba(X))  # ndarray
 reveal_type(ReliabilityDisplay.from_estimator(model, X, y))  # ReliabilityDisplay
 reveal_type(CalibrationReport.from_predictions(y, p))  # CalibrationReport
 expected_calibration_error(y, p, n_bin=3)  # error: call-arg

@@ -24,7 +24,6 @@ from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import InputTags, Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,6 +35,7 @@ from ._private import (
     _num_samples,
     _routing_enabled,
     _safe_indexing,
+    available_if,
 )
 from ._warnings import warn
 

@@ -15,11 +15,7 @@ from sklearn.base import _fit_context as _checking_fit
 from sklearn.metrics._scorer import _Scorer
 from sklearn.utils._indexing import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Hidden,
-    StrOptions,
-)
+from sklearn.utils._param_validation import HasMethods, Hidden, StrOptions
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import validate_params as _checking_call
 from sklearn.utils.metaestimators import available_if as _available_if
@@ -76,7 +72,6 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated]
     Where a fit fails or is interrupted, the estimator is as it was: what it learned before is not
     half replaced. What a fit changes in place, it has to take back by itself.
     """
-
     check = _checking_fit(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
     def decorate(fit: Decorated) -> Decorated:
