@@ -9,7 +9,13 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedGroupKFo
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from skcalib.difficulty import KNNScorer, LossScorer, NoveltyDetector, cross_val_difficulty
+from skcalib.difficulty import (
+    DifficultyAwareClassifier,
+    KNNScorer,
+    LossScorer,
+    NoveltyDetector,
+    cross_val_difficulty,
+)
 from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder
 from skcalib.posthoc import PostHocCalibratedClassifier, TemperatureScaling
 from skcalib.selection import SelectiveClassifier
@@ -43,6 +49,12 @@ LEARNERS = {
             GaussianNB(), LabelIssueFinder(MEMORY, n_refits=0, **options)
         ),
         lambda m: m.finder_.issues_["difficulty"].mean() / 100,
+    ),
+    "Aware": (
+        lambda **options: DifficultyAwareClassifier(
+            GaussianNB(), LossScorer(MEMORY, **options), fit_param="sample_weight"
+        ),
+        lambda m: m.difficulty_.mean() / 100,
     ),
     "Novelty": (
         lambda **options: NoveltyDetector(KNNScorer(1), contamination=0.5, **options),
@@ -99,6 +111,9 @@ def test_groups_that_nothing_reads_are_refused():
     folds = list(GroupKFold(3).split(X, Y, PATIENTS))
     with pytest.raises(ValueError, match=r"^groups must be None where cv lists the folds"):
         temperature(cv=folds).fit(X, Y, groups=PATIENTS)
+    aware = DifficultyAwareClassifier(GaussianNB(), fit_param="sample_weight")
+    with pytest.raises(ValueError, match=r"^groups must be None for a scorer without folds"):
+        aware.fit(X, Y, groups=PATIENTS)
     with pytest.raises(ValueError, match=r"^cv must fit the samples"):
         temperature(cv=3).fit(X, Y, groups=PATIENTS[:-1])
 

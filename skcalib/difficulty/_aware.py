@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metadata_routing import UNUSED, process_routing
 
 from ..utils._estimators import (
     DelegatingClassifier,
@@ -99,6 +100,9 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     118
     """
 
+    # `groups` are for the folds of the scorer alone.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "scorer": [HasMethods("fit_difficulty"), Pipeline, None],
@@ -131,7 +135,12 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     # The parameters of the estimator and the scorer are theirs to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Score the samples, then fit the classifier with the weights.
 
@@ -144,6 +153,8 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Goes to the scorer and to the classifier. Where `fit_param` is itself a
             ``sample_weight``, the classifier gets the product of both.
+        groups : array-like of shape (n_samples,), default=None
+            What samples belong together, for the folds of a scorer that has some.
         **fit_params : dict
             Further parameters of ``estimator.fit``.
 
@@ -155,7 +166,8 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         Raises
         ------
         ValueError
-            If ``estimator.fit`` has no parameter `fit_param`.
+            If ``estimator.fit`` has no parameter `fit_param`, or if there are groups and the
+            scorer has no folds.
         """
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
@@ -168,7 +180,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
             raise ValueError(
                 f"{self.fit_param} must not be passed to fit: it is computed from the difficulty."
             )
-        scorer_params, estimator_params = self._routed(scorer, weight, fit_params)
+        scorer_params, estimator_params = self._routed(scorer, weight, groups, fit_params)
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
         self.scorer_, self.difficulty_ = fit_difficulty_of_used(
             scorer, X, labels, used, scorer_params
@@ -198,21 +210,35 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         return scorer.set_fit_request(sample_weight=True) if _routing_enabled() else scorer
 
     def _routed(
-        self, scorer: Any, weight: NDArray | None, fit_params: dict[str, Any]
+        self,
+        scorer: Any,
+        weight: NDArray | None,
+        groups: ArrayLike | None,
+        fit_params: dict[str, Any],
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the parameters for the `fit` of the scorer and of the estimator."""
         if _routing_enabled():
-            routed = process_routing(self, "fit", sample_weight=weight, **fit_params)
+            given = {} if groups is None else {"groups": groups}
+            routed = process_routing(self, "fit", sample_weight=weight, **given, **fit_params)
             return dict(routed["scorer"]["fit"]), dict(routed["estimator"]["fit"])
+        # `fit_difficulty` hands these to the scorer itself, however deep in Pipelines.
+        final, _ = last_step(scorer)
+        scorer_params: dict[str, Any] = {}
+        if groups is not None:
+            if "groups" not in signature(final.fit_difficulty).parameters:
+                raise ValueError(
+                    f"groups must be None for a scorer without folds, {type(final).__name__}, "
+                    "got groups."
+                )
+            scorer_params["groups"] = groups
         if weight is None:
-            return {}, fit_params
-        # `fit_difficulty` hands them to the scorer itself, however deep in Pipelines.
-        check_fit_takes(last_step(scorer)[0], "sample_weight", name="scorer")
+            return scorer_params, fit_params
+        check_fit_takes(final, "sample_weight", name="scorer")
         # In a Pipeline, the weights of the samples go to the step that gets the difficulty.
         step, _, _ = self.fit_param.rpartition("__")
         name = f"{step}__sample_weight" if step else "sample_weight"
         check_fit_takes(self.estimator, name)
-        return {"sample_weight": weight}, {**fit_params, name: weight}
+        return {**scorer_params, "sample_weight": weight}, {**fit_params, name: weight}
 
     def _inside(self) -> dict[str, Any]:
         return {"estimator": self.estimator, "scorer": self._scorer()}

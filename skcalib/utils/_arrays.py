@@ -39,9 +39,7 @@ def naming(*names: str) -> Iterator[None]:
                 f"{_listed(names)} must have the same number of samples, "
                 f"got {_listed(lengths[1].split(', '))}."
             ) from error
-        raise kind(
-            f"{names[0]} must be an array that fits here: {text}"
-        ) from error
+        raise kind(f"{names[0]} must be an array that fits here: {text}") from error
 
 
 @contextmanager
