@@ -38,8 +38,8 @@ for model in models.values():
 # Diagrams
 # --------
 # Points on the diagonal are right as often as they say; below it, the model is overconfident.
-# The band says where chance alone may have put a point. The counts below show which confidences
-# are frequent: a point far off the diagonal matters little if it stands for ten samples.
+# The bars are intervals of the accuracy: one that reaches the diagonal may be chance. A dot is as
+# large as its bin, and no line goes through bins of fewer than ten samples.
 figure, axes = plt.subplots(2, 2, figsize=(8, 10.4), layout="constrained")
 for ax, (name, model) in zip(axes.flat, models.items()):
     ReliabilityDisplay.from_predictions(y_test, model.predict_proba(X_test), ax=ax)

@@ -34,7 +34,6 @@ draws = {name: (rng.uniform(size=5000) < truth).astype(int) for name, truth in t
 figure, axes = plt.subplots(1, 4, figsize=(12, 4), layout="constrained")
 for ax, (name, y) in zip(axes, draws.items()):
     ReliabilityDisplay.from_predictions(y, stated, ax=ax)
-    ax.legend().set_visible(False)
     ax.set_title(name)
 
 # %%

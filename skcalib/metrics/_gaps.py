@@ -226,8 +226,8 @@ def gap_error(
     samples = codes, proba, np.ones(len(codes)) if weight is None else weight, clusters
     columns = proba.reshape(len(codes), -1)
     if metric is ks_calibration_error:
-        edges = quantile_edges(proba, _N_GROUPS)
-        return GapError("ks", "max", bin_index(columns, edges), len(edges) - 1, *samples)
+        groups = quantile_edges(proba, _N_GROUPS)
+        return GapError("ks", "max", bin_index(columns, groups), len(groups) - 1, *samples)
     if metric is smooth_calibration_error:
         # At the bandwidth of the estimate, the errors of resamples compare with it as their own
         # smooth errors do: both say whether the error at this bandwidth exceeds it.
