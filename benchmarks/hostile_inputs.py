@@ -541,7 +541,7 @@ EXCUSED = [
     (r"flip_labels", "y", "one sample"),  # the only array
     (r"HistogramBinning", "X", "float32"),  # a step function of the scores
     (r"el2n", "y_proba", "three axes"),  # several runs
-    (r"difficulty_quadrant", "depth_", "NaN|None inside"),  # no depth
+    (r"difficulty_quadrant|corner_distances", "depth_", "NaN|None inside"),  # no depth
     (r"CalibratedNetClassifier", "target_proba", "None$"),  # the labels themselves
     (r"CalibratedNetClassifier", "X", "tuple|a dict"),  # for skorch, several inputs of a module
 ]
