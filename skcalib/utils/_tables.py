@@ -32,7 +32,8 @@ def as_table(
     Parameters
     ----------
     columns : dict of str -> ndarray of shape (n,)
-        Text and mixed columns become objects in the structured array.
+        Columns of text are text of a fixed width in the structured array, which can be stored
+        without pickle; mixed ones stay objects.
     as_frame : bool
         Whether to return a DataFrame; pandas has to be installed then.
     index : array-like of shape (n,), default=None
@@ -42,7 +43,10 @@ def as_table(
         pd = import_optional("pandas", extra="pandas")
         return pd.DataFrame(dict(columns), index=index)
     arrays = {name: np.asarray(column) for name, column in columns.items()}
-    dtypes = [(name, object if a.dtype.kind in "OU" else a.dtype) for name, a in arrays.items()]
+    for name, array in arrays.items():
+        if array.dtype == object and all(isinstance(value, str) for value in array):
+            arrays[name] = array.astype(str)
+    dtypes = [(name, array.dtype) for name, array in arrays.items()]
     table = np.empty(len(next(iter(arrays.values()))), dtype=dtypes)
     for name, array in arrays.items():
         table[name] = array

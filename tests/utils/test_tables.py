@@ -10,8 +10,10 @@ COLUMNS = {"label": np.array(["a", "bc"]), "p": np.array([0.5, 1.0])}
 def test_array_of_records():
     table = as_table(COLUMNS, as_frame=False)
     assert table.dtype.names == ("label", "p")
-    assert table["label"].dtype == object
+    assert table["label"].dtype == "U2"
     assert table.tolist() == [("a", 0.5), ("bc", 1.0)]
+    objects = {name: column.astype(object) for name, column in COLUMNS.items()}
+    assert as_table(objects, as_frame=False).dtype == [("label", "U2"), ("p", object)]
 
 
 def test_frame_keeps_the_index():

@@ -65,7 +65,7 @@ class ClassDistances:
         self.absent = np.asarray(np.isnan(means).any(axis=1))
         # A stand-in for means that do not exist: their distances are overwritten by infinity.
         self.means = np.where(self.absent[:, None], mean, means) if self.absent.any() else means
-        self._polynomials: dict[tuple[str, type[np.floating]], _Polynomial] = {}
+        self._polynomials: dict[str, _Polynomial] = {}
 
     def to_all_classes(self, X: Any) -> NDArray:
         """Return the distances of each sample to every class."""
@@ -139,7 +139,8 @@ class ClassDistances:
     def _polynomial(self, origins: str, work: type[np.floating]) -> _Polynomial:
         """Return the polynomials about the mean of all samples or those about the class means."""
         # Kept: for a single sample they cost a hundred times as much as the distances.
-        if (origins, work) not in self._polynomials:
+        key = f"{origins}, {work.__name__}"  # a text: skops stores no other keys
+        if key not in self._polynomials:
             form = self.form
             mean = self.mean if origins == "background" else self.means
             # The origin is rounded first, so that what is subtracted from the samples is exactly
@@ -153,11 +154,11 @@ class ClassDistances:
             # Half of the slope of the formula above; doubled below.
             linear = form.background_weights * background_mean - form.class_weights * class_mean
             quadratic = form.class_weights - form.background_weights
-            self._polynomials[origins, work] = _Polynomial(
+            self._polynomials[key] = _Polynomial(
                 origin, form.projection.astype(work), constant,
                 (2.0 * linear).astype(work), quadratic.astype(work),
             )  # fmt: skip
-        return self._polynomials[origins, work]
+        return self._polynomials[key]
 
     def _not_negative(self, distances: Any) -> Any:
         """Undo rounding below zero where no background is subtracted."""
