@@ -136,10 +136,12 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             worker_init_fn=partial(set_pixel_limit, limit=limit),
             # Of its own, because the loader would draw from the generator of the user.
             generator=torch.Generator(),
+            pin_memory=loaded.device.type == "cuda",
         )
         if self.progress:
             tqdm = import_optional("tqdm.auto", extra="embeddings").tqdm
             batches = tqdm(batches, desc=type(self).__name__, unit="batch")
+        features = None
         for batch in batches:
             if isinstance(batch, Exception):
                 raise batch
@@ -147,17 +149,19 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             rows = self._forward(loaded, self._encode, batch.flatten(0, 1))
             # For the names of the features; it holds while the same model is asked for.
             self._size = (loaded.key, rows.shape[1])
-            yield rows.reshape(len(batch), n_views, -1)
+            # Fetched from an accelerator while it computes the next batch.
+            if features is not None:
+                yield features.numpy(force=True)
+            features = rows.reshape(len(batch), n_views, -1)
+        yield features.numpy(force=True)  # type: ignore[union-attr]
 
-    def _forward(
-        self, loaded: Loaded, encode: Callable, batch: torch.Tensor
-    ) -> NDArray[np.float32]:
-        """Encode a batch without gradients, in the precision asked for."""
+    def _forward(self, loaded: Loaded, encode: Callable, batch: torch.Tensor) -> torch.Tensor:
+        """Encode a batch without gradients, in the precision asked for; return float32."""
         half = self.precision != "float32"
         dtype = getattr(torch, self.precision) if half else None
         # inference_mode, for nobody trains this model: it belongs to this object alone.
         with torch.inference_mode(), torch.autocast(loaded.device.type, dtype, enabled=half):
-            return encode(loaded.model, batch.to(loaded.device)).float().numpy(force=True)
+            return encode(loaded.model, batch.to(loaded.device, non_blocking=True)).float()
 
     def _key(self) -> tuple:
         """Return the parameters that decide which model is in memory."""

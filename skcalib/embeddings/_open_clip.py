@@ -13,9 +13,10 @@ from sklearn.utils import gen_batches
 from torch import nn
 
 from ..utils import import_optional
+from ..utils._process import seeded
 from ..utils._validation import check_texts
 from ._base import BaseImageEmbedder
-from ._pretrained import check_name, check_no_pretrained, check_pretrained, loading, seeded
+from ._pretrained import check_name, check_no_pretrained, check_pretrained, loading
 
 
 def _encode_text(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
@@ -136,7 +137,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
             tokenizer = open_clip.get_tokenizer(self._library_name())
         return np.concatenate(
             [
-                self._forward(loaded, _encode_text, tokenizer(texts[rows]))
+                self._forward(loaded, _encode_text, tokenizer(texts[rows])).numpy(force=True)
                 for rows in gen_batches(len(texts), self.batch_size)
             ]
         )

@@ -7,8 +7,6 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-import torch
-
 
 def check_name(name: str, known: Iterable[str], library: str) -> None:
     """Raise an error that gives the nearest names if the library has no such model."""
@@ -60,15 +58,3 @@ def loading(model_name: str, pretrained: str | None) -> Iterator[None]:
             f"The pretrained weights {pretrained or model_name!r} could not be loaded "
             f"({reason[:400]}); without a network, fetch them on another machine and pass {local}."
         ) from error
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Seed the initialization of weights on the CPU and leave torch's generator as it was."""
-    state = torch.get_rng_state()
-    # torch.manual_seed would seed the accelerators too, whose state is not put back.
-    torch.default_generator.manual_seed(seed)
-    try:
-        yield
-    finally:
-        torch.set_rng_state(state)

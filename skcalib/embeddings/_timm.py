@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 from ..utils import import_optional
+from ..utils._process import seeded
 from ._base import BaseImageEmbedder
-from ._pretrained import check_name, check_no_pretrained, check_pretrained, loading, seeded
+from ._pretrained import check_name, check_no_pretrained, check_pretrained, loading
 
 
 class TimmEmbedder(BaseImageEmbedder):

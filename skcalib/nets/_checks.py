@@ -18,7 +18,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 
 from ..utils._columns import column_names, match_names
 from ..utils._features import validate_data, validate_rows
-from ..utils._labels import check_class_labels
+from ..utils._labels import check_class_labels, encode, shown
 from ..utils._proba import check_proba_matrix
 from ..utils._tensors import on_accelerator
 from ..utils._validation import check_numbers, check_weights
@@ -115,7 +115,7 @@ def _check_target(target_proba: ArrayLike, n_samples: int, classes: NDArray[Any]
     return torch.from_numpy(np.require(proba, np.float32, "W"))
 
 
-def check_range(difficulty_weight: Tensor | None) -> None:
+def check_difficulty_weight(difficulty_weight: Tensor | None) -> None:
     """Raise unless difficulty weights are in [0, 1], as the losses that use them mean it."""
     if difficulty_weight is None:
         return  # the loss itself says that it needs them
@@ -139,3 +139,47 @@ def _as_tensor(name: str, values: NDArray[Any] | None) -> Tensor | None:
             f"{name} must be in the range of float32, got a largest value of {values.max():g}."
         )
     return torch.from_numpy(single)
+
+
+def weigh_classes(
+    class_weight: Mapping[Any, float] | str,
+    y: NDArray[Any] | None,
+    classes: NDArray[Any],
+    sample_weight: ArrayLike | None,
+) -> NDArray[np.float64]:
+    """Return the weights of the samples times those of their classes."""
+    if y is None:
+        raise ValueError(f"class_weight must be None without y, got {class_weight!r}.")
+    label = encode(y, classes)
+    given = check_weights(sample_weight, len(label))
+    weight = np.ones(len(label)) if given is None else given
+    if isinstance(class_weight, dict):
+        of_class = _by_label(class_weight, classes)
+    else:  # "balanced": all classes get the same total. scikit-learn counts samples, not weights.
+        total = np.bincount(label, weight, minlength=len(classes))
+        present = total > 0  # the other classes have nothing to weigh
+        each = total.sum() / present.sum()
+        of_class = np.divide(each, total, out=np.zeros(len(classes)), where=present)
+    weighted = weight * of_class[label]
+    if not weighted.any():
+        raise ValueError(
+            f"class_weight must leave a sample with a weight above 0, got {class_weight!r}."
+        )
+    return weighted
+
+
+def _by_label(class_weight: Mapping[Any, float], classes: NDArray[Any]) -> NDArray[np.float64]:
+    labels = classes.tolist()
+    unknown = [label for label in class_weight if label not in set(labels)]
+    # As in scikit-learn: a fold may lack a class that has a weight; but where a class has no
+    # weight either, a misspelled label is more likely.
+    if unknown and not class_weight.keys() >= set(labels):
+        raise ValueError(
+            f"class_weight must have keys among the labels, {shown(classes)}, got {unknown[0]!r}."
+        )
+    values = check_numbers(
+        [class_weight.get(label, 1.0) for label in labels], "class_weight", ndim=(1,)
+    )
+    if (values < 0).any():
+        raise ValueError(f"class_weight must not be negative, got {values.min():g}.")
+    return values

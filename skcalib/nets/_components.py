@@ -16,10 +16,56 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
+from ..utils._device import auto_device
 from ..utils._labels import check_several_classes, encode
+from ..utils._process import seeded
 from ._batches import takes
 from ._criterion import check_criterion
-from ._device import AutoDeviceMixin
+
+
+class AutoDeviceMixin:
+    """Let the parameter `device` of a skorch net be "auto".
+
+    The attribute `device`, which skorch reads everywhere, is the device in use; parameters and
+    pickles keep the word "auto", so that a clone or a copy on another machine decides anew.
+    """
+
+    @property
+    def device(self) -> Any:
+        """The device in use."""
+        device = self.__dict__["device"]
+        return auto_device() if isinstance(device, str) and device == "auto" else device
+
+    @device.setter
+    def device(self, device: Any) -> None:
+        self.__dict__["device"] = device
+
+    def get_params(self, deep: bool = True, **kwargs: Any) -> dict[str, Any]:
+        """Return the parameters, as given.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include the parameters of callbacks and nested estimators.
+        **kwargs : dict
+            Passed on to skorch.
+
+        Returns
+        -------
+        params : dict
+            Names and values.
+        """
+        # skorch reads the attribute, which is the device in use, not the word.
+        params = super().get_params(deep=deep, **kwargs)  # type: ignore[misc]
+        return params | {"device": self.__dict__["device"]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # skorch's __setstate__ looks for the device of the pickle; "auto" is none.
+        device = state["device"]
+        auto = isinstance(device, str) and device == "auto"
+        super().__setstate__(state | {"device": auto_device()} if auto else state)  # type: ignore[misc]
+        if auto:
+            self.device = "auto"
 
 
 class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
@@ -43,14 +89,17 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
 
     def initialize_module(self) -> Self:
         """Build the module with sizes that come from the data, or copy the given instance."""
+        self.module_ = self._new_module(self._data_sizes_)
+        return self
+
+    def _new_module(self, sizes: Mapping[str, int]) -> Any:
         kwargs = self.get_params_for("module")
         # n_features, n_channels and n_classes, where the module asks for them; what the user has
         # given as module__n_features comes first.
         if not isinstance(self.module, nn.Module):
             wanted = inspect.signature(self.module).parameters
-            kwargs = {k: v for k, v in self._data_sizes_.items() if k in wanted} | kwargs
-        self.module_ = self.initialized_instance(self.module, kwargs)
-        return self
+            kwargs = {k: v for k, v in sizes.items() if k in wanted} | kwargs
+        return self.initialized_instance(self.module, kwargs)
 
     def initialize_criterion(self) -> Self:
         """Build the criterion, or copy the given instance."""
@@ -69,12 +118,12 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         return params
 
     def infer(self, x: Any, **fit_params: Any) -> Any:
-        """Compute the outputs of the module, in mixed precision if asked for."""
+        """Compute the output of the module, in mixed precision if asked for."""
         if self.mixed_precision is None:
-            return super().infer(x, **fit_params)
+            return _plain(super().infer(x, **fit_params))
         device = next(self.module_.parameters()).device.type
         with torch.autocast(device, dtype=torch.bfloat16):
-            return super().infer(x, **fit_params)
+            return _plain(super().infer(x, **fit_params))
 
     def _forget_features(self) -> None:
         for name in ("n_features_in_", "feature_names_in_"):
@@ -100,6 +149,8 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
     def _encoded(self, labels: Any) -> NDArray[np.intp]:
         """Return labels, as a batch holds them, as positions in `classes_`."""
         labels = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+        if self.classes_.dtype == np.bool_:  # which batches hold as 0 and 1
+            labels = labels.astype(np.bool_)
         return encode(labels, self.classes_)
 
     def _targets(self, labels: Any, logits: Tensor) -> Tensor:
@@ -115,14 +166,28 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
             return
         if fresh or not hasattr(self, "random_state_"):  # not, for a net from a file
             self.random_state_ = check_random_state(self.random_state)
-        device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
         # A fit goes on drawing from `random_state_` where the last one ended, so that a second
         # partial_fit is not a repetition of the first.
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            torch.manual_seed(self.random_state_.randint(np.iinfo(np.int32).max))
+        with seeded(self.random_state_.randint(np.iinfo(np.int32).max), device):
             yield
 
 
 def first_output(output: Any) -> Tensor:
     """Return the logits of a module that may give more than them."""
     return output[0] if isinstance(output, tuple) else output
+
+
+def _plain(output: Any) -> Any:
+    """Return tensors and tuples, which skorch knows, as they are, and the logits of the rest."""
+    if isinstance(output, Tensor | tuple):
+        return output
+    logits = (
+        output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
+    )
+    if not isinstance(logits, Tensor):
+        raise TypeError(
+            "module must give a tensor of logits, a tuple that begins with them, or a mapping or "
+            f"object that has them as logits, got {type(output).__name__}."
+        )
+    return logits

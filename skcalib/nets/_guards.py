@@ -1,19 +1,17 @@
-"""What would go wrong in silence in a training, told."""
+"""Turn failures that a training would not notice into errors and warnings."""
 
 from __future__ import annotations
 
 import inspect
 import math
-import traceback
-import warnings
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
-import torch
 from torch import Tensor
+from torch.nn.utils import get_total_norm
 
-from ..utils import SkcalibWarning
+from ..utils._warnings import warn
 
 
 def check_names(net: Any, names: Any) -> None:
@@ -27,10 +25,8 @@ def check_names(net: Any, names: Any) -> None:
         if "__" in name or name.startswith("_") or name.endswith("_") or name in known:
             continue
         similar = get_close_matches(name, sorted(known - {"self", "args", "kwargs"}), cutoff=0.5)
-        such_as = f", such as {similar[0]}" if similar else ""
-        raise TypeError(
-            f"{name} must be a parameter of {type(net).__name__}{such_as}, got an unknown name."
-        )
+        such_as = f". Did you mean {similar[0]!r}?" if similar else "."
+        raise TypeError(f"{type(net).__name__} has no parameter {name!r}{such_as}")
 
 
 def check_callbacks(net: Any, *, has_validation: bool) -> None:
@@ -68,14 +64,13 @@ def check_finite(net: Any) -> None:
         loss = batch.get("train_loss", 0.0)
         if not math.isfinite(loss):
             raise ValueError(
-                f"lr and X must keep the loss finite, got a loss of {loss} in epoch {epoch} with "
-                f"lr={net.lr}; lower lr, or scale X."
+                f"The loss became {loss} in epoch {epoch} (lr={net.lr}). Lower lr, or scale X."
             )
-    if not all(bool(torch.isfinite(values).all()) for values in _trained_values(net)):
+    # One number, so that an accelerator is waited for once; NaN survives the maximum.
+    if not math.isfinite(get_total_norm(_trained_values(net), math.inf).item()):
         raise ValueError(
-            "lr and X must keep the parameters of the module finite, and the state of the "
-            f"optimizer, got NaN or infinity in epoch {epoch} with lr={net.lr}; lower lr, or "
-            "scale X."
+            "The parameters of the module, or the state of the optimizer, became NaN or infinite "
+            f"in epoch {epoch} (lr={net.lr}). Lower lr, or scale X."
         )
 
 
@@ -89,40 +84,23 @@ def _trained_values(net: Any) -> Iterator[Tensor]:
                     yield value
 
 
-def is_stop(interrupt: KeyboardInterrupt) -> bool:
-    """Tell whether a callback has raised `interrupt` to end the training, as EarlyStopping does.
-
-    Ctrl-C raises the same exception, in whatever line happens to run, of a callback as well.
-    """
-    # `raise KeyboardInterrupt` in a callback is the last line of the traceback; a signal stops at
-    # the line that it has interrupted.
-    frames = traceback.extract_tb(interrupt.__traceback__)
-    in_callback = any(frame.name == "notify" for frame in frames)
-    line = frames[-1].line or "raise"  # without source code, as skorch: callbacks mean to stop
-    return in_callback and line.startswith("raise")
-
-
 def warn_of_probabilities(logits: Tensor) -> None:
     """Warn if the output of the module looks like the result of a softmax."""
     values = logits.detach()
     # Log-probabilities are no fault: their softmax is what they are the logarithm of.
     inside = bool(((values >= 0) & (values <= 1)).all())
     if inside and bool(((values.sum(dim=1) - 1).abs() < 1e-4).all()):
-        warnings.warn(
+        warn(
             "The module gives probabilities: its output is in [0, 1] and sums to 1 for every "
             "sample of the first batch. It is read as logits, and the softmax is taken once "
-            "more; leave the softmax out of the module.",
-            SkcalibWarning,
-            stacklevel=2,
+            "more; leave the softmax out of the module."
         )
 
 
 def warn_of_cross_entropy(criterion: Any) -> None:
     """Warn that validation data is judged by another loss than `criterion`."""
-    warnings.warn(
-        "The validation samples are no part of the data given to fit, and have neither difficulty "
-        f"weights nor a history, which {type(criterion).__name__} needs: valid_loss is their "
-        "cross-entropy instead.",
-        SkcalibWarning,
-        stacklevel=2,
+    warn(
+        "The validation samples are not part of the data given to fit. They have neither "
+        f"difficulty weights nor a history, which {type(criterion).__name__} needs: valid_loss is "
+        "their cross-entropy instead."
     )

@@ -4,7 +4,7 @@ What happens in `fit`, and what of it is ours (*)::
 
     fit                  * _fitting: check the data, seed, keep FitState for the time of the fit
       on_train_begin
-      fit_loop               * keep an interrupt, which skorch swallows
+      fit_loop
         get_split_datasets   * keep which samples are for training
         get_iterator         * batches know their samples
         for every epoch:
@@ -15,14 +15,14 @@ What happens in `fit`, and what of it is ours (*)::
             * is everything finite?
           run_single_epoch   the same over the validation samples, if there are any
       on_train_end
-    partial_fit          * _train: raise the interrupt
+    partial_fit          * _train: raise Ctrl-C, which skorch swallows
 """
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
@@ -36,15 +36,22 @@ from torch.nn.functional import cross_entropy
 
 from ..losses import CorrectnessHistory
 from ..utils._private import validate_parameters
+from ..utils._process import raise_ctrl_c
 from ._batches import batches_items, collate, wrap
-from ._checks import check_inputs, check_range, check_X, check_y, labels_of, sizes_of
-from ._class_weight import weigh_classes
+from ._checks import (
+    check_difficulty_weight,
+    check_inputs,
+    check_X,
+    check_y,
+    labels_of,
+    sizes_of,
+    weigh_classes,
+)
 from ._components import NetComponents, first_output
 from ._criterion import check_takes_proba, criterion_loss, uses
 from ._guards import (
     check_callbacks,
     check_finite,
-    is_stop,
     warn_of_cross_entropy,
     warn_of_probabilities,
 )
@@ -65,7 +72,6 @@ class TrainingLoop(NetComponents):
     prioritizer: EpochPrioritizer | None
     # The trailing underscore keeps skorch from taking these for parameters.
     _fit_: FitState | None = None
-    _interrupt_: KeyboardInterrupt | None = None
 
     @contextmanager
     def _fitting(
@@ -112,15 +118,15 @@ class TrainingLoop(NetComponents):
             self._fit_ = None
 
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
-        # skorch catches KeyboardInterrupt and returns, as if the training had come to its end: a
-        # grid search would go on with half-trained nets. Its callbacks have heard of the end by
-        # then, and the net can be used; so this is the place to raise what fit_loop has kept.
-        self._interrupt_ = None
-        super().partial_fit(X, y, **fit_params)
-        interrupt, self._interrupt_ = self._interrupt_, None
-        if interrupt is not None:
-            raise interrupt
-        return self
+        # skorch swallows Ctrl-C, and a grid search would go on with half-trained nets. The net can
+        # be used then, for the callbacks have heard of the end.
+        try:
+            with raise_ctrl_c():
+                return super().partial_fit(X, y, **fit_params)
+        except KeyboardInterrupt:
+            if self.history and "train_loss" not in self.history[-1]:
+                del self.history[-1]  # an epoch without an end
+            raise
 
     def _is_fresh(self, *, restart: bool) -> bool:
         """Tell whether a fit starts from nothing, as after a mere `initialize` as well."""
@@ -133,6 +139,8 @@ class TrainingLoop(NetComponents):
         """Return X and y as a dataset, X checked against the data of the fit."""
         if self._fit_ is None:
             X = check_X(self, X, reset=False)
+        if getattr(y, "dtype", None) == np.bool_:
+            y = y.view(np.uint8)  # older numpy warns where torch collates single bools
         return super().get_dataset(X, y)
 
     def get_split_datasets(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
@@ -151,7 +159,7 @@ class TrainingLoop(NetComponents):
             if self.mixup_alpha:
                 check_takes_proba(self.criterion_, "mixup_alpha")
             if uses(self.criterion_, "difficulty_weight"):
-                check_range(self._fit_.inputs.difficulty_weight)
+                check_difficulty_weight(self._fit_.inputs.difficulty_weight)
             if uses(self.criterion_, "history"):
                 self._fit_.history = self._new_history(n_samples)
         return train, valid
@@ -162,7 +170,9 @@ class TrainingLoop(NetComponents):
                 f"mixup_alpha must be None with {type(self.criterion_).__name__}, which follows "
                 f"every sample by itself, got {self.mixup_alpha!r}."
             )
-        return CorrectnessHistory(n_samples)
+        # Where the logits will be: no step waits for them to come to the host.
+        weight = next(self.module_.parameters(), None)
+        return CorrectnessHistory(n_samples, device=None if weight is None else weight.device)
 
     def get_iterator(self, dataset: Any, training: bool = False, *, ranking: bool = False) -> Any:
         """Return an iterator over batches; within a fit these know their samples."""
@@ -190,18 +200,11 @@ class TrainingLoop(NetComponents):
         if wraps:
             # Around whatever collates here: torch's default or a function that the user has given.
             iterator.collate_fn = partial(collate, collate_fn=iterator.collate_fn)
+            # A loader draws a seed for its workers, if there are none as well: a prediction would
+            # draw from torch's generator, in which another thread may be training.
+            if fit is None and not iterator.num_workers and iterator.generator is None:
+                iterator.generator = torch.Generator()
         return iterator
-
-    def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **fit_params: Any) -> Any:
-        """Run all epochs; keep an interrupt, which skorch swallows, for `partial_fit`."""
-        try:
-            return super().fit_loop(X, y, epochs, **fit_params)
-        except KeyboardInterrupt as interrupt:
-            if not is_stop(interrupt):
-                self._interrupt_ = interrupt
-                if self.history and "train_loss" not in self.history[-1]:
-                    del self.history[-1]  # an epoch without an end
-            raise
 
     def run_single_epoch(
         self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any
@@ -232,19 +235,20 @@ class TrainingLoop(NetComponents):
                 "prioritizer to choose from, got other data."
             )
         train = split.train_samples
-        predict_proba = lambda: self._rank_proba(split.subset(train))
+        score_samples = partial(self._score_samples, split.subset(train))
         # skorch has opened the record of this epoch already: the length is its number plus 1.
-        chosen = self.prioritizer_.choose(train, len(self.history) - 1, predict_proba)
+        chosen = self.prioritizer_.choose(train, len(self.history) - 1, score_samples)
         if chosen is not train:
             iterator = self.get_iterator(split.subset(chosen), training=True)
         return iterator, len(chosen)
 
-    def _rank_proba(self, dataset: Any) -> NDArray[np.floating]:
-        """Predict probabilities in large batches, for samples that are to be ranked."""
-        # In the order of the samples: validation iterators do not shuffle unless told to.
+    def _score_samples(self, dataset: Any, score_proba: Callable[[NDArray], NDArray]) -> NDArray:
+        """Score the probabilities of samples that are to be ranked, in large batches."""
+        # In the order of the samples: validation iterators do not shuffle unless told to. One
+        # score a sample is kept, not a row of probabilities, which may be larger than X.
         batches = self.get_iterator(dataset, ranking=True)
-        logits = [first_output(self.evaluation_step(batch)) for batch in batches]
-        return torch.softmax(torch.cat(logits).float(), dim=1).cpu().numpy()
+        logits = (first_output(self.evaluation_step(batch)).float() for batch in batches)
+        return np.concatenate([score_proba(z.softmax(dim=1).cpu().numpy()) for z in logits])
 
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
         """Make one step of the optimizer, on mixed samples with `mixup_alpha`."""
@@ -260,9 +264,9 @@ class TrainingLoop(NetComponents):
                 fit.mixup = None
         if fit is not None and fit.history is not None:
             # After the loss: a step is judged by the past, without itself.
-            logits = first_output(step["y_pred"]).detach().cpu()
-            target = self._targets(batch[1], logits)
-            fit.history.record(fit.batch_samples.cpu(), logits, target)  # type: ignore[union-attr]
+            logits = first_output(step["y_pred"]).detach()
+            samples = fit.batch_samples.to(logits.device)  # type: ignore[union-attr]
+            fit.history.record(samples, logits, self._targets(batch[1], logits))
         return step
 
     def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> Tensor:

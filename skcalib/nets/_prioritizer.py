@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..selection import MaxEntropySelector
-from ..utils._blocks import drawn_scores, top_rows
 from ..utils._private import HasMethods, Interval, validate_parameters
 
 
@@ -36,7 +35,8 @@ class EpochPrioritizer(BaseEstimator):
         all of them: a fitted classifier, ranked by the criterion of the selector once; one score a
         sample, larger = trained on first; or a line of scores for every epoch, as
         :class:`TrainingDynamics` records them. Wrap a classifier in
-        :class:`sklearn.frozen.FrozenEstimator`, for a clone of the net clones its target.
+        :class:`sklearn.frozen.FrozenEstimator`, for a clone of the net clones its target. A
+        selector of random samples makes no use of it.
 
     Attributes
     ----------
@@ -122,13 +122,11 @@ class EpochPrioritizer(BaseEstimator):
                 "selector must have estimator=None, for the net gives the probabilities and a "
                 f"model to rank by is a target, got {type(self.selector.estimator).__name__}."
             )
-        if self.target is not None and self.selector.criterion == "random":
-            raise ValueError(
-                "target must be None where the criterion of the selector is 'random', got "
-                f"{type(self.target).__name__}."
-            )
+        self._selector = clone(self.selector)
+        # Random samples need no target: a grid search may compare with them.
+        given = None if self.selector.criterion == "random" else self.target
         self._n_samples = n_samples
-        self._scores = None if self.target is None else self._target_scores(X, n_epochs)
+        self._scores = None if given is None else self._target_scores(X, n_epochs)
         self._chosen: NDArray[np.intp] | None = None
         self._masks: list[NDArray[np.uint8]] = []
         return self
@@ -137,7 +135,7 @@ class EpochPrioritizer(BaseEstimator):
         self,
         samples: NDArray[np.intp],
         epoch: int,
-        predict_proba: Callable[[], NDArray[np.floating]],
+        score_samples: Callable[[Callable[[NDArray], NDArray]], NDArray],
     ) -> NDArray[np.intp]:
         """Return those of the training samples that an epoch trains on.
 
@@ -147,8 +145,9 @@ class EpochPrioritizer(BaseEstimator):
             Positions of the training samples.
         epoch : int
             Number of the epoch, from 0.
-        predict_proba : callable
-            Gives the probabilities of `samples`, (n_train, n_classes); called only if needed.
+        score_samples : callable
+            Takes a function that scores class probabilities, and returns the scores (n_train,) of
+            `samples` by it; called only if needed.
 
         Returns
         -------
@@ -161,11 +160,10 @@ class EpochPrioritizer(BaseEstimator):
         if after_warmup < 0:
             chosen = samples
         elif self._chosen is None or after_warmup % self.refresh_every == 0:
-            scores, wanted = self._score(samples, epoch, predict_proba), self.selector
-            if wanted.sampling == "soft":
-                scores = self._drawn(scores)
-            top = top_rows(scores, fraction=wanted.fraction, n_samples=wanted.n_samples)
-            self._chosen = chosen = samples[top]
+            scores = self._score(samples, epoch, score_samples)
+            # From torch's generator, which the net seeds. In float32 there are 2^24 numbers: ties.
+            uniform = torch.rand(len(scores), dtype=torch.float64).numpy()
+            self._chosen = chosen = samples[self._selector.choose(scores, uniform)]
         else:
             chosen = self._chosen
         mask = np.zeros(self._n_samples, dtype=bool)
@@ -173,32 +171,19 @@ class EpochPrioritizer(BaseEstimator):
         self._masks.append(np.packbits(mask))  # one bit a sample: 12 MB for 100 epochs of 10^6
         return chosen
 
-    def _drawn(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        # The margin criterion ranks by -margin in [-1, 0]; plus 1, it is a weight. Scores that the
-        # user has given are weights as they are.
-        given = self.target is not None and not hasattr(self.target, "predict_proba")
-        weights = scores + 1 if self.selector.criterion == "margin" and not given else scores
-        if (weights < 0).any():
-            raise ValueError(
-                "target must hold no negative scores where the selector draws in proportion to "
-                f"them, got {float(weights.min())}."
-            )
-        # From torch's generator, which the net seeds. In float32 there are 2^24 numbers: ties.
-        return drawn_scores(weights, torch.rand(len(scores), dtype=torch.float64).numpy())
-
     def _score(
-        self, samples: NDArray[np.intp], epoch: int, predict_proba: Callable[[], NDArray]
+        self, samples: NDArray[np.intp], epoch: int, score_samples: Callable[[Any], NDArray]
     ) -> NDArray[np.floating]:
         if self.selector.criterion == "random":  # needs no model, and differs between epochs
             return torch.rand(len(samples)).numpy()
         if self._scores is None:  # no target: the net itself
-            return clone(self.selector).fit(predict_proba()).scores_
+            return score_samples(self._selector.score_proba)
         return (self._scores if self._scores.ndim == 1 else self._scores[epoch])[samples]
 
     def _target_scores(self, X: Any, n_epochs: int) -> NDArray[np.floating]:
         if hasattr(self.target, "predict_proba"):
             check_is_fitted(self.target)
-            return clone(self.selector).fit(self.target.predict_proba(X)).scores_
+            return self._selector.score_proba(self.target.predict_proba(X))
         scores = check_array(self.target, ensure_2d=False, dtype="numeric", input_name="target")
         if scores.ndim > 2 or scores.shape[-1] != self._n_samples:
             raise ValueError(
@@ -209,4 +194,11 @@ class EpochPrioritizer(BaseEstimator):
             raise ValueError(
                 f"target must hold a line for each of the {n_epochs} epochs, got {len(scores)}."
             )
+        if self._selector.sampling == "soft" and scores.min() < 0:
+            raise ValueError(
+                "target must hold no negative scores where the selector draws in proportion to "
+                f"them, got {float(scores.min())}."
+            )
+        # The selector adds 1 to the scores of the margin; these are weights as they are.
+        self._selector.set_params(criterion="entropy")
         return scores

@@ -109,7 +109,7 @@ class FitState:
         given = {name: getattr(self.inputs, name) for name in names}
         values = {name: value[samples] for name, value in given.items() if value is not None}
         if self.history is not None:
-            values["history"] = self.history.fraction_correct(samples)
+            values["history"] = self.history.fraction_correct(samples.to(device))
         return {name: value.to(device) for name, value in values.items()}
 
     def batch_target(self, device: torch.device) -> Tensor | None:

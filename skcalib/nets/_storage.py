@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+
+from ..utils._files import write_atomically
 
 _FORMAT = 1
+_FIELDS = {"module", "classes", "classes_dtype", "sizes", "n_features_in", "feature_names_in"}
 
 
 def save_net(net: Any, path: Any) -> None:
@@ -32,32 +40,103 @@ def save_net(net: Any, path: Any) -> None:
         "n_features_in": getattr(net, "n_features_in_", None),
         "feature_names_in": None if names is None else names.tolist(),
     }
-    torch.save(record, path)
+    if not isinstance(path, str | os.PathLike):
+        torch.save(record, path)
+        return
+    with write_atomically(path) as file:
+        torch.save(record, file)
 
 
 def load_net(net: Any, path: Any) -> None:
     """Build the parts of an unfitted net for the saved sizes, and read its parameters."""
-    # weights_only: a file from elsewhere cannot run code.
-    record = torch.load(path, map_location=net.device or "cpu", weights_only=True)
-    if not isinstance(record, dict) or record.get("format") != _FORMAT:
-        raise ValueError(f"path must be a file that save has written, got {path!r}.")
+    record = _read(path, net.device or "cpu")
     classes = np.array(record["classes"], dtype=np.dtype(record["classes_dtype"]))
-    if net.classes is not None and not np.array_equal(net.classes_, classes):
+    if net.classes is not None and not np.array_equal(net.classes, classes):
         raise ValueError(
             f"classes must be None or the saved labels {classes.tolist()}, got {net.classes!r}."
         )
-    net._forget_features()
-    net.classes_inferred_ = classes
-    net._data_sizes_ = record["sizes"]
-    net.initialize()
+    _try_module(net, record, path)
+    before = vars(net).copy()
     try:
+        net._forget_features()
+        net.classes_inferred_ = classes
+        net._data_sizes_ = record["sizes"]
+        net.initialize()
         net.module_.load_state_dict(record["module"])
-    except RuntimeError as error:
+        net._note_encoding()
+        if record["n_features_in"] is not None:
+            net.n_features_in_ = record["n_features_in"]
+        if record["feature_names_in"] is not None:
+            net.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+    except BaseException:
+        vars(net).clear()
+        vars(net).update(before)
+        raise
+
+
+def _read(path: Any, device: Any) -> dict[str, Any]:
+    """Return what `save_net` has written, checked."""
+    fault = f"path must be a file that save has written, got {path!r}"
+    try:
+        # weights_only: a file from elsewhere cannot run code.
+        record = torch.load(path, map_location=device, weights_only=True)
+    except OSError:  # no such file, or no right to read it
+        raise
+    except Exception as error:  # torch has no error of its own for what it cannot read
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise ValueError(f"{fault}, which torch cannot read ({reason[:200]}).") from error
+    if not isinstance(record, dict) or record.get("format") != _FORMAT:
+        raise ValueError(f"{fault}.")
+    if fields := sorted(name for name in _FIELDS if not _is_sound(name, record)):
+        raise ValueError(f"{fault}, with unsound {', '.join(fields)}.")
+    return record
+
+
+def _is_sound(name: str, record: dict[str, Any]) -> bool:
+    """Tell whether a field of a file holds what `save_net` writes there."""
+    value = record.get(name)
+    if name == "module":
+        return isinstance(value, Mapping) and all(isinstance(v, Tensor) for v in value.values())
+    if name == "sizes":
+        wholes = isinstance(value, dict) and all(type(v) is int and v > 0 for v in value.values())
+        classes = record.get("classes")
+        return wholes and isinstance(classes, list) and value.get("n_classes") == len(classes)
+    if name == "classes":
+        plain = isinstance(value, list) and {type(v) for v in value} <= {bool, int, float, str}
+        return plain and len(set(value)) == len(value) > 1
+    if name == "classes_dtype":
+        try:
+            return np.dtype(value).kind in "biufUO" if isinstance(value, str) else False
+        except TypeError:
+            return False
+    if name == "n_features_in":
+        return value is None or (type(value) is int and value > 0)
+    return value is None or (isinstance(value, list) and all(isinstance(v, str) for v in value))
+
+
+def _try_module(net: Any, record: dict[str, Any], path: Any) -> None:
+    """Raise unless a module of the saved sizes takes the saved parameters, which are finite."""
+    saved, fault = record["module"], f"module must have the parameters saved in {path!r}, got"
+    differ: list[str] = []
+    with suppress(Exception), torch.device("meta"):  # no memory, whatever sizes the file names
+        shapes = {k: v.shape for k, v in net._new_module(record["sizes"]).state_dict().items()}
+        differ = [k for k in shapes.keys() & saved.keys() if shapes[k] != saved[k].shape]
+    if differ:
+        name = min(differ)
         raise ValueError(
-            f"module must have the parameters that are saved in path, got {error}"
-        ) from None
-    net._note_encoding()
-    if record["n_features_in"] is not None:
-        net.n_features_in_ = record["n_features_in"]
-    if record["feature_names_in"] is not None:
-        net.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+            f"{fault} {name} of shape {tuple(shapes[name])}, which is {tuple(saved[name].shape)} "
+            "in the file."
+        )
+    module = net._new_module(record["sizes"])
+    try:
+        module.load_state_dict(saved)
+    except Exception as error:
+        raise ValueError(f"{fault} others: {error}") from None
+    # A buffer may hold infinity on purpose, such as the mask of an attention.
+    sound = chain(
+        ((name, value.isfinite()) for name, value in module.named_parameters()),
+        ((name, ~value.isnan()) for name, value in module.named_buffers()),
+    )
+    for name, finite in sound:
+        if not bool(finite.all()):
+            raise ValueError(f"{path!r} must hold finite parameters, got others in {name}.")

@@ -197,7 +197,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         self.scores_ = self._score(X)
         self.support_ = np.zeros(n, dtype=bool)
         # Samples of weight 0 have a score, but stand outside of the choice and of its fraction.
-        self.support_[rows] = self._top(self.scores_[rows])
+        self.support_[rows] = self.choose(self.scores_[rows])
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
@@ -265,9 +265,50 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             return chosen if arrays else chosen[0]
         with naming("X", "arrays"):
             check_consistent_length(X, *arrays)
-        rows = np.flatnonzero(self._top(self._score(X)))
+        rows = np.flatnonzero(self.choose(self._score(X)))
         chosen = [_safe_indexing(array, rows) for array in (X, *arrays)]
         return chosen if arrays else chosen[0]
+
+    def score_proba(self, y_proba: ArrayLike, *, name: str = "y_proba") -> NDArray[np.floating]:
+        """Score class probabilities by a criterion other than "random"; `fit` is not needed.
+
+        Parameters
+        ----------
+        y_proba : array-like of shape (n_samples, n_classes)
+            Class probabilities.
+        name : str, default="y_proba"
+            What an error calls them.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Larger = more informative.
+        """
+        blocks = iter_proba_blocks(as_proba(y_proba, name=name), name=name)
+        return np.concatenate([_SCORES[self.criterion](block) for _, block in blocks])
+
+    def choose(self, scores: NDArray[np.floating], uniform: NDArray | None = None) -> NDArray:
+        """Choose samples by their scores, as `fit` does.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores of the criterion, larger = more informative.
+        uniform : ndarray of shape (n_samples,), default=None
+            Random numbers in [0, 1) for ``sampling="soft"``; None takes those of `fit`.
+
+        Returns
+        -------
+        chosen : ndarray of shape (n_samples,), dtype bool
+            The chosen samples.
+        """
+        if self.sampling == "soft":
+            if uniform is None:  # not the numbers that criterion="random" gives
+                uniform = np.random.RandomState(self._seed ^ 1).uniform(size=len(scores))
+            # The margin's scores are in [-1, 0]; the others are not negative.
+            weights = scores + 1 if self.criterion == "margin" else scores
+            scores = drawn_scores(weights, uniform)
+        return top_rows(scores, fraction=self.fraction, n_samples=self.n_samples)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Name the column of `transform`.
@@ -303,20 +344,11 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             tags.input_tags = common_input_tags(self.estimator)
         return tags
 
-    def _top(self, scores: NDArray[np.floating]) -> NDArray[np.bool_]:
-        if self.sampling == "soft":
-            # Not the numbers that criterion="random" gives.
-            uniform = np.random.RandomState(self._seed ^ 1).uniform(size=len(scores))
-            # The margin's scores are in [-1, 0]; the others are not negative.
-            weights = scores + 1 if self.criterion == "margin" else scores
-            scores = drawn_scores(weights, uniform)
-        return top_rows(scores, fraction=self.fraction, n_samples=self.n_samples)
-
     def _choice(self, scores: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Return the chosen among samples whose scores come from chunks."""
         if self.criterion == "random":  # each chunk has drawn the same numbers
             scores = np.random.RandomState(self._seed).uniform(size=len(scores))
-        return self._top(scores)
+        return self.choose(scores)
 
     def _score(self, X: ArrayLike) -> NDArray[np.floating]:
         refuse_unreadable(X, name="X")
@@ -329,6 +361,4 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             # Only counted, but refused where the other criteria would refuse it.
             proba = check_proba_matrix(values, name=name)
             return np.random.RandomState(self._seed).uniform(size=len(proba))
-        score = _SCORES[self.criterion]
-        blocks = iter_proba_blocks(as_proba(values, name=name), name=name)
-        return np.concatenate([score(block) for _, block in blocks])
+        return self.score_proba(values, name=name)

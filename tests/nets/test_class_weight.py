@@ -9,7 +9,7 @@ from torch import nn
 
 from skcalib.losses import DifficultyAwareLoss, FocalLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
-from skcalib.nets._class_weight import weigh_classes
+from skcalib.nets._checks import weigh_classes
 
 X, Y = make_classification(
     150, 5, n_informative=4, n_redundant=0, n_classes=3, weights=[0.7, 0.2], random_state=0

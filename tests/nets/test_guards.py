@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,7 +30,7 @@ def make_net(module=MLP, **params):
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam])
 @pytest.mark.parametrize("scale", [1e30, 1e37])
 def test_a_net_that_leaves_the_finite_numbers_says_in_which_epoch(optimizer, scale):
-    with pytest.raises(ValueError, match=r"lr and X must keep the .* finite.* in epoch 1 "):
+    with pytest.raises(ValueError, match=r"became (nan|inf|NaN or infinite) ?in epoch 1 \(lr="):
         make_net(optimizer=optimizer).fit(X * scale, Y)
 
 
@@ -46,7 +47,7 @@ def test_a_loss_that_becomes_nan_late_is_told_in_its_epoch():
             return super().forward(logits, target) * (torch.nan if late else 1.0)
 
     net = make_net(criterion=Late, max_epochs=5)
-    with pytest.raises(ValueError, match="got a loss of nan in epoch 3"):
+    with pytest.raises(ValueError, match="The loss became nan in epoch 3"):
         net.fit(X, Y)
 
 
@@ -82,12 +83,10 @@ def test_a_raw_difficulty_is_not_taken_for_weights(loss):
         make_net(criterion=loss).fit(X, Y, difficulty_weight=difficulty)
 
 
-@pytest.mark.parametrize(
-    ("name", "similar"), [("epochs", ", such as max_epochs"), ("modul", ", such as module")]
-)
+@pytest.mark.parametrize(("name", "similar"), [("epochs", "max_epochs"), ("modul", "module")])
 def test_an_unknown_parameter_is_named_with_a_similar_one(name, similar):
-    message = f"{name} must be a parameter of CalibratedNetClassifier{similar}, got an unknown"
-    with pytest.raises(TypeError, match=message):
+    message = f"CalibratedNetClassifier has no parameter '{name}'. Did you mean '{similar}'?"
+    with pytest.raises(TypeError, match=re.escape(message)):
         make_net(**{name: 3})
 
 
@@ -125,7 +124,7 @@ class Interrupt(Callback):
 
     def on_batch_end(self, net, training=None, **kwargs):
         if training and len(net.history) == 2 and not self.ended_:
-            signal.default_int_handler(signal.SIGINT, None)
+            signal.raise_signal(signal.SIGINT)
 
     def on_train_end(self, net, **kwargs):
         self.ended_ = True

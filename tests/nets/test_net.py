@@ -1,15 +1,19 @@
 import pickle
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+import skorch
 import torch
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
-from skorch.callbacks import EarlyStopping, EpochScoring
+from skorch.callbacks import Callback, EarlyStopping, EpochScoring
 from skorch.dataset import ValidSplit
 from skorch.helper import SliceDataset
 from skorch.hf import AccelerateMixin
@@ -17,7 +21,13 @@ from torch import nn
 
 from skcalib.difficulty import DifficultyAwareClassifier
 from skcalib.losses import DifficultyAwareLoss
-from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
+from skcalib.nets import (
+    MLP,
+    CalibratedNetClassifier,
+    EpochPrioritizer,
+    TrainingDynamics,
+    adversarial_input_margin,
+)
 from skcalib.selection import MaxEntropySelector
 
 X, Y = make_classification(
@@ -527,3 +537,88 @@ def test_missing_labels():
     for missing, message in ((None, "labels of one type, got NoneType, str"), (np.nan, "NaN")):
         with pytest.raises(ValueError, match=message):
             make_net().fit(X, np.where(Y == 0, missing, NAMES.astype(object)))
+
+
+@pytest.mark.parametrize("options", [{}, {"module__dropout": 0.5, "mixup_alpha": 0.3}])
+def test_threads_give_the_nets_of_one_after_the_other(options):
+    def proba(seed):
+        net = CalibratedNetClassifier(MLP, random_state=seed, max_epochs=5, **options)
+        return net.fit(X, Y).predict_proba(X)
+
+    before = torch.get_rng_state()
+    expected = [proba(seed) for seed in (0, 1, 0, 1)]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(proba, (0, 1, 0, 1)))
+    np.testing.assert_array_equal(found, expected)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+class ModelOutput(OrderedDict):
+    """What transformers return: a mapping whose entries are attributes as well."""
+
+    def __getattr__(self, name):
+        return self[name]
+
+
+@dataclass
+class OutputObject:
+    hidden: torch.Tensor
+    logits: torch.Tensor
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda z: ModelOutput(hidden=z + 1, logits=z),
+        lambda z: {"hidden": z + 1, "logits": z},
+        lambda z: OutputObject(z + 1, z),
+        lambda z: (z, z + 1),
+    ],
+)
+def test_logits_may_stand_in_a_mapping_an_object_or_a_tuple(wrapped):
+    class Wrapping(MLP):
+        def forward(self, X):
+            return wrapped(super().forward(X))
+
+    options = {"max_epochs": 2, "random_state": 0, "train_split": ValidSplit(5)}
+    dynamics = TrainingDynamics()
+    expected, net = (
+        CalibratedNetClassifier(module, callbacks=[callback], **options).fit(X, Y)
+        for module, callback in ((MLP, TrainingDynamics()), (Wrapping, dynamics))
+    )
+    np.testing.assert_array_equal(net.predict_proba(X), expected.predict_proba(X))
+    np.testing.assert_array_equal(net.decision_function(X), expected.decision_function(X))
+    assert net.history[:, "valid_loss"] == expected.history[:, "valid_loss"]
+    assert dynamics.prediction_.shape == (3, len(X))
+    assert np.isfinite(adversarial_input_margin(net, X)).all()
+
+
+@pytest.mark.parametrize("output", [{"scores": torch.zeros(1)}, None, [torch.zeros(1)]])
+def test_an_output_without_logits_is_named(output):
+    class Odd(MLP):
+        def forward(self, X):
+            return output
+
+    kind = type(output).__name__
+    with pytest.raises(TypeError, match=f"module must give a tensor of logits, .* got {kind}"):
+        CalibratedNetClassifier(Odd).fit(X, Y)
+
+
+def test_bools_reach_the_batches_as_numbers():
+    kinds = set()
+
+    class Watching(Callback):
+        def on_batch_begin(self, net, batch=None, **kwargs):
+            kinds.add(batch[1].dtype)
+
+    class Own(skorch.dataset.Dataset):  # collated item by item
+        pass
+
+    for options in ({}, {"dataset": Own}, {"classes": [True, False]}):
+        callbacks = [Watching(), TrainingDynamics()]
+        options |= {"callbacks": callbacks, "train_split": ValidSplit(5), "max_epochs": 30}
+        net = CalibratedNetClassifier(MLP, lr=0.05, random_state=0, **options).fit(X, Y > 0)
+        assert net.predict(X).dtype == bool
+        assert net.score(X, Y > 0) > 0.8
+        assert net.history[-1, "valid_acc"] > 0.7
+    assert kinds == {torch.uint8}

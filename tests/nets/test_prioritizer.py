@@ -114,6 +114,32 @@ def test_random_samples_differ_from_epoch_to_epoch_and_need_no_forward_pass():
     assert not np.array_equal(first[2], first[3])
 
 
+def test_random_samples_make_no_use_of_a_target():
+    target = FrozenEstimator(LogisticRegression().fit(X, Y))
+    selector = MaxEntropySelector(fraction=0.2, criterion="random")
+    plain = samples_of_epochs(make_net(selector=selector).fit(X, Y))
+    for given in (target, np.arange(150.0)):
+        found = samples_of_epochs(make_net(selector=selector, target=given).fit(X, Y))
+        for a, b in zip(found, plain):
+            np.testing.assert_array_equal(a, b)
+    grid = {"prioritizer__selector__criterion": ["entropy", "random"]}
+    search = GridSearchCV(make_net(target=target, max_epochs=3), grid, cv=2, error_score="raise")
+    assert np.isfinite(search.fit(X, Y).cv_results_["mean_test_score"]).all()
+
+
+def test_no_more_than_a_batch_of_probabilities_is_held():
+    seen = []
+
+    class Counting(MaxEntropySelector):
+        def score_proba(self, y_proba, **options):
+            seen.append(len(y_proba))
+            return super().score_proba(y_proba, **options)
+
+    options = {"max_epochs": 3, "iterator_valid__batch_size": 40}
+    make_net(MLP, selector=Counting(fraction=0.2), **options).fit(X, Y)
+    assert seen == [40, 40, 40, 30]
+
+
 def test_held_out_samples_are_never_chosen():
     scores = np.arange(len(X), dtype=float)
     net = make_net(target=scores, train_split=lambda data, y: half_split(data)).fit(X, Y)
@@ -163,10 +189,6 @@ def test_grid_search_over_the_selector_leaves_the_original_alone():
         (
             {"selector": MaxEntropySelector(LogisticRegression())},
             "selector must have estimator=None.*, got LogisticRegression",
-        ),
-        (
-            {"target": np.ones(150), "selector": MaxEntropySelector(criterion="random")},
-            "target must be None where the criterion of the selector is 'random'",
         ),
         ({"target": np.ones(150), "selector": MaxEntropySelector(fraction=2.0)}, "'fraction'"),
         ({"selector": "entropy"}, "The 'selector' parameter .* must be an instance of"),

@@ -1,3 +1,5 @@
+import pickle
+import signal
 import subprocess
 import sys
 
@@ -7,6 +9,7 @@ import pytest
 import torch
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from skorch.callbacks import Callback
 
 from skcalib.nets import MLP, CalibratedNetClassifier
 
@@ -67,7 +70,9 @@ def test_what_does_not_fit_is_told(tmp_path):
     with pytest.raises(NotFittedError):
         make_net().save(path)
     make_net().fit(X, NAMES).save(path)
-    with pytest.raises(ValueError, match="module must have the parameters that are saved in path"):
+    with pytest.raises(
+        ValueError, match=r"must have the parameters saved in .*got layers.1.bias of"
+    ):
         make_net(module__hidden=(7,)).load(path)
     with pytest.raises(ValueError, match="classes must be None or the saved labels"):
         make_net(classes=["a", "b", "c"]).load(path)
@@ -82,7 +87,7 @@ def test_code_in_a_file_is_not_run(tmp_path):
             return print, ("run",)
 
     torch.save({"format": 1, "module": Evil()}, tmp_path / "net.pt")
-    with pytest.raises(Exception, match="Weights only load failed"):
+    with pytest.raises(ValueError, match=r"torch cannot read .*Weights only load failed"):
         make_net().load(tmp_path / "net.pt")
 
 
@@ -92,3 +97,124 @@ def test_labels_that_are_no_plain_values_cannot_be_saved(tmp_path):
     net.classes_inferred_ = np.unique(dates)
     with pytest.raises(TypeError, match="classes_ must be numbers or strings to be saved"):
         net.save(tmp_path / "net.pt")
+
+
+def test_a_full_disk_leaves_the_file_that_was_there(tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "net.pt"
+    net = make_net().fit(X, NAMES)
+    net.save(path)
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        with pytest.raises((OSError, RuntimeError)):
+            net.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def saved(tmp_path, **fields):
+    path = tmp_path / "net.pt"
+    make_net().fit(X, NAMES).save(path)
+    record = torch.load(path, weights_only=True)
+    for name, value in fields.items():
+        record[name] = value
+    torch.save(record, path)
+    return path
+
+
+def damaged(tmp_path, kind):
+    path = saved(tmp_path)
+    contents = path.read_bytes()
+    if kind == "truncated":
+        path.write_bytes(contents[: len(contents) // 2])
+    else:
+        path.write_bytes({"empty": b"", "junk": b"no net at all", "pickle": pickle.dumps(1)}[kind])
+    return path
+
+
+@pytest.mark.parametrize("kind", ["empty", "junk", "truncated", "pickle"])
+def test_what_torch_cannot_read_is_a_value_error_that_names_the_file(tmp_path, kind):
+    with pytest.raises(ValueError, match=r"path must be a file that save has written.*net\.pt"):
+        make_net().load(damaged(tmp_path, kind))
+    with pytest.raises(FileNotFoundError):
+        make_net().load(tmp_path / "none.pt")
+
+
+UNSOUND = {
+    "classes": [["a"], [], "abc", ["a", "a", "b"], [1, None, 2]],
+    "classes_dtype": ["M8[D]", "nonsense", 3],
+    "sizes": [{}, [3], {"n_classes": 4}, {"n_classes": 3, "n_features": -4}],
+    "n_features_in": [-1, "4"],
+    "feature_names_in": ["abcd", [1, 2, 3, 4]],
+    "module": [3, {"a": 1}],
+}
+
+
+@pytest.mark.parametrize("field", UNSOUND)
+def test_fields_that_save_would_not_write_are_named(tmp_path, field):
+    for value in UNSOUND[field]:
+        with pytest.raises(ValueError, match=f"path must be a file .* with unsound .*{field}"):
+            make_net().load(saved(tmp_path, **{field: value}))
+
+
+def test_sizes_are_compared_before_memory_is_asked_for(tmp_path):
+    path = saved(tmp_path, sizes={"n_features": 10**12, "n_channels": 4, "n_classes": 3})
+    with pytest.raises(ValueError, match=r"got layers.1.weight of shape \(100, 1000000000000\)"):
+        make_net().load(path)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_parameters_that_are_not_finite_are_refused(tmp_path, value):
+    path = saved(tmp_path)
+    record = torch.load(path, weights_only=True)
+    record["module"]["layers.1.bias"][3] = value
+    torch.save(record, path)
+    with pytest.raises(ValueError, match=r"must hold finite .* got others in layers.1.bias"):
+        make_net().load(path)
+
+
+def test_a_mask_of_infinite_values_is_no_fault(tmp_path):
+    class Masked(MLP):
+        def __init__(self, n_features, n_classes):
+            super().__init__(n_features, n_classes)
+            self.register_buffer("mask", torch.tensor([0.0, -torch.inf]))
+
+    path = tmp_path / "net.pt"
+    net = CalibratedNetClassifier(Masked, max_epochs=1).fit(X, NAMES)
+    net.save(path)
+    again = CalibratedNetClassifier(Masked).load(path)
+    np.testing.assert_array_equal(again.predict(X), net.predict(X))
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("fault", ["module", "classes", "junk", "callback"])
+def test_a_load_that_fails_leaves_the_net_as_it_was(tmp_path, fitted, fault):
+    class Broken(Callback):
+        def initialize(self):
+            if broken:
+                raise ValueError("out of order")
+            return self
+
+    broken = False
+    options = {"module": {"module__hidden": (7,)}, "classes": {"classes": [0, 1, 2]}}
+    net = make_net(callbacks=[Broken()], **options.get(fault, {}))
+    labels = Y if fault == "classes" else NAMES
+    if fitted:
+        net.fit(X, labels)
+        proba = net.predict_proba(X)
+    broken = fault == "callback"
+    path = damaged(tmp_path, "junk") if fault == "junk" else saved(tmp_path)
+    with pytest.raises(ValueError):
+        net.load(path)
+    if fitted:
+        np.testing.assert_array_equal(net.predict_proba(X), proba)
+        assert net.classes_.tolist() == np.unique(labels).tolist()
+    else:
+        with pytest.raises(NotFittedError):
+            net.predict(X)

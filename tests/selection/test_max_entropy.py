@@ -306,3 +306,29 @@ def test_soft_choice_is_without_replacement_and_repeatable():
     top = MaxEntropySelector(fraction=0.25).fit(proba)
     assert top.scores_[support].mean() > top.scores_.mean()
     assert (top.get_support() != support).any()
+
+
+def test_a_soft_draw_of_random_scores_draws_other_numbers():
+    # With the numbers of the scores themselves the draw would be the top of the scores.
+    options = {"criterion": "random", "fraction": 0.5, "random_state": 0}
+    proba = dirichlet(200)
+    soft = MaxEntropySelector(sampling="soft", **options).fit(proba).support_
+    top = MaxEntropySelector(**options).fit(proba).support_
+    # Of two independent halves, 50 are common on average; here the draw leans to larger scores.
+    assert 60 <= (soft & top).sum() <= 90
+
+
+@pytest.mark.parametrize("sampling", ["top", "soft"])
+@pytest.mark.parametrize("criterion", ["entropy", "margin", "least_confidence"])
+def test_choosing_by_scores_is_what_fit_does(criterion, sampling):
+    proba = dirichlet(60)
+    options = {"criterion": criterion, "sampling": sampling, "random_state": 0}
+    selector = MaxEntropySelector(**options).fit(proba)
+    scores = MaxEntropySelector(**options).score_proba(proba)
+    np.testing.assert_array_equal(scores, selector.scores_)
+    np.testing.assert_array_equal(selector.choose(scores), selector.support_)
+    uniform = np.linspace(0.01, 0.99, 60)
+    weight = scores + 1 if criterion == "margin" else scores
+    key = np.log(weight) - np.log(-np.log(uniform)) if sampling == "soft" else scores
+    expected = np.sort(np.argsort(-key, kind="stable")[:18])
+    np.testing.assert_array_equal(np.flatnonzero(selector.choose(scores, uniform)), expected)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -18,6 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ...utils._private import without_steps
+from ...utils._process import raise_ctrl_c
+from ...utils._process import seeded as seeded_torch
 from ...utils._tensors import on_accelerator
 from ._networks import check_network, is_skorch_net, is_torch_module, last_step, unfrozen
 
@@ -29,39 +30,19 @@ def stopped_by_ctrl_c() -> Iterator[None]:
     """Raise KeyboardInterrupt at the end of the block where one in it has been swallowed.
 
     MLPClassifier and skorch catch the exception, and `fit` returns a half-trained network as if
-    it were whole. MLPClassifier warns then. In skorch the exception does not tell Ctrl-C from a
-    callback that ends the training by a KeyboardInterrupt of its own, as EarlyStopping does; the
-    signal does.
+    it were whole. MLPClassifier warns then.
     """
-    former = signal.getsignal(signal.SIGINT)
-    # Python hands signals to the main thread alone.
-    # Without a handler in Python, Ctrl-C raises no exception.
-    if current_thread() is not main_thread() or not callable(former):
+    if current_thread() is not main_thread():  # where no signal arrives
         yield
         return
-    interrupted = False
-
-    def remember(number: int, frame: Any) -> None:
-        nonlocal interrupted
-        try:
-            former(number, frame)
-        except KeyboardInterrupt:
-            interrupted = True
-            raise
-
-    signal.signal(signal.SIGINT, remember)
     try:
-        with warnings.catch_warnings():
+        with raise_ctrl_c(), warnings.catch_warnings():
             warnings.filterwarnings("error", MLP_INTERRUPTED)
             yield
     except UserWarning as warning:
         if not str(warning).startswith(MLP_INTERRUPTED):
             raise
-        interrupted = True
-    finally:
-        signal.signal(signal.SIGINT, former)
-    if interrupted:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt from None
 
 
 def default_network(seed: int) -> MLPClassifier:
@@ -179,9 +160,7 @@ def _train_skorch(
         # First, since a callback that ends the training keeps the later ones from being called.
         net.set_params(callbacks=[("recorder", Recorder()), *(former or [])])
     # A net without a random_state draws from the global generator, which is left as it was.
-    seeding = nullcontext() if hasattr(net, "random_state") else torch.random.fork_rng()
-    with seeding:
-        if not hasattr(net, "random_state"):
-            torch.manual_seed(seed)
+    own = hasattr(net, "random_state")
+    with nullcontext() if own else seeded_torch(seed, net.device or "cpu"):
         net.fit(X, y, **weights)
     return history

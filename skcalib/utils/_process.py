@@ -1,0 +1,77 @@
+"""What a process has once: the handler of Ctrl-C, and the generator of torch."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock, current_thread, main_thread
+from typing import Any
+
+
+@contextmanager
+def raise_ctrl_c() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end of the block where Ctrl-C was swallowed within it.
+
+    skorch catches KeyboardInterrupt, and `fit` returns a half-trained network as if it were whole.
+    The exception does not tell Ctrl-C from a callback that ends the training by raising one of its
+    own, as EarlyStopping does; the signal does.
+    """
+    former = signal.getsignal(signal.SIGINT)
+    # Python hands signals to the main thread alone, and without a handler in Python Ctrl-C raises
+    # nothing.
+    if current_thread() is not main_thread() or not callable(former):
+        yield
+        return
+    interrupted = False
+
+    def remember(number: int, frame: Any) -> None:
+        nonlocal interrupted
+        try:
+            former(number, frame)
+        except KeyboardInterrupt:
+            interrupted = True
+            raise
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+_GENERATOR = RLock()
+
+
+def _forget_other_threads() -> None:
+    global _GENERATOR
+    _GENERATOR = RLock()
+
+
+if hasattr(os, "register_at_fork"):  # a thread that holds the lock does not live on in the child
+    os.register_at_fork(after_in_child=_forget_other_threads)
+
+
+@contextmanager
+def seeded(seed: int, device: Any = "cpu") -> Iterator[None]:
+    """Seed the generators of torch, of the CPU and of `device`, and put them back at the end.
+
+    They belong to the whole process, and dropout can draw from no others. So threads take turns:
+    who comes while another one is within such a block waits for its end.
+    """
+    import torch
+
+    with _GENERATOR:
+        device = torch.device(device)
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            # torch.manual_seed would seed all other devices too, which nobody puts back.
+            torch.default_generator.manual_seed(seed)
+            if device.type == "cuda":
+                with torch.cuda.device(device):
+                    torch.cuda.manual_seed(seed)
+            elif device.type == "mps":
+                torch.mps.manual_seed(seed)
+            yield
