@@ -5,17 +5,22 @@
 Every meta-estimator is fitted around classifiers whose classes stand in another order, are more
 or fewer than those of `y`, have labels of another dtype, return predictions as a column, or have
 parameters that name labels. Where the answer is not as good as that of the classifier itself, and
-nothing is said, it is *silent*; a refusal has to be one that could not be answered.
+nothing is said, it is *silent*; a refusal has to be one that could not be answered. Damaged files
+of nets have to be refused by name, and to leave the net alone.
 """
 
 import argparse
+import io
 import sys
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -23,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcalib.difficulty import DifficultyAwareClassifier, LossScorer
 from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder
+from skcalib.nets import MLP, CalibratedNetClassifier
 from skcalib.posthoc import PostHocCalibratedClassifier, TemperatureScaling, VectorScaling
 from skcalib.selection import MaxEntropySelector, SelectiveClassifier, SubsetClassifier
 
@@ -187,6 +193,34 @@ def expected(meta: str, case: Case) -> str:
     return "refused" if case.name in UNANSWERABLE or (more and meta in OF_Y_ALONE) else "right"
 
 
+def file_outcomes() -> Iterator[tuple[str, str]]:
+    """Yield what was done to the file of a net, and "refused" or what is silent."""
+    net = CalibratedNetClassifier(MLP, max_epochs=1, random_state=0, device="cpu")
+    net.fit(X.astype("f4"), CODES)
+    before, written = net.predict_proba(X.astype("f4")), io.BytesIO()
+    net.save(written)
+    whole, other = written.getvalue(), io.BytesIO()
+    torch.save({"format": 1}, other)
+    spoiled = {
+        "empty": b"",
+        "not of torch": RNG.bytes(500),
+        "cut in half": whole[: len(whole) // 2],
+        "another record": other.getvalue(),
+        "a table": b"label,a,b\n0,.5,.5\n",
+    }
+    for name, content in spoiled.items():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "spoiled.pt")
+            path.write_bytes(content)
+            try:
+                net.load(path)
+                yield name, "silent"
+            except ValueError as error:
+                left_alone = np.array_equal(net.predict_proba(X.astype("f4")), before)
+                named = "spoiled.pt" in str(error)
+                yield name, "refused" if left_alone and named else f"silent: {error}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--verbose", action="store_true")
@@ -201,7 +235,10 @@ def main() -> int:
             if options.verbose or not good:
                 print(f"{meta:28} {case.name:42} {result}")
     print(f"{sum(count.values())} combinations: {dict(count)}")
-    return int(any(kind.startswith("not") for kind in count))
+    files = dict(file_outcomes())
+    print(f"{len(files)} damaged files: {dict(Counter(files.values()))}")
+    silent = [result for result in files.values() if result != "refused"]
+    return int(bool(silent) or any(kind.startswith("not") for kind in count))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ shapes, ...), and then an error has to name the argument, or *another form* of t
 (lists, DataFrames, other memory layouts, tensors that require gradients, ...), and then the result
 has to be the same, or the refusal to name the argument. The counts of the outcomes are printed;
 the exit status is 1 if an answer is wrong in silence, or an exception does not name its argument.
+What varies inside an estimator (order, number, dtype of its classes) is in `hostile_inner`.
 """
 
 import argparse

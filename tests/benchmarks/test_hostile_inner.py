@@ -7,7 +7,17 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.hostile_inner import CODES, METAS, Case, Reordered, X, cases, expected, outcome
+from benchmarks.hostile_inner import (
+    CODES,
+    METAS,
+    Case,
+    Reordered,
+    X,
+    cases,
+    expected,
+    file_outcomes,
+    outcome,
+)
 from skcalib.difficulty import LossScorer
 from skcalib.labels import LabelIssueFinder
 from skcalib.posthoc import PostHocCalibratedClassifier, VectorScaling
@@ -40,6 +50,10 @@ def test_the_check_can_fail():
     case = Case("", CODES, np.arange(len(X)), Reordered())
     assert outcome("unaligned", case).startswith("silent")
     del METAS["unaligned"]
+
+
+def test_damaged_files_are_refused_by_name():
+    assert set(dict(file_outcomes()).values()) == {"refused"}
 
 
 def test_weights_of_classes_are_those_of_the_labels():
