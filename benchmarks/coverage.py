@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit, softmax
 
+from benchmarks._tables import shown, simple_table
 from skcalib.metrics import (
     calibration_error_interval,
     classwise_calibration_error,
@@ -32,7 +33,7 @@ N_RESAMPLES = 200
 N_POPULATION = 400_000
 METRICS = {
     "ECE": (expected_calibration_error, {}),
-    "ECE, equal mass": (expected_calibration_error, {"strategy": "quantile"}),
+    "equal mass": (expected_calibration_error, {"strategy": "quantile"}),
     "MCE": (maximum_calibration_error, {}),
     "debiased": (debiased_calibration_error, {}),
     "KS": (ks_calibration_error, {}),
@@ -134,7 +135,7 @@ def true_errors(samples: Samples) -> dict[str, float]:
     ]
     return {
         "ECE": equal_width[0],
-        "ECE, equal mass": in_bins(confidence, gap, weight, edges)[0],
+        "equal mass": in_bins(confidence, gap, weight, edges)[0],
         "MCE": equal_width[2],
         "debiased": equal_width[1],
         "KS": float(np.abs(np.cumsum((gap * weight)[order])).max() / mass[-1]),
@@ -187,6 +188,18 @@ def coverage(regime: str, names: list[str], n_draws: int) -> list[dict[str, obje
             "estimate_outside": ((estimate < low) | (estimate > high)).mean(),
         })  # fmt: skip
     return lines
+
+
+def guide_table(lines: list[dict]) -> str:
+    """Return the table of the user guide: how often the intervals hold the truth."""
+    by_key = {(r["regime"], r["metric"]): r for r in lines}
+    rows = []
+    for regime in REGIMES:
+        of_regime = [by_key[regime, metric] for metric in METRICS]
+        ece = of_regime[0]
+        ends = shown(ece["truth"], 3), shown(ece["mean_error"], 3)
+        rows.append((regime, str(ece["n"]), *(shown(r["coverage"], 2) for r in of_regime), *ends))
+    return simple_table(("model", "samples", *METRICS, "true ECE", "mean ECE"), rows)
 
 
 def main() -> None:

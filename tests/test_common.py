@@ -34,7 +34,12 @@ from skcalib.difficulty import (
     RMDScorer,
 )
 from skcalib.labels import LabelCleaningClassifier
-from skcalib.posthoc import IsotonicCalibration, PostHocCalibratedClassifier, PostHocCalibrator
+from skcalib.posthoc import (
+    IsotonicCalibration,
+    PostHocCalibratedClassifier,
+    PostHocCalibrator,
+    PriorShift,
+)
 from skcalib.selection import (
     DifficultySelector,
     MaxEntropySelector,
@@ -148,6 +153,7 @@ CASES = {
             PostHocCalibratedClassifier(GaussianNB(), IsotonicCalibration(), cv=3),
         ]
     ),
+    "PriorShift": Case(lambda: [PriorShift(training_priors="uniform")]),
     "PredictionDepthScorer": Case(
         lambda: [PredictionDepthScorer(_settled_net(), n_neighbors=3)],
         {

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import Tags, get_tags
@@ -22,6 +22,7 @@ from ..utils._estimators import (
     fit_router,
     folds_of,
     inner_fit_params,
+    last_step,
     left_out,
     show_inner,
     warn_if_fitted,
@@ -30,22 +31,24 @@ from ..utils._features import indexable_samples, samples_and_labels
 from ..utils._private import (
     HasMethods,
     Interval,
+    StrOptions,
     _fit_context,
     _safe_indexing,
 )
 from ..utils._validation import check_weights
+from ._knn import KNNScorer
 
 
 class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     """Tell new samples that are unlike the training samples, by any scorer.
 
-    A sample is an outlier where its score is below a threshold, which a fraction
-    `contamination` of the training samples falls short of.
-
-    Scorers find the samples easy that they were fitted on, so a threshold from their scores would
-    call far more new samples outliers than it should. By default, every training sample is
-    therefore scored by a fit on other folds. Of new samples like the training samples, about
-    `contamination` fall below the threshold; fewer, where a fold is missed.
+    A sample is an outlier where its score is below a threshold. Scorers find the samples easy that
+    they were fitted on, so a threshold from those scores would call far more new samples outliers
+    than it should. By default every training sample is therefore scored as if it were new, by the
+    others alone, and new samples like the training samples fall below the threshold with
+    probability `contamination` (over the draw of the training samples as well; for one fit, with
+    n samples, the rate has a standard deviation of ``sqrt(contamination (1 - contamination) / n)``
+    or somewhat more).
 
     Parameters
     ----------
@@ -54,10 +57,13 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         density of scikit-learn. Larger scores mean more normal. A clone is fitted.
     contamination : float in (0, 0.5], default=0.05
         Fraction of samples like the training samples that are called outliers.
-    cv : int, cross-validation generator or iterable, default=5
-        Folds for the scores of the training samples; an int is a number of shuffled folds,
-        stratified where there are labels. None takes the scores in-sample, by one fit: then
-        exactly `contamination` of the training samples are outliers, as in
+    cv : "auto", int, cross-validation generator, iterable or None, default="auto"
+        Folds for the scores of the training samples. "auto" leaves out every sample by itself
+        where the scorer does that in closed form (:class:`RelativeMahalanobisScorer` and
+        :class:`KNNScorer`, and no `groups`), and takes 20 shuffled folds elsewhere. An int is a
+        number of shuffled folds, stratified where there are labels; few folds put the threshold
+        too low where samples are few. None takes the scores in-sample, by one fit: then exactly
+        `contamination` of the training samples are outliers, as in
         :class:`sklearn.ensemble.IsolationForest`.
 
     Attributes
@@ -93,10 +99,10 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "scorer": [HasMethods(["fit", "score_samples"])],
         "contamination": [Interval(Real, 0, 0.5, closed="right")],
-        "cv": ["cv_object"],
+        "cv": ["cv_object", StrOptions({"auto"})],
     }
 
-    def __init__(self, scorer: Any, *, contamination: float = 0.05, cv: Any = 5) -> None:
+    def __init__(self, scorer: Any, *, contamination: float = 0.05, cv: Any = "auto") -> None:
         self.scorer = scorer
         self.contamination = contamination
         self.cv = cv
@@ -134,8 +140,13 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the scorer has no score for some sample.
+            If the scorer has no score for some sample, or needs labels and there are none.
         """
+        if y is None and get_tags(self.scorer).target_tags.required:
+            raise ValueError(
+                f"y must hold labels: {type(last_step(self.scorer)[0]).__name__} requires y to be "
+                "passed, but the target y is None."
+            )
         X, n_samples = indexable_samples(X)
         labels = None
         if y is not None:
@@ -144,12 +155,15 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         warn_if_fitted(scorer=self.scorer)
         params = inner_fit_params(self, "scorer", weight, fit_params, groups)
         self.scorer_ = fit_clone(self.scorer, X, labels, params=params)
-        if self.cv is None or isinstance(self.scorer, FrozenEstimator):
+        in_sample = self.cv is None or isinstance(self.scorer, FrozenEstimator)
+        if in_sample:
             scores = self.score_samples(X)
+        elif self.cv == "auto" and groups is None and _leaves_out(self.scorer_):
+            scores = _complete(_left_out_scores(self.scorer_, X, labels, weight))
         else:
-            folds = folds_of(self._splitter(labels, groups), X, labels, groups)
+            folds = folds_of(self._splitter(n_samples, labels, groups), X, labels, groups)
             scores = left_out(partial(self._score_fold, X, labels, params), folds)
-        self.offset_ = _threshold(scores, self.contamination, weight)
+        self.offset_ = _threshold(scores, self.contamination, weight, in_sample=in_sample)
         show_inner(self, self.scorer_)
         return self
 
@@ -174,13 +188,16 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         """
         return self.fit(X, y, **fit_params).predict(X)
 
-    def _splitter(self, labels: NDArray | None, groups: ArrayLike | None) -> Any:
-        if not isinstance(self.cv, Integral):
+    def _splitter(self, n_samples: int, labels: NDArray | None, groups: ArrayLike | None) -> Any:
+        if self.cv == "auto" and groups is None:
+            # Not stratified: a fold is so small that most of every class remains.
+            return KFold(max(2, min(20, n_samples)), shuffle=True, random_state=0)
+        if not isinstance(self.cv, Integral | str):
             return self.cv
         # Shuffled, since samples are often sorted by class. The seed makes fits repeatable.
         splitter = KFold if labels is None else StratifiedKFold
         splitter = splitter if groups is None else StratifiedGroupKFold
-        return splitter(int(self.cv), shuffle=True, random_state=0)
+        return splitter(5 if self.cv == "auto" else int(self.cv), shuffle=True, random_state=0)
 
     def _score_fold(
         self,
@@ -268,12 +285,39 @@ def _complete(scores: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
+def _leaves_out(scorer: Any) -> bool:
+    """Tell whether a fitted scorer scores its samples without themselves in closed form."""
+    return isinstance(scorer, KNNScorer) or hasattr(scorer, "leave_one_out_transform")
+
+
+def _left_out_scores(
+    scorer: Any, X: Any, labels: NDArray | None, weight: NDArray[np.float64] | None
+) -> NDArray[np.floating]:
+    """Return the scores of the samples of the fit, each by a fit on the others."""
+    if isinstance(scorer, KNNScorer):
+        return -clone(scorer).fit_difficulty(X)
+    # The least distance of all classes is the difficulty without a label.
+    return -scorer.leave_one_out_transform(X, labels, sample_weight=weight).min(axis=1)
+
+
 def _threshold(
-    scores: NDArray[np.float64], contamination: float, weight: NDArray[np.float64] | None
+    scores: NDArray[np.float64],
+    contamination: float,
+    weight: NDArray[np.float64] | None,
+    *,
+    in_sample: bool,
 ) -> float:
-    """Return the smallest score that more than a fraction of the weight does not exceed."""
+    """Return the score that a fraction `contamination` falls short of.
+
+    In-sample that is a fraction of these samples. Otherwise it is the probability of a new one:
+    it is among the k smallest of n + 1 scores with probability k / (n + 1).
+    """
     order = np.argsort(scores)
     mass = np.cumsum(np.ones(len(scores)) if weight is None else weight[order])
+    share = contamination * (mass[-1] + (0 if in_sample else 1))
     # A tenth of ten equal weights is one of them, even if the sum is rounded.
-    place = np.searchsorted(mass, contamination * mass[-1] * (1 + 1e-12), side="right")
-    return float(scores[order[min(place, len(scores) - 1)]])
+    place = int(np.searchsorted(mass, share * (1 + 1e-12), side="right"))
+    following = float(scores[order[min(place, len(scores) - 1)]])
+    if in_sample or place == 0:
+        return following
+    return (float(scores[order[place - 1]]) + following) / 2

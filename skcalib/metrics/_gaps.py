@@ -241,13 +241,13 @@ def gap_error(
     bound = inspect.signature(metric).bind(codes, proba, **options)
     bound.apply_defaults()
     given = bound.arguments
-    edges = [uniform_edges(given["n_bins"])]
+    every = [uniform_edges(given["n_bins"])] * columns.shape[1]
     if given["strategy"] == "quantile":
-        edges = [quantile_edges(column, given["n_bins"], weight) for column in columns.T]
-    index = np.stack([bin_index(c, edges[k % len(edges)]) for k, c in enumerate(columns.T)], 1)
+        every = [quantile_edges(column, given["n_bins"], weight) for column in columns.T]
+    index = np.stack([bin_index(c, edges) for c, edges in zip(columns.T, every)], axis=1)
     rule = "debiased" if metric is debiased_calibration_error else "bins"
     norm = given.get("norm", _BINNED[metric])
-    n_cells = max(map(len, edges)) - 1
+    n_cells = max(map(len, every)) - 1
     return GapError(rule, norm, index, n_cells, *samples, squared=given.get("squared", False))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,6 +15,7 @@ from ..utils._arrays import as_floats
 from ..utils._labels import check_column_labels
 from ..utils._private import Interval, StrOptions, _fit_context
 from ..utils._proba import SMALLEST_PROBABILITY
+from ..utils._warnings import warn
 from ._base import PostHocCalibrator
 
 
@@ -30,7 +30,9 @@ class PriorShift(PostHocCalibrator):
     - those before the training set was thinned out, by `sampling_rate`;
     - the class frequencies of the `y` given to `fit`, labels of the new population;
     - without `y`, estimated from unlabeled samples of the new population, the X given to `fit`,
-      by the EM algorithm of Saerens et al. [1]_: their likelihood is concave in the priors.
+      by the EM algorithm of Saerens et al. [1]_ with a Dirichlet prior: `prior_strength`
+      pseudo-samples a class, at the training frequencies. Without them EM sets rare classes to
+      0 even where nothing has shifted.
 
     The probabilities that go in have to be calibrated for the training set: prior shift comes
     after calibration.
@@ -40,15 +42,20 @@ class PriorShift(PostHocCalibrator):
     priors : array-like of shape (n_classes,), default=None
         Class frequencies of the new population, in the order of `classes_`, or a Series with the
         classes as its index: in [0, 1], sum 1.
-    training_priors : "uniform" or array-like of shape (n_classes,), default="uniform"
-        Class frequencies that the model was trained on, above 0, sum 1. "uniform" is right for
-        balanced training sets and weights (``class_weight="balanced"``). Not needed for
-        `sampling_rate` but to tell `priors_`.
+    training_priors : array-like of shape (n_classes,) or "uniform", default=None
+        Class frequencies that the model was trained on, above 0, sum 1; needed unless
+        `sampling_rate` is given. "uniform" is right for balanced training sets and weights
+        (``class_weight="balanced"``). To estimate the new priors from unlabeled samples, give the
+        mean of the calibrated probabilities over samples like those of training: it is what the
+        model takes the frequencies for, and an estimate is off by what it differs from them.
     sampling_rate : float or array-like of shape (n_classes,), default=None
         Fraction, in (0, 1], of the samples of every class that were kept when the training set
         was drawn; a float is that of the first of two classes, of which the second was kept.
     input : {"logits", "proba"}, default="logits"
         What X holds. Probabilities below 1e-12 count as 1e-12.
+    prior_strength : float, default=5
+        Pseudo-samples a class of the Dirichlet prior of EM, 0 or more. Larger values keep the
+        priors nearer to those of training, and 0 is the maximum of the likelihood.
     max_iter : int, default=10000
         Most iterations of EM.
     tol : float, default=1e-8
@@ -62,7 +69,10 @@ class PriorShift(PostHocCalibrator):
     priors_ : ndarray of shape (n_classes,)
         Class frequencies of the new population.
     training_priors_ : ndarray of shape (n_classes,)
-        Class frequencies of the training set.
+        Class frequencies of the training set. Like `priors_`, only where they are known: not
+        where `sampling_rate` is given without `training_priors`.
+    ratio_ : ndarray of shape (n_classes,)
+        What probabilities are multiplied by, up to a factor for all.
     n_iter_ : int
         Number of iterations of EM; 1 where there was nothing to estimate.
     classes_ : ndarray of shape (n_classes,)
@@ -103,8 +113,9 @@ class PriorShift(PostHocCalibrator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
         "priors": ["array-like", None],
-        "training_priors": ["array-like", StrOptions({"uniform"})],
+        "training_priors": ["array-like", StrOptions({"uniform"}), None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right"), "array-like", None],
+        "prior_strength": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
@@ -113,9 +124,10 @@ class PriorShift(PostHocCalibrator):
         self,
         priors: ArrayLike | None = None,
         *,
-        training_priors: ArrayLike | str = "uniform",
+        training_priors: ArrayLike | str | None = None,
         sampling_rate: ArrayLike | float | None = None,
         input: str = "logits",
+        prior_strength: float = 5.0,
         max_iter: int = 10_000,
         tol: float = 1e-8,
         classes: ArrayLike | None = None,
@@ -124,6 +136,7 @@ class PriorShift(PostHocCalibrator):
         self.training_priors = training_priors
         self.sampling_rate = sampling_rate
         self.input = input
+        self.prior_strength = prior_strength
         self.max_iter = max_iter
         self.tol = tol
         self.classes = classes
@@ -152,8 +165,9 @@ class PriorShift(PostHocCalibrator):
         Raises
         ------
         ValueError
-            If `priors` and `sampling_rate` are both given, if one of them or `training_priors`
-            does not fit the classes, or if X, `y` and `sample_weight` do not fit together.
+            If `priors` and `sampling_rate` are both given, or neither `sampling_rate` nor
+            `training_priors`; if one of them does not fit the classes, or if X, `y` and
+            `sample_weight` do not fit together.
 
         Warns
         -----
@@ -176,55 +190,69 @@ class PriorShift(PostHocCalibrator):
             raise ValueError(
                 "priors must be None where sampling_rate is given, got both: the rate tells them."
             )
-        k = len(self.classes_)
-        self.training_priors_ = (
-            np.full(k, 1 / k)
-            if isinstance(self.training_priors, str)
-            else _check_priors(self.training_priors, self.classes_, "training_priors", low=1e-12)
-        )
+        training, k = self._known_training_priors(), len(self.classes_)
         self.n_iter_ = 1
+        if self.sampling_rate is not None:
+            self.ratio_ = 1 / _check_rate(self.sampling_rate, self.classes_)
+            if training is not None:
+                before = training * self.ratio_
+                self.training_priors_, self.priors_ = training, before / before.sum()
+            else:  # those of a fit before
+                vars(self).pop("training_priors_", None)
+                vars(self).pop("priors_", None)
+            return
+        if training is None:
+            raise ValueError(
+                "training_priors must be given: the class frequencies that the model was trained "
+                'on, such as np.bincount(y_train) / len(y_train), or "uniform" after balanced '
+                "training; got None."
+            )
+        self.training_priors_ = training
         if self.priors is not None:
             self.priors_ = _check_priors(self.priors, self.classes_, "priors", low=0.0)
-        elif self.sampling_rate is not None:
-            before = self.training_priors_ / _check_rate(self.sampling_rate, self.classes_)
-            self.priors_ = before / before.sum()
         elif y is not None:
             count = np.bincount(y, sample_weight, minlength=k)
             self.priors_ = count / count.sum()
         else:
             proba = softmax(self._as_logits(scores).astype(np.float64), axis=1)
             self._estimate(proba, sample_weight)
+        # A prior of 0 rules a class out only where another one is possible.
+        self.ratio_ = np.maximum(self.priors_, SMALLEST_PROBABILITY) / training
+
+    def _known_training_priors(self) -> NDArray[np.float64] | None:
+        if self.training_priors is None:
+            return None
+        if isinstance(self.training_priors, str):
+            return np.full(len(self.classes_), 1 / len(self.classes_))
+        return _check_priors(self.training_priors, self.classes_, "training_priors", low=1e-12)
 
     def _estimate(self, proba: NDArray, sample_weight: NDArray | None) -> None:
         """Find the priors of most likely samples, by EM."""
         # The likelihood of sample i is proportional to sum_k proba_ik priors_k / training_k.
         ratio = proba / self.training_priors_
+        weight = np.ones(len(proba)) if sample_weight is None else sample_weight
+        # Posterior mode under Dirichlet(1 + pseudo): its counts are added to those expected.
+        pseudo = self.prior_strength * len(self.classes_) * self.training_priors_
         priors = self.training_priors_
         self.n_iter_, change = 0, np.inf
         while self.n_iter_ < self.max_iter and change > self.tol:
             self.n_iter_ += 1
-            # Expectation: the posterior under the priors so far. Maximization: its mean.
+            # Expectation: the posterior under the priors so far. Maximization: its counts.
             joint = ratio * priors
-            mean = np.average(
-                joint / joint.sum(axis=1, keepdims=True), axis=0, weights=sample_weight
-            )
-            change = np.abs(mean - priors).max()
-            priors = mean
+            count = weight @ (joint / joint.sum(axis=1, keepdims=True)) + pseudo
+            following = count / count.sum()
+            change = np.abs(following - priors).max()
+            priors = following
         if change > self.tol:
-            warnings.warn(
+            warn(
                 f"The estimate of the priors stopped after max_iter={self.max_iter} iterations; "
                 "increase max_iter or tol.",
                 ConvergenceWarning,
-                # This method, _fit, _check_and_fit, fit, its two wrappers, the caller.
-                stacklevel=7,
             )
         self.priors_ = priors
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        logits = self._as_logits(scores)
-        # A prior of 0 rules a class out only where another one is possible.
-        shift = np.log(np.maximum(self.priors_, SMALLEST_PROBABILITY) / self.training_priors_)
-        return softmax(logits + shift, axis=1)
+        return softmax(self._as_logits(scores) + np.log(self.ratio_), axis=1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -62,16 +62,20 @@ def test_priors_are_recovered_from_unlabeled_samples():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_estimate_is_the_most_likely(weighted):
+@pytest.mark.parametrize("strength", [0, 5])
+def test_the_estimate_is_the_most_likely(weighted, strength):
     X, _ = draw(300, NEW)
     proba = posterior(X, TRAINING)
     weight = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else None
-    shift = PriorShift(training_priors=TRAINING, input="proba", tol=1e-12)
+    shift = PriorShift(training_priors=TRAINING, input="proba", prior_strength=strength, tol=1e-12)
     shift.fit(proba, sample_weight=weight)
 
     def loss(theta):
-        likelihood = proba @ (softmax(np.append(theta, 0)) / TRAINING)
-        return -np.average(np.log(likelihood), weights=weight)
+        priors = softmax(np.append(theta, 0))
+        likelihood = np.log(proba @ (priors / TRAINING))
+        # The Dirichlet prior of 5 pseudo-samples a class, at the training frequencies.
+        pseudo = strength * 3 * TRAINING @ np.log(priors)
+        return -(likelihood.sum() if weight is None else weight @ likelihood) - pseudo
 
     best = minimize(loss, np.zeros(2), method="BFGS", options={"gtol": 1e-9})
     np.testing.assert_allclose(shift.priors_, softmax(np.append(best.x, 0)), atol=1e-6)
@@ -128,15 +132,59 @@ def test_inside_a_calibrated_classifier():
     np.testing.assert_allclose(proba, plain / plain.sum(axis=1, keepdims=True), rtol=1e-9)
 
 
+def test_training_priors_are_needed_where_they_are():
+    with pytest.raises(ValueError, match="training_priors must be given: the class frequencies"):
+        PriorShift(NEW).fit(np.eye(3) * 2)
+    shift = PriorShift(training_priors=TRAINING).fit(np.eye(3) * 2)
+    # Not those of the fit before: the rates tell the ratio of the priors alone.
+    shift.set_params(training_priors=None, sampling_rate=[0.1, 0.5, 1.0]).fit(np.eye(3) * 2)
+    assert not hasattr(shift, "priors_")
+    assert not hasattr(shift, "training_priors_")
+    np.testing.assert_allclose(shift.ratio_, [10, 2, 1])
+
+
+def test_without_a_shift_little_harm_and_with_one_a_gain():
+    # Seven classes, the rarest 1 %, of which 50 unlabeled samples hold one every second time.
+    frequency = np.array([0.42, 0.25, 0.14, 0.09, 0.06, 0.03, 0.01])
+    shifted = np.array([0.05, 0.1, 0.15, 0.2, 0.2, 0.2, 0.1])
+    centers = np.random.default_rng(0).normal(size=(7, 5))
+
+    def sample(n, priors, rng):
+        y = rng.choice(7, n, p=priors)
+        X = centers[y] + rng.normal(size=(n, 5))
+        joint = np.exp(-((X[:, None] - centers) ** 2).sum(axis=2) / 2) * frequency
+        return joint / joint.sum(axis=1, keepdims=True), y
+
+    def loss(proba, y):
+        return -np.log(proba[np.arange(len(y)), y]).mean()
+
+    def change(priors, strength, seed):
+        rng = np.random.default_rng(seed)
+        unlabeled, _ = sample(50, priors, rng)
+        proba, y = sample(4000, priors, rng)
+        shift = PriorShift(training_priors=frequency, input="proba", prior_strength=strength)
+        return loss(shift.fit(unlabeled).predict_proba(proba), y) - loss(proba, y)
+
+    plain, same, moved = (
+        np.mean([change(priors, strength, seed) for seed in range(10)])
+        for priors, strength in ((frequency, 0), (frequency, 5), (shifted, 5))
+    )
+    assert plain > 0.5
+    assert same < 0.03
+    assert moved < -0.15
+
+
 def test_names_of_classes_without_labels():
-    shift = PriorShift([0.1, 0.9], classes=["no", "yes"]).fit([0.0, 1.0])
+    shift = PriorShift([0.1, 0.9], training_priors="uniform", classes=["no", "yes"]).fit(
+        [0.0, 1.0]
+    )
     assert shift.predict([0.0])[0] == "yes"
     with pytest.raises(ValueError, match="classes must hold 2 distinct classes"):
-        PriorShift([0.1, 0.9], classes=["no", "no"]).fit([0.0, 1.0])
+        PriorShift([0.1, 0.9], training_priors="uniform", classes=["no", "no"]).fit([0.0, 1.0])
 
 
 def test_a_prior_of_zero_rules_a_class_out():
-    shift = PriorShift([0.0, 0.5, 0.5], input="proba").fit(np.eye(3))
+    shift = PriorShift([0.0, 0.5, 0.5], training_priors="uniform", input="proba").fit(np.eye(3))
     proba = shift.predict_proba([[0.8, 0.1, 0.1], [1.0, 0.0, 0.0]])
     np.testing.assert_allclose(proba[0], [0, 0.5, 0.5], atol=1e-10)
     assert np.isfinite(proba).all()
@@ -159,7 +207,7 @@ def test_a_prior_of_zero_rules_a_class_out():
 )
 def test_bad_parameters_are_named(params, message):
     with pytest.raises(ValueError, match=message):
-        PriorShift(**params).fit(np.eye(3) * 2)
+        PriorShift(**{"training_priors": "uniform", **params}).fit(np.eye(3) * 2)
 
 
 def test_stopping_early_is_told():
@@ -176,11 +224,10 @@ def test_a_series_is_read_by_its_index():
     # value_counts has the most frequent class first.
     frequency = names.value_counts(normalize=True)
     assert frequency.index[0] == "b"
-    shift = PriorShift(frequency, input="proba", classes=["b", "c", "a"]).fit(
-        posterior(X, TRAINING)
-    )
+    given = {"training_priors": "uniform", "input": "proba", "classes": ["b", "c", "a"]}
+    shift = PriorShift(frequency, **given).fit(posterior(X, TRAINING))
     np.testing.assert_allclose(shift.priors_, np.bincount(y) / 300)
-    shift = PriorShift(frequency.set_axis(range(3)), input="proba", classes=["b", "c", "a"])
+    shift = PriorShift(frequency.set_axis(range(3)), **given)
     np.testing.assert_allclose(shift.fit(posterior(X, TRAINING)).priors_, frequency)
 
 
@@ -195,4 +242,4 @@ def test_a_series_is_read_by_its_index():
 def test_priors_that_cannot_be_read_are_named(priors, message):
     X, _ = draw(20, NEW)
     with pytest.raises((TypeError, ValueError), match=message):
-        PriorShift(priors, input="proba").fit(posterior(X, TRAINING))
+        PriorShift(priors, training_priors="uniform", input="proba").fit(posterior(X, TRAINING))

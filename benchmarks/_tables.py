@@ -1,0 +1,23 @@
+"""Simple tables of reStructuredText, as they stand in the user guide."""
+
+from collections.abc import Sequence
+
+
+def simple_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return the table; the first column is text, the others are numbers."""
+    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    rule = "  ".join("=" * width for width in widths)
+    lines = [
+        "  ".join(
+            cell.ljust(width) if k == 0 or row is head else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in [head, *rows]
+    ]
+    return "\n".join([rule, lines[0], rule, *lines[1:], rule])
+
+
+def shown(value: float, digits: int, sign: str = "") -> str:
+    """Return a number without the zero before its point."""
+    text = f"{value:{sign}.{digits}f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text

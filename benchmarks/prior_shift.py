@@ -1,0 +1,143 @@
+"""Class frequencies estimated from unlabeled samples: harm without a shift, gain with one.
+
+    python -m benchmarks.prior_shift [--draws 8] [--out FILE]
+
+Classifiers of synthetic data with 2, 3, 7 and 12 classes, calibrated on held-out samples. Every
+draw takes unlabeled samples and 3000 others to judge on, with the frequencies of training or with
+others (uniform on the simplex). The change of the log-loss that PriorShift makes: by plain EM, by
+EM with its pseudo-samples, each with the frequencies of the training labels or the mean calibrated
+probability as the training priors; and by the true frequencies.
+benchmarks/prior_shift_results.json holds the table of the user guide.
+"""
+
+import argparse
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from benchmarks._tables import shown, simple_table
+from skcalib.posthoc import PriorShift, StructuredMatrixScaling, TemperatureScaling
+
+FREQUENCY = {
+    2: [0.9, 0.1],
+    3: [0.8, 0.15, 0.05],
+    7: [0.42, 0.25, 0.14, 0.09, 0.06, 0.03, 0.01],
+    12: (0.75 ** np.arange(12) / (0.75 ** np.arange(12)).sum()).tolist(),
+}
+MODELS = {
+    "boosting": HistGradientBoostingClassifier(max_iter=40, random_state=0),
+    "naive Bayes": GaussianNB(),
+    "forest": RandomForestClassifier(60, min_samples_leaf=3, random_state=0),
+    "logistic": LogisticRegression(max_iter=300),
+}
+CASES = [
+    (7, "boosting", "structured"), (7, "naive Bayes", "temperature"),
+    (7, "forest", "temperature"), (7, "logistic", "structured"),
+    (3, "boosting", "structured"), (3, "naive Bayes", "structured"),
+    (12, "logistic", "structured"), (12, "forest", "temperature"),
+    (2, "naive Bayes", "structured"), (2, "forest", "structured"),
+]  # fmt: skip
+
+
+def calibrated(
+    n_classes: int, model: str, calibrator: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the frequencies of training, and probabilities and labels of other samples."""
+    X, y = make_classification(
+        30_000, n_features=20, n_informative=10, n_classes=n_classes, flip_y=0.02,
+        n_clusters_per_class=1 if n_classes == 12 else 2, weights=FREQUENCY[n_classes],
+        class_sep=0.9, random_state=n_classes,
+    )  # fmt: skip
+    fitted = MODELS[model].fit(X[:4000], y[:4000])
+    scaling = StructuredMatrixScaling if calibrator == "structured" else TemperatureScaling
+    scaling = scaling(input="proba").fit(fitted.predict_proba(X[4000:6000]), y[4000:6000])
+    proba = scaling.predict_proba(fitted.predict_proba(X[6000:]))
+    return np.bincount(y[:4000], minlength=n_classes) / 4000, proba, y[6000:]
+
+
+def log_loss(proba: np.ndarray, y: np.ndarray) -> float:
+    return float(-np.log(np.maximum(proba[np.arange(len(y)), y], 1e-12)).mean())
+
+
+def changes(case: tuple[int, str, str], n_draws: int) -> Iterator[dict[str, object]]:
+    n_classes, model, calibrator = case
+    frequency, proba, y = calibrated(*case)
+    stated, proba, y = proba[:2000].mean(axis=0), proba[2000:], y[2000:]
+    rng = np.random.default_rng(0)
+    for shifted in (False, True):
+        for n_samples in (50, 200, 1000):
+            rows = []
+            for _ in range(n_draws):
+                chance = None
+                if shifted:
+                    chance = (rng.dirichlet(np.ones(n_classes)) / frequency)[y]
+                    chance /= chance.sum()
+                drawn = rng.choice(len(y), n_samples + 3000, p=chance)
+                unlabeled, judged = drawn[:n_samples], drawn[n_samples:]
+                before = log_loss(proba[judged], y[judged])
+                row = {"before": before}
+                for name, priors, strength in (
+                    ("plain", frequency, 0.0), ("labels", frequency, 5.0), ("mean", stated, 5.0)
+                ):  # fmt: skip
+                    shift = PriorShift(
+                        training_priors=priors, input="proba", prior_strength=strength
+                    ).fit(proba[unlabeled])
+                    row[name] = log_loss(shift.predict_proba(proba[judged]), y[judged]) - before
+                true = np.bincount(y[judged], minlength=n_classes) / len(judged)
+                shift = PriorShift(true, training_priors=frequency, input="proba")
+                shift.fit(proba[unlabeled])
+                row["true"] = log_loss(shift.predict_proba(proba[judged]), y[judged]) - before
+                rows.append(row)
+            means = {name: round(float(np.mean([r[name] for r in rows])), 4) for name in rows[0]}
+            yield {
+                "classes": n_classes, "model": model, "calibrator": calibrator,
+                "shifted": shifted, "n": n_samples, "draws": n_draws, **means,
+            }  # fmt: skip
+
+
+def guide_table(lines: list[dict]) -> str:
+    """Return the table of the user guide."""
+    head = ("model", "unlabeled", "no shift: plain", "labels", "mean")
+    head += ("shift: labels", "mean", "true")
+    by_key = {(r["classes"], r["model"], r["n"], r["shifted"]): r for r in lines}
+    rows = []
+    for n_classes, model, n, shifted in by_key:
+        if not shifted and n != 200:
+            same, other = (by_key[n_classes, model, n, value] for value in (False, True))
+            changes = [same[name] for name in ("plain", "labels", "mean")]
+            changes += [other[name] for name in ("labels", "mean", "true")]
+            name = f"{n_classes} classes, {model}"
+            rows.append((name, str(n), *(shown(change, 3, "+") for change in changes)))
+    return simple_table(head, rows)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=8)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    lines = []
+    for case in CASES:
+        for line in changes(case, arguments.draws):
+            lines.append(line)
+            print(
+                f"{line['classes']:3} {line['model']:12}{line['calibrator']:12}"
+                f"{'shift' if line['shifted'] else 'same':6}{line['n']:5} before "
+                f"{line['before']:.3f} plain {line['plain']:+.3f} labels {line['labels']:+.3f} "
+                f"mean {line['mean']:+.3f} true {line['true']:+.3f}", flush=True,
+            )  # fmt: skip
+        if arguments.out:
+            arguments.out.write_text(json.dumps(lines, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
