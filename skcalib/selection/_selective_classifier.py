@@ -62,7 +62,8 @@ class SelectiveClassifier(DelegatingClassifier):
     method : {"fixed_sequence", "sgr"}, default="fixed_sequence"
         "fixed_sequence" tests thresholds from strict to lax by exact binomial tests until one
         fails, from several starting points that share `delta` [1]_. "sgr" bisects, and divides
-        `delta` by the number of its steps [2]_; it accepts fewer samples.
+        `delta` by the number of its steps [2]_; it usually accepts fewer samples, and more where
+        the error rate does not fall with the confidence.
     cv : int, cross-validation generator or iterable, default=None
         Folds for the out-of-fold confidence; None means 5 stratified folds, which keep groups
         together where `fit` gets `groups`. Not used with a frozen estimator.
@@ -112,8 +113,8 @@ class SelectiveClassifier(DelegatingClassifier):
     if the confidence is worth its name. Out-of-fold, the classifiers of the folds stand for the
     final one, which has seen more samples: the limit is kept to the extent that this is true.
 
-    Fewer than ``log(delta / 2) / log(1 - risk)`` calibration samples, 59 for the defaults and 299
-    for ``risk=0.01``, cannot promise anything.
+    Fewer than ``log(delta) / log(1 - risk)`` calibration samples, 45 for the defaults and 230 for
+    ``risk=0.01``, cannot promise anything; so many suffice if none of them is wrong.
 
     References
     ----------
