@@ -15,7 +15,7 @@ import torch
 from . import page
 from .summary import summarize
 
-STUDIES = ("rmd", "gra", "cifar", "prio", "depth", "shift", "quick", "gpu")
+STUDIES = ("rmd", "gra", "cifar", "prio", "depth", "pruning", "shift", "quick", "gpu")
 HERE = Path(__file__).parent
 
 

@@ -1,34 +1,50 @@
 """What the papers claim, as comparisons that the JSON files decide.
 
-A claim names what is compared with what, where, in which metric and direction. Every comparison is
-a t-test on differences paired by seed; Holm's correction runs over the comparisons of the claim.
-"holds": all are significant in the direction claimed; "holds in part": some are, and the sentence
-says where; "does not hold": none is.
+A claim names what is compared with what, where, in which metric and direction, and the effect that
+the paper states; where it states none, the smallest effect of interest, one for all claims of a
+metric. Every comparison has a 95 % interval of the differences paired by seed (Student's t), or of
+a bootstrap. With the gain counted in the direction of the claim:
+
+- holds: every interval is above zero. (Each has to be, so no correction is needed.)
+- holds in part: some comparisons are significant in that direction after Holm's correction.
+- does not hold here: every interval excludes the effect, from below.
+- undecided: some interval holds zero and the effect. More seeds would decide.
+
+A claim that nothing is lost holds where every interval excludes a loss of that size, and does not
+hold where all show a loss that may be as large.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from scipy.stats import norm
+import numpy as np
 
-from .statistics import holm, paired
+from .statistics import holm, interval
 from .tables import CALIBRATION, COLUMNS, LEVEL, Column
 
-VERDICTS = ("holds", "holds in part", "does not hold", "not testable here")
-WORDS = {1: "better", 0: "no difference", -1: "worse"}
-# Where the rival is zero, there is nothing to be better than.
-SIGNS = {1: "as claimed", 0: "not different from zero", -1: "the opposite"}
+VERDICTS = ("holds", "holds in part", "undecided", "does not hold here", "not testable here")
 METRICS = {column.metric: column for column in (*COLUMNS, *CALIBRATION)} | {
     "ECE": Column("ECE", "ECE, %", 100, 1, -1),
     "AUROC of flips": Column("", "AUROC of flips, %", 100, 1, 1),
-    "human_kl_scaled": Column("", "divergence from human labels, scaled", 1, 3, -1),
+    "gain": Column("gain", "Spearman", 1, 3, 1),
+    "value": Column("value", "Spearman or accuracy", 1, 3, 1),
+    "correlation": Column("correlation", "correlation", 1, 3, 1),
+    "range of ece": Column("", "range of the ECE, %", 100, 1, -1),
 }
+# The smallest effects of interest, in the units of the columns.
+OF_INTEREST = {
+    "accuracy": 1.0, "ece": 1.0, "ece_scaled": 1.0, "ECE": 1.0, "classwise": 0.05, "nll": 0.02,
+    "nll_scaled": 0.02, "aurc": 0.5, "errors_auroc": 1.0, "ood_auroc": 1.0, "human_kl": 0.02,
+    "human_kl_scaled": 0.02, "AUROC of flips": 1.0, "gain": 0.02, "value": 0.1,
+    "correlation": 0.01, "range of ece": 1.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Claim:
-    """`method` against every one of `rivals`, in every one of `settings`, at one point."""
+    """`method` against every one of `rivals`, or against zero, in every one of `settings`."""
 
     text: str
     study: str
@@ -41,17 +57,13 @@ class Claim:
     rival_metric: str = ""
     # Replaces the direction of the metric: 1 where the claim says "larger".
     better: int = 0
-    # 1: the method is better; 0: there is no difference (then no test may be significant).
-    expects: int = 1
-
-
-@dataclass(frozen=True)
-class Bootstrapped:
-    """RMD against other difficulties, by correlation with human entropy; normal tests."""
-
-    text: str
-    rivals: tuple[str, ...]
-    study: str = "human:gains"
+    # What the paper finds, in the unit of the column and in words.
+    effect: float = 0.0
+    paper: str = ""
+    # Whether the claim is that no more than the effect is lost.
+    no_loss: bool = False
+    # The setting of the overview, where the claim is one of its lines.
+    headline: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,76 +72,115 @@ class Untested:
 
     text: str
     reason: str
+    headline = ""
+
+
+class Result(NamedTuple):
+    """A comparison: mean and 95 % interval of the gain, in the unit of the column."""
+
+    setting: str
+    rival: str
+    mean: float
+    low: float
+    high: float
+    p: float
+
+
+class Judgement(NamedTuple):
+    """A verdict, the comparisons behind it, and what they are of."""
+
+    verdict: str
+    results: list[Result]
+    column: Column | None
+    effect: float
 
 
 def judge(claim, settings):
-    """Return (verdict, what was found) of a claim, from the settings of its study."""
+    """Judge a claim by the settings of its study."""
     if isinstance(claim, Untested):
-        return "not testable here", claim.reason
-    if isinstance(claim, Bootstrapped):
-        return _judge_gains(claim, settings)
-    names = {claim.method, *claim.rivals}
-    found = [s for s in claim.settings if names <= settings.get(s, {}).keys()]
-    if not found:
-        return "not testable here", "these runs were not made"
-    column = METRICS.get(claim.metric, Column(claim.metric, claim.metric, 1, 2, 1))
+        return Judgement("not testable here", [], None, 0.0)
+    column = METRICS[claim.metric]
     column = replace(column, better=claim.better or column.better)
-    tests = [
-        (setting, rival, *_test(settings[setting], claim, rival))
-        for setting in found
-        for rival in claim.rivals
+    effect = claim.effect or OF_INTEREST[claim.metric]
+    names = {claim.method, *claim.rivals}
+    results = [
+        _result(claim, settings[setting], setting, rival, column)
+        for setting in claim.settings
+        if names <= settings.get(setting, {}).keys()
+        for rival in claim.rivals or ("",)
     ]
-    adjusted = holm([p for *_, p in tests])
-    signs = [_sign(mean * column.better, p) for (_, _, mean, _, _), p in zip(tests, adjusted)]
-    return _verdict(signs, claim.expects), _sentence(tests, signs, claim, column)
+    if not results:
+        return Judgement("not testable here", [], column, effect)
+    return Judgement(_verdict(results, effect, claim.no_loss), results, column, effect)
 
 
-def _judge_gains(claim, gains):
-    """Judge differences that come as (value, standard error)."""
-    if not gains:
-        return "not testable here", "these runs were not made"
-    adjusted = holm([2 * norm.sf(abs(gains[n][0]) / gains[n][1]) for n in claim.rivals])
-    signs = [_sign(gains[name][0], p) for name, p in zip(claim.rivals, adjusted)]
-    parts = (
-        f"minus {name}: {gains[name][0]:+.3f} ± {gains[name][1]:.3f} ({WORDS[sign]})"
-        for name, sign in zip(claim.rivals, signs)
-    )
-    return _verdict(signs, 1), "Spearman; " + "; ".join(parts)
+def _result(claim, methods, setting, rival, column):
+    values = methods[claim.method][claim.point][claim.metric]
+    if claim.metric == "gain":  # (mean, standard error) of a bootstrap
+        mean, low, high, p = interval(None, mean_and_error=values)
+    elif rival:
+        other = methods[rival][claim.point][claim.rival_metric or claim.metric]
+        n = min(len(values), len(other))
+        mean, low, high, p = interval(np.subtract(values[:n], other[:n]))
+    else:
+        mean, low, high, p = interval(np.asarray(values, dtype=float))
+    scale = column.factor * column.better
+    return Result(setting, rival, scale * mean, *sorted((scale * low, scale * high)), p)
 
 
-def _test(methods, claim, rival):
-    first = methods[claim.method][claim.point][claim.metric]
-    second = methods[rival][claim.point][claim.rival_metric or claim.metric]
-    return paired(first, second)
-
-
-def _sign(gain, p):
-    if p >= LEVEL or gain == 0:
-        return 0
-    return 1 if gain > 0 else -1
-
-
-def _verdict(signs, expected):
-    right = sum(sign == expected for sign in signs)
-    if right == len(signs):
+def _verdict(results, effect, no_loss):
+    if no_loss:
+        holds = [r.low > -effect for r in results]
+        fails = [r.high < 0 and r.low <= -effect for r in results]
+        part = holds
+    else:
+        holds = [r.low > 0 for r in results]
+        fails = [r.low <= 0 and r.high < effect for r in results]
+        adjusted = holm([r.p for r in results])
+        part = [r.mean > 0 and p < LEVEL for r, p in zip(results, adjusted)]
+    if all(holds):
         return "holds"
-    return "holds in part" if right else "does not hold"
+    if any(part):
+        return "holds in part"
+    return "does not hold here" if all(fails) else "undecided"
 
 
-def _sentence(tests, signs, claim, column):
-    parts, words = [], SIGNS if claim.rivals == ("zero",) else WORDS
-    for setting in dict.fromkeys(test[0] for test in tests):
-        here = [(test, sign) for test, sign in zip(tests, signs) if test[0] == setting]
-        if len(claim.rivals) == 1:
-            (_, _, mean, error, _), sign = here[0]
-            factor, digits = column.factor, column.digits
-            gain = f"{factor * mean:+.{digits}f} ± {factor * error:.{digits}f}"
-            parts.append(f"{setting}: {gain} ({words[sign]})")
-        else:
-            counts = [sum(sign == s for _, sign in here) for s in (1, 0, -1)]
-            parts.append(
-                f"{setting}: better than {counts[0]}, like {counts[1]}, worse than {counts[2]} "
-                f"of {len(here)}"
-            )
-    what = "" if claim.rivals == ("zero",) else f"{column.header}; "
-    return what + "; ".join(parts)
+def kind(result, effect, *, no_loss=False):
+    """Return what one comparison says, as the verdict of a claim of its own."""
+    return _verdict([result], effect, no_loss)
+
+
+def number(value, column):
+    return f"{value:+.{column.digits}f}"
+
+
+def written(result, column):
+    """Return "+1.2 [+0.3, +2.1]"."""
+    mean, low, high = (number(v, column) for v in (result.mean, result.low, result.high))
+    return f"{mean} [{low}, {high}]"
+
+
+def sentence(claim, judgement):
+    """Return what was found, by setting; of several rivals the one that is hardest to beat."""
+    if not judgement.results:
+        return claim.reason if isinstance(claim, Untested) else "these runs were not made"
+    column, parts = judgement.column, []
+    for setting in dict.fromkeys(r.setting for r in judgement.results):
+        here = [r for r in judgement.results if r.setting == setting]
+        least = min(here, key=lambda r: r.low)
+        text = f"{setting}: {written(least, column)}"
+        if len(here) > 1:
+            better, worse = sum(r.low > 0 for r in here), sum(r.high < 0 for r in here)
+            text += f" against {least.rival}; above {better} and below {worse} of {len(here)}"
+        parts.append(text)
+    return f"{column.header}; " + "; ".join(parts)
+
+
+def stated(claim, judgement):
+    """Return what the paper finds, or the effect that is asked for."""
+    if isinstance(claim, Untested):
+        return "\\-"
+    unit = number(judgement.effect, judgement.column).lstrip("+")
+    if claim.no_loss:
+        return claim.paper or f"lost less than {unit}"
+    return claim.paper or f"of interest: {unit}"

@@ -14,18 +14,26 @@ import warnings
 from functools import partial
 
 import numpy as np
+import torch
 from scipy.stats import spearmanr
+from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 from skcalib.datasets import flip_labels
-from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer, output_margin
+from skcalib.difficulty import (
+    DifficultyProfiler,
+    PredictionDepthScorer,
+    output_margin,
+    prediction_entropy,
+)
 
 from .records import Records
 
-N_REPEATS = 8
+N_REPEATS = 12
 
 
 def digits():
@@ -119,7 +127,44 @@ def of_the_ensemble(profiler, y):
         "depth and consensus": rank_correlation(mean_depth, profile["consensus_consistency"]),
         "depth and iteration learned": rank_correlation(depth, learned),
         "depths of two halves": rank_correlation(*halves),
+        "mean depth": np.nanmean(mean_depth),
+        **_bounds(mean_depth, profile, len(np.unique(y))),
+        "depth and disagreement of others": _of_others(profiler),
     }
+
+
+def _bounds(depth, profile, n_classes):
+    """Fractions of samples on the right side of a line, minus those at shuffled depths.
+
+    Lines go from agreement at depth 0 to chance at the deepest.
+    """
+    known = ~np.isnan(depth)
+    depth, entropy = depth[known], profile["prediction_entropy"][known]
+    consistency = profile["consensus_consistency"][known]
+    share = depth / depth.max()
+    shuffled = np.random.default_rng(0).permutation(share)
+    above, below = (
+        [(values >= 1 - (1 - 1 / n_classes) * x).mean() for x in (share, shuffled)]
+        if values is consistency
+        else [(values <= np.log(n_classes) * x).mean() for x in (share, shuffled)]
+        for values in (consistency, entropy)
+    )
+    return {
+        "samples above the line of consistency": above[0],
+        "above the line, minus shuffled": above[0] - above[1],
+        "samples below the line of entropy": below[0],
+        "below the line, minus shuffled": below[0] - below[1],
+    }
+
+
+def _of_others(profiler):
+    """Correlation of the depth in one network with the entropy of what all others answer."""
+    found = []
+    for run, held_out in enumerate(profiler.held_out_):
+        others = np.delete(profiler.predictions_, run, axis=0)
+        entropy = prediction_entropy(others)
+        found.append(rank_correlation(profiler.depth_[run][held_out], entropy[held_out]))
+    return np.nanmean(found)
 
 
 def _mean_depth(depth, held_out):
@@ -138,15 +183,46 @@ def of_a_fresh_network(X, y, form, seed, make_scorer=scorer):
     nothing = np.zeros(len(test), dtype=bool)
     network = fitted.middle_probe_predict(X[test], nothing) == y[test]
     middle = fitted.middle_probe_predict(X[test]) == y[test]
+    others = {
+        f"depth with {k} neighbors": rank_correlation(
+            fitted.difficulty(X[test]),
+            clone(fitted)
+            .set_params(estimator=FrozenEstimator(fitted.estimator_), n_neighbors=k)
+            .fit(X[train], y[train])
+            .difficulty(X[test]),
+        )
+        for k in (3, 10)
+    }
     unclear = form[test] == "ambiguous_without_label"
     found = {
         "depth and margin": rank_correlation(fitted.difficulty(X[test]), margin),
+        **others,
         "ambiguous without label": unclear.mean(),
         "middle minus network, all": middle.mean() - network.mean(),
     }
+    if isinstance(fitted.estimator_, MLPClassifier) and hasattr(fitted.estimator_, "coefs_"):
+        margin = input_margin(fitted.estimator_, X[test])
+        found["depth and input margin"] = rank_correlation(fitted.difficulty(X[test]), margin)
     if unclear.any():
         found["middle minus network, ambiguous"] = middle[unclear].mean() - network[unclear].mean()
     return found
+
+
+def input_margin(net, X):
+    """Distance to the nearest linearized boundary of a perceptron, min (z_i - z_j) / |grad|."""
+    X = torch.tensor(np.asarray(X), dtype=torch.float64, requires_grad=True)
+    hidden, last = X, len(net.coefs_) - 1
+    for i, (weights, bias) in enumerate(zip(net.coefs_, net.intercepts_)):
+        hidden = hidden @ torch.from_numpy(weights) + torch.from_numpy(bias)
+        hidden = hidden.relu() if i < last else hidden
+    top = hidden.argmax(dim=1)
+    margins = []
+    for j in range(hidden.shape[1]):
+        gap = hidden.gather(1, top[:, None])[:, 0] - hidden[:, j]
+        (slope,) = torch.autograd.grad(gap.sum(), X, retain_graph=True)
+        distance = gap / slope.norm(dim=1).clamp_min(1e-12)
+        margins.append(torch.where(top == j, torch.inf, distance).detach())
+    return torch.stack(margins).min(dim=0).values.numpy()
 
 
 def of_random_labels(X, y, seed, make_scorer=scorer, max_iter=300):

@@ -9,7 +9,7 @@ from .methods import GRA
 from .records import Records
 from .students import Settings
 from .texts import Clinc, text_task
-from .toy import correlations
+from .toy import HALF_SIDES, correlations
 
 PARTS = ("toy", "texts")
 
@@ -30,7 +30,7 @@ def study_texts(options):
 
 def study_toy(options):
     records = Records(options.out / "gra_toy.jsonl")
-    for seed in range(max(options.seeds, 5)):
-        for spread in (0.3, 0.8):
-            key = {"setting": f"standard deviation {spread}", "seed": seed}
-            records.get(key, partial(correlations, spread, seed))
+    for seed in range(20):
+        for half_side in HALF_SIDES:
+            key = {"setting": f"means within {half_side}", "seed": seed}
+            records.get(key, lambda h=half_side, s=seed: {"correlation": correlations(h, s)})

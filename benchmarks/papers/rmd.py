@@ -13,6 +13,7 @@ from .compare import chosen, compare
 from .human import human_agreement
 from .methods import (
     AWARE,
+    AWARE_FROM_SMALL,
     CE,
     DECAY,
     RMD,
@@ -30,7 +31,17 @@ from .texts import Clinc, text_task
 
 NOISES = ("clean", "U20", "I20", "U40")
 SETTINGS = {20: Settings(n_epochs=20), 100: Settings(n_epochs=12)}
-PARTS = ("rmd20", "sensitivity", "sources", "human", "validation", "rmd100")
+PARTS = (
+    "decay20", "decay100", "rmd20", "sensitivity", "sources", "human", "validation", "rmd100",
+)  # fmt: skip
+SOME = ("entropy regularization", "difficulty-aware", "difficulty-aware, shuffled",
+        "label issues: soft")  # fmt: skip
+# Methods and seeds of the study with weight decay.
+DECAYED = {
+    "clean": ((*SOME, "difficulty-aware, inverted"), 12),
+    "U20": (SOME, 10),
+    "I20": ((SOME[1], SOME[3]), 8),
+}
 # Sources whose weights train students; all of them are asked to find the flips.
 TRAINED = (
     "RMD", "Mahalanobis", "k-means", "loss, out-of-fold", "own loss, in-sample",
@@ -46,45 +57,52 @@ def run(options):
             globals()[f"study_{part}"](clinc, options)
 
 
-# What the main claims are about: on all seeds, the others on six.
-MAIN = (
-    "cross-entropy", "cross-entropy, weight decay", "entropy regularization", "difficulty-aware",
-    "difficulty-aware, no decay", "difficulty-aware, shuffled", "difficulty-aware, inverted",
-    "label issues: soft",
-)  # fmt: skip
-NO_DECAY = Method("difficulty-aware, no decay", aware(), AWARE)
-
-
-def with_chosen_decay(records, make, methods, settings, noise, seeds):
-    """Compare cross-entropy with and without decay, and all else at the decay that it chose."""
-    strongest = (
-        (*DECAY.candidates, {"weight_decay": 1.0}) if noise != "clean" else DECAY.candidates
-    )
-    decay = replace(DECAY, candidates=strongest)
+def with_chosen_decay(records, make, names, settings, noise, seeds):
+    """Compare cross-entropy with and without decay, and methods at the decay that it chose."""
+    more = () if noise == "clean" else grid(weight_decay=(1.0,))
+    decay = replace(DECAY, candidates=(*DECAY.candidates, *more))
     compare(records, make, (CE, decay), settings, noise, seeds)
     weight_decay = chosen(records, DECAY.name, noise)["last"]["weight_decay"]
-    others = [m for m in methods if m.name not in (CE.name, DECAY.name)]
-    others = [with_decay(method, weight_decay) for method in others] + [NO_DECAY]
-    main = tuple(method for method in others if method.name in MAIN)
-    compare(records, make, main, settings, noise, seeds)
-    rest = tuple(method for method in others if method.name not in MAIN)
-    compare(records, make, rest, settings, noise, seeds[:6])
+    methods = [
+        replace(m, candidates=AWARE_FROM_SMALL) if m.candidates == AWARE else m
+        for m in RMD
+        if m.name in names
+    ]
+    without = Method("difficulty-aware, no decay", aware(), AWARE_FROM_SMALL)
+    methods = (*(with_decay(method, weight_decay) for method in methods), without)
+    compare(records, make, methods, settings, noise, seeds)
+
+
+def study_decay20(clinc, options):
+    """The paper trains everything with weight decay."""
+    records = Records(options.out / "decay20.jsonl")
+    for noise in options.noise or DECAYED:
+        names, n_seeds = DECAYED[noise]
+        make = partial(text_task, clinc, 20, noise)
+        with_chosen_decay(records, make, names, SETTINGS[20], noise, range(n_seeds))
+
+
+def study_decay100(clinc, options):
+    records = Records(options.out / "decay100.jsonl")
+    for noise in options.noise or ("clean", "U20"):
+        make = partial(text_task, clinc, 100, noise)
+        names = ("difficulty-aware", "difficulty-aware, shuffled")[: 1 + (noise == "U20")]
+        with_chosen_decay(records, make, names, SETTINGS[100], noise, range(6))
 
 
 def study_rmd20(clinc, options):
-    records = Records(options.out / "rmd20.jsonl")
-    for noise in options.noise or NOISES:
-        make = partial(text_task, clinc, 20, noise)
-        with_chosen_decay(records, make, RMD, SETTINGS[20], noise, range(options.seeds))
+    _without_decay(clinc, options, 20, options.seeds)
 
 
 def study_rmd100(clinc, options):
-    records = Records(options.out / "rmd100.jsonl")
-    methods = [m for m in RMD if m.name in (*MAIN, "drop the hardest", "true labels")]
-    for noise in options.noise or ("clean", "U20"):
-        make = partial(text_task, clinc, 100, noise)
-        seeds = range(min(options.seeds, 6))
-        with_chosen_decay(records, make, methods, SETTINGS[100], noise, seeds)
+    _without_decay(clinc, options, 100, min(options.seeds, 5))
+
+
+def _without_decay(clinc, options, n_each, seeds):
+    records = Records(options.out / f"rmd{n_each}.jsonl")
+    for noise in options.noise or NOISES:
+        make = partial(text_task, clinc, n_each, noise)
+        compare(records, make, RMD, SETTINGS[n_each], noise, range(seeds))
 
 
 def study_sensitivity(clinc, options):

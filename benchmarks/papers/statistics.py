@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import ttest_1samp
+from scipy.stats import norm, t, ttest_1samp
 
 
 def mean_and_error(values):
@@ -24,6 +24,20 @@ def paired(values, reference):
     if not error:  # all differences alike: equal methods, or a constant shift
         return mean, error, 1.0 if mean == 0 else 0.0
     return mean, error, float(ttest_1samp(difference, 0.0).pvalue)
+
+
+def interval(differences, *, mean_and_error=None):
+    """Return mean, ends of the 95 % interval and p-value of differences, or of a bootstrap."""
+    if mean_and_error is not None:
+        mean, error = mean_and_error
+        half, p = norm.ppf(0.975) * error, float(2 * norm.sf(abs(mean) / error))
+        return mean, mean - half, mean + half, p
+    known = differences[~np.isnan(differences)]
+    mean, error, p = paired(known, np.zeros(len(known)))
+    if len(known) < 2:
+        return mean, -np.inf, np.inf, 1.0
+    half = float(t.ppf(0.975, len(known) - 1)) * error
+    return mean, mean - half, mean + half, p
 
 
 def holm(p_values):

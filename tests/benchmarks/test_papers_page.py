@@ -1,38 +1,114 @@
-"""The page of evidence says what the JSON files say, and nothing else."""
+"""The pages of evidence say what the JSON files say, and nothing else."""
 
 import re
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 from benchmarks.papers import page
-from benchmarks.papers.summary import RESULTS
+from benchmarks.papers.claims import OF_INTEREST, Claim, Untested, judge
+from benchmarks.papers.summary import RESULTS, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [DOCS / "evidence.rst", *sorted((DOCS / "evidence").glob("*.rst"))]
 RENDERED = page.render()
+CLAIMS = [claim for _, claims in page.PARTS.values() for claim in claims]
 
 
-@pytest.mark.parametrize("name", sorted(RENDERED))
-def test_tables_and_claims_are_those_of_the_results(name):
+def test_tables_plots_and_claims_are_those_of_the_results():
     # "python -m benchmarks.papers page" writes them anew.
-    assert (DOCS / "evidence" / name).read_text() == RENDERED[name]
+    written = {name: (DOCS / "evidence" / name).read_text() for name in RENDERED}
+    assert [name for name in RENDERED if written[name] != RENDERED[name]] == []
 
 
-def test_every_part_is_on_the_page_and_nothing_else_is_included():
-    text = (DOCS / "evidence.rst").read_text()
-    included = re.findall(r"\.\. include:: evidence/(\S+)", text)
+def test_every_part_is_on_a_page_and_nothing_else_is_included():
+    included = [
+        Path(name).name
+        for path in PAGES
+        for name in re.findall(r"\.\. (?:include|image):: (\S+)", path.read_text())
+    ]
     assert sorted(included) == sorted(RENDERED)
-    assert sorted(included) == sorted(path.name for path in (DOCS / "evidence").iterdir())
+    kept = [path.name for path in (DOCS / "evidence").iterdir() if path.suffix != ".rst"]
+    assert sorted(kept) == sorted(RENDERED)
 
 
 def test_no_cell_is_a_lone_dash_which_would_be_a_bullet():
     assert not [name for name, text in RENDERED.items() if '"-"' in text]
 
 
-def test_prose_holds_no_figure_typed_by_hand():
-    text = (DOCS / "evidence.rst").read_text()
-    assert not re.findall(r"\d+\.\d{2}|\d ?%|\d ±|(?<!CIFAR)[-+]\d", text)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_prose_holds_no_figure_typed_by_hand(path):
+    assert not re.findall(r"\d+\.\d{2}|\d ?%|\d ±|(?<!CIFAR)[-+]\d", path.read_text())
 
 
 def test_results_are_compact():
-    assert sum(path.stat().st_size for path in RESULTS.glob("*.json")) < 330_000
+    assert sum(path.stat().st_size for path in RESULTS.glob("*.json")) < 460_000
+
+
+@pytest.mark.parametrize("name", [name for name in RENDERED if name.endswith(".svg")])
+def test_plots_are_whole_and_show_every_claim(name):
+    ET.fromstring(RENDERED[name])
+    if name != "overview.svg":
+        verdicts = re.findall(r"> ?(holds in part|holds|undecided|does not hold here|not testable "
+                              r"here)</text>", RENDERED[name])  # fmt: skip
+        _, claims = page.PARTS[name.removesuffix(".svg")]
+        assert verdicts == [found.verdict for _, found in page.judged(claims)]
+
+
+@pytest.mark.parametrize(
+    "claim", [c for c in CLAIMS if isinstance(c, Claim)], ids=lambda c: c.text
+)
+def test_a_verdict_follows_from_intervals_and_effect(claim):
+    """Written out again: no verdict without power."""
+    found = judge(claim, settings_of(claim.study))
+    effect = claim.effect or OF_INTEREST[claim.metric]
+    lows, highs = ([getattr(r, name) for r in found.results] for name in ("low", "high"))
+    if found.verdict == "does not hold here":
+        limit = 0 if claim.no_loss else effect
+        assert max(highs) < limit
+    elif found.verdict == "holds":
+        assert min(lows) > (-effect if claim.no_loss else 0)
+    elif found.verdict == "undecided":
+        limit = 0 if claim.no_loss else effect
+        assert max(highs) >= limit or max(lows) > -effect
+    elif found.verdict == "not testable here":
+        assert not found.results
+    for r in found.results:
+        assert r.low <= r.mean <= r.high
+
+
+def test_claims_name_what_is_in_the_results():
+    for claim in CLAIMS:
+        if isinstance(claim, Untested) or not (settings := settings_of(claim.study)):
+            continue
+        known = {name for methods in settings.values() for name in methods}
+        assert {claim.method, *claim.rivals} <= known | {"difficulty-aware, inverted"}, claim.text
+
+
+@pytest.mark.parametrize(
+    ("differences", "no_loss", "verdict"),
+    [
+        ([1.0, 1.2, 0.8, 1.1], False, "holds"),
+        ([-1.0, -1.2, -0.8, -1.1], False, "does not hold here"),
+        ([0.1, -0.1, 0.05, 0.0], False, "does not hold here"),
+        ([3.0, -3.0, 2.0, -1.0], False, "undecided"),
+        ([0.1, -0.1, 0.05, 0.0], True, "holds"),
+        ([-3.0, -3.2, -3.1, -2.9], True, "does not hold here"),
+        ([3.0, -3.0, 2.0, -1.0], True, "undecided"),
+    ],
+)
+def test_verdicts_of_accuracy_with_an_effect_of_one_point(differences, no_loss, verdict):
+    values = np.array(differences) / 100
+    methods = {
+        "a": {"last": {"accuracy": values + 0.5}},
+        "b": {"last": {"accuracy": 0 * values + 0.5}},
+    }
+    claim = Claim("a is better", "x", "a", ("b",), "accuracy", ("s",), no_loss=no_loss)
+    found = judge(claim, {"s": methods})
+    assert found.verdict == verdict
+    (result,) = found.results
+    low, high = ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert (result.low, result.high) == pytest.approx((low, high))
