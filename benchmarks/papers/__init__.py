@@ -2,9 +2,10 @@
 
 Sources: [RMD] Cui et al., NeurIPS 2023; [PRIO] Tata et al., 2022; [DEPTH] Baldock et al., NeurIPS
 2021; [GRA] Lin et al., CVPR 2025. A study is resumable: finished runs are lines of a file in
-``--out``. ``summary.py`` makes of them the JSON files of ``results/``, all in one form; ``page.py``
-makes of these the claims, plots and tables of ``docs/evidence``, and a test compares the two. A
-claim is an entry of ``statements.py``, a study a module with ``run`` and a line in ``summary.py``.
+``--out``. ``summary.py`` makes of them the JSON files of ``results/``, all in one form;
+``page.py`` makes of these the claims, plots and tables of ``docs/evidence``, and a test compares
+the two. A claim is an entry of ``statements.py``, a study a module with ``run`` and a line in
+``summary.py``.
 
 Settings, fixed before the runs that are reported
 -------------------------------------------------
@@ -44,6 +45,7 @@ Settings, fixed before the runs that are reported
 
 Computing time
 --------------
-What every study took is in its JSON; the machine was shared. With weight decay and of prioritization
-with calibrated losses, only the methods of the main claims were run, on eight to twelve seeds.
+What every study took is in its JSON; the machine was shared. With weight decay, and of
+prioritization with calibrated losses, only the methods of the main claims were run, on five to
+twelve seeds.
 """
