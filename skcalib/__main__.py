@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from . import __version__
 from .report import CalibrationReport
 
 
@@ -14,19 +15,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 0, or 2 where the input is refused."""
     options = _parser().parse_args(arguments)
     try:
+        if options.output.exists() and options.output.samefile(options.predictions):
+            raise ValueError(
+                f"output must be another file than the predictions, {options.output}."
+            )
         report = CalibrationReport.from_csv(
             options.predictions,
             label=options.label,
+            classes=options.classes,
             pos_label=options.pos_label,
             sample_weight=options.weight,
             groups=options.group,
+            title=options.title,
             random_state=options.seed,
         )
         report.save(options.output)
     except (OSError, ValueError, TypeError, ImportError) as error:
         sys.stderr.write(f"python -m skcalib report: {_sentence(error)}\n")
         return 2
-    sys.stdout.write(f"{report.results_['verdict']['sentence']}\n{options.output}\n")
+    ignored = report.results_["method"]["source"]["columns not used"]
+    if ignored != "-":
+        sys.stderr.write(f"Columns that were not used: {ignored}\n")
+    sys.stdout.write(f"{report.results_['verdict']['headline']}\n{options.output}\n")
     return 0
 
 
@@ -38,16 +48,18 @@ def _sentence(error: Exception) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m skcalib")
+    parser.add_argument("--version", action="version", version=f"skcalib {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     report = commands.add_parser(
         "report",
-        help="write a report of predictions in a CSV file",
-        description="Write a report of predictions in a CSV file with a header: one column holds "
-        "the label, and one column a class, named by it, holds probabilities. For two classes "
-        "the column of one of them, the positive class, is enough.",
+        help="write a report of predictions in a file",
+        description="Write a report of predictions in a file with a header, as pandas or a "
+        "spreadsheet writes it: a column of labels, and a column of probabilities for every "
+        "class, called like its label. For two classes one column of probabilities is enough. "
+        "Other columns are not used.",
     )
     add = report.add_argument
-    add("predictions", type=Path, help="the CSV file")
+    add("predictions", type=Path, help="the file")
     add(
         "-o",
         "--output",
@@ -55,10 +67,14 @@ def _parser() -> argparse.ArgumentParser:
         default=Path("report.html"),
         help="the report, as HTML or, with a name that ends in .md, as Markdown",
     )
-    add("--label", default="label", help="name of the column of labels (default: label)")
-    add("--pos-label", help="the column to take for the positive class, the others left out")
-    add("--weight", help="name of a column of sample weights")
-    add("--group", action="append", default=[], help="name of a column of groups; repeatable")
+    add("--label", help="the column of labels (default: label, y_true, y, target, ...)")
+    add("--classes", nargs="+", help="the columns of probabilities, in the order of the classes")
+    add("--pos-label", help="the positive class of two, where one column has its probability")
+    add("--weight", help="a column of sample weights")
+    add(
+        "--group", action="append", default=[], help="a column of groups, gaps are one; repeatable"
+    )
+    add("--title", help="heading of the page (default: the name of the file)")
     add("--seed", type=int, default=0, help="seed of resamples and folds (default: 0)")
     return parser
 

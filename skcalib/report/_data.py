@@ -1,18 +1,67 @@
-"""What a report is about: checked labels, probabilities, weights, groups and samples to show."""
+"""What a report is about: checked input, and the means and intervals that all parts count with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
-from ..utils._labels import as_labels
-from ..utils._validation import check_predictions, check_same_length
+from ..utils._proba import SMALLEST_PROBABILITY, wilson_interval
+from ..utils._validation import check_predictions
+
+# One level for the whole page: of every interval, and 1 minus that of every accusation. Of 100
+# calibrated models about one is accused; at .95 it would be five.
+LEVEL = 0.99
+N_BINS = 15
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Names of groups in order, and the position of every sample's group among them."""
+
+    names: list[str]
+    codes: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, values: Any, kept: NDArray[np.intp]) -> Groups:
+        """Read groups of any kind: strings, numbers, intervals, categories, missing values."""
+        # A categorical keeps its order; other values are sorted where they can be.
+        categories = getattr(getattr(values, "dtype", None), "categories", None)
+        objects = [None if _is_missing(value) else value for value in np.asarray(values, object)]
+        present = {objects[i] for i in kept} - {None}
+        if categories is not None:
+            ordered = [value for value in categories if value in present]
+        else:
+            try:
+                ordered = sorted(present)
+            except TypeError:
+                ordered = sorted(present, key=str)
+        ordered += [None] if any(objects[i] is None for i in kept) else []
+        position = {value: i for i, value in enumerate(ordered)}
+        return cls(
+            [_group_name(value) for value in ordered],
+            np.array([position[objects[i]] for i in kept], dtype=np.intp),
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN and NaT differ from themselves; pandas' NA compares to nothing.
+    return value is None or type(value).__name__ == "NAType" or value == "" or value != value
+
+
+def _group_name(value: Any) -> str:
+    if value is None:
+        return "(missing)"
+    # Integers beside a missing value are floats to pandas.
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value)
 
 
 @dataclass(frozen=True)
@@ -30,11 +79,13 @@ class ReportData:
     numbers: NDArray[np.intp]
     seed: int
     n_given: int
+    title: str | None = None
     model: str | None = None
     features: Any = None
     shown: Any = None
     scorer: Any = None
-    groups: Mapping[str, NDArray[Any]] | None = None
+    groups: Mapping[str, Groups] | None = None
+    source: Mapping[str, Any] | None = None
 
     @property
     def predictions(self) -> dict[str, Any]:
@@ -70,6 +121,21 @@ class ReportData:
     def mass(self) -> NDArray[np.float64]:
         """Weights as numbers of samples, ones without weights."""
         return np.ones(len(self.codes)) if self.weight is None else self.weight
+
+    def log_loss_of(self, proba: NDArray[Any]) -> NDArray[np.float64]:
+        """Return minus the log of the label's probability; one of 0 counts as the smallest."""
+        p_label = proba[np.arange(len(proba)), self.codes].astype(np.float64)
+        return -np.log(np.maximum(p_label, SMALLEST_PROBABILITY))
+
+    @cached_property
+    def log_loss(self) -> NDArray[np.float64]:
+        """Log-loss of every sample."""
+        return self.log_loss_of(self.proba)
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Whether the label is the second of two classes."""
+        return self.codes == 1
 
     def label(self, code: int) -> Any:
         """Return the label of a column as a Python object."""
@@ -125,21 +191,22 @@ def _check_lengths(n_samples: int, others: dict[str, Any]) -> None:
             raise ValueError(f"{name} must hold {n_samples} samples, got {length}.")
 
 
-def _read_groups(
-    groups: Any, n_samples: int, kept: NDArray[np.intp]
-) -> dict[str, NDArray[Any]] | None:
+def _read_groups(groups: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[str, Groups] | None:
     """Return columns of groups by name; a single array has the name "group"."""
     if groups is None:
         return None
     named = isinstance(groups, Mapping) or hasattr(groups, "columns")
     columns = groups.items() if named else [(getattr(groups, "name", None) or "group", groups)]
-    read: dict[str, NDArray[Any]] = {}
+    read: dict[str, Groups] = {}
     for name, values in columns:
         if str(name) in read:
             raise ValueError(f"groups must have distinct names, got {str(name)!r} twice.")
-        array = as_labels(values, name="groups")
-        check_same_length(groups=array, y_true=np.empty(n_samples))
-        read[str(name)] = array[kept]
+        if np.ndim(values) != 1 or len(values) != n_samples:
+            raise ValueError(
+                f"groups must hold {n_samples} entries in every column, got shape "
+                f"{np.shape(values)} in {str(name)!r}."
+            )
+        read[str(name)] = Groups.of(values, kept)
     return read or None
 
 
@@ -157,3 +224,70 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(rng.randint(np.iinfo(np.int32).max))
+
+
+def fraction(of: NDArray[np.bool_], mass: NDArray[np.float64]) -> dict[str, float]:
+    """Return a fraction of the mass with its Wilson interval; weights count as samples."""
+    total = mass.sum()
+    value = float(mass[of].sum() / total) if total else float("nan")
+    low, high = wilson_interval(np.array([value]), np.array([total]), LEVEL)
+    return {"value": value, "low": float(low[0]), "high": float(high[0])}
+
+
+def mean(values: NDArray[np.float64], mass: NDArray[np.float64]) -> float:
+    """Return the weighted mean."""
+    return float(np.average(values, weights=mass)) if mass.sum() else float("nan")
+
+
+def mean_interval(values: NDArray[np.float64], mass: NDArray[np.float64]) -> dict[str, float]:
+    """Return a mean with its normal interval; a sample of weight k counts as k samples."""
+    total, center = mass.sum(), mean(values, mass)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = (mass @ (values - center) ** 2) / (total - 1)
+    # One sample or less tells no spread.
+    half = ndtri((1 + LEVEL) / 2) * np.sqrt(variance / total) if total > 1 else np.inf
+    return {"value": center, "low": float(center - half), "high": float(center + half)}
+
+
+def thinned(x: NDArray[Any], n_points: int = 300) -> NDArray[np.intp]:
+    """Return the positions of at most about `n_points` points of a curve, the ends among them.
+
+    A picture a few hundred pixels wide shows no more. Half of the points are spread evenly along
+    the curve, half along x.
+    """
+    if len(x) <= n_points:
+        return np.arange(len(x))
+    along = np.linspace(0, len(x) - 1, n_points // 2).round().astype(np.intp)
+    across = np.searchsorted(x, np.linspace(x[0], x[-1], n_points // 2))
+    return np.unique(np.concatenate([along, np.minimum(across, len(x) - 1)]))
+
+
+def plain(value: Any) -> Any:
+    """Return numbers, arrays, tuples and dicts as what JSON knows."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    return value
+
+
+class GivenProbabilities(ClassifierMixin, BaseEstimator):
+    """A classifier whose input is its output: probabilities of samples it was not trained on."""
+
+    def __init__(self, n_classes: int = 2) -> None:
+        self.n_classes = n_classes
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn nothing."""
+        self.classes_ = np.arange(self.n_classes)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return X."""
+        return X
+
+    def predict(self, X: Any) -> Any:
+        """Return the column of the largest probability."""
+        return np.argmax(X, axis=1)

@@ -1,9 +1,95 @@
-"""The parts of a report, whatever it is written in: HTML and Markdown are made from them."""
+"""The parts of a report, and numbers as text: HTML and Markdown are made from them."""
 
 from __future__ import annotations
 
+import math
+import unicodedata
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+NONE = "-"
+# With a space at which no line breaks.
+PER_CENT = "\u00a0%"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number with fixed decimals; small ones other than 0 are not rounded away."""
+    if value is None or math.isnan(value):
+        return NONE
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    if value and abs(value) < 0.5 * 10**-digits:
+        return f"{value:.1g}"
+    return f"{value:.{digits}f}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """Return a fraction in per cent; one below 1 is never shown as 100 %."""
+    if value is None or math.isnan(value):
+        return NONE
+    text = f"{100 * value:.{digits}f}"
+    if value < 1 and float(text) == 100:
+        text = f">{100 - 10**-digits:.{digits}f}"
+    return text + PER_CENT
+
+
+def probability(value: float) -> str:
+    """Return a probability with three decimals; one below them is said to be so."""
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def interval(value: Mapping[str, Any], digits: int = 3) -> str:
+    """Return the ends of an interval."""
+    if math.isnan(value["low"]):
+        return NONE
+    return f"{number(value['low'], digits)} to {number(value['high'], digits)}"
+
+
+def percent_interval(value: Mapping[str, Any]) -> str:
+    """Return a fraction in per cent with its interval."""
+    if math.isnan(value["value"]):
+        return NONE
+    low, high = 100 * value["low"], 100 * value["high"]
+    return f"{percent(value['value'])} ({low:.1f}-{high:.1f})"
+
+
+def threshold(value: float | None) -> str:
+    """Return a confidence; one that would be rounded to 1 is told by its distance from 1."""
+    if value is not None and 0 < 1 - value < 5e-5:
+        return f"1 - {1 - value:.1g}"
+    return number(value, 4)
+
+
+def count(value: float) -> str:
+    """Return a count in groups of three digits."""
+    return f"{value:,.0f}".replace(",", "\u00a0")
+
+
+def label(value: Any) -> str:
+    """Return a label as text that any page can hold: what no screen shows becomes its code."""
+    text = str(value)
+    # Control characters, and halves of a pair that UTF-8 cannot write.
+    for letter in {c for c in text if unicodedata.category(c) in ("Cc", "Cs")} - set("\t\n\r"):
+        text = text.replace(letter, letter.encode("unicode_escape").decode())
+    return text
+
+
+def points(value: float) -> str:
+    """Return a difference of fractions in percentage points."""
+    shown = f"{100 * value:.0f}" if round(100 * value, 1) >= 10 else f"{100 * value:.1f}"
+    return f"{shown} point" + ("" if shown in ("1", "1.0") else "s")
+
+
+def said_and_observed(view: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return what was said and observed, and the range, with decimals that tell them apart."""
+    observed = view["is"]
+    for digits in range(3):
+        ends = [f"{100 * observed[end]:.{digits}f}" for end in ("value", "low", "high")]
+        if f"{100 * view['says']:.{digits}f}" not in ends:
+            break
+    said = f"{100 * view['says']:.{digits}f}"
+    return said + PER_CENT, ends[0] + PER_CENT, f"{ends[1]} to {ends[2]}{PER_CENT}"
 
 
 @dataclass(frozen=True)
@@ -15,12 +101,19 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """Words and what they mean."""
+
+    entries: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows of text. The first column names the row; the others are aligned to the right."""
 
     header: list[str]
     rows: list[list[str]]
-    caption: str = ""
+    name: str = "numbers"
 
 
 @dataclass(frozen=True)
@@ -40,29 +133,46 @@ class Samples:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing, by the name that :func:`draw` knows, and what a reader should see in it."""
+    """A drawing by matplotlib, of a size in inches, and what a reader should see in it."""
 
-    name: str
+    draw: Callable[[Any], Any]
+    size: tuple[float, float]
+    caption: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What was said (a ring) against what was observed (a dot on a bar), a row for everybody and
+    for every part: dicts of ``name``, ``says``, ``value``, ``low``, ``high``, ``n`` and ``off``.
+    """
+
+    heading: str
+    rows: list[dict[str, Any]]
     caption: str
 
 
 @dataclass(frozen=True)
 class Section:
-    """A question and its answer; where the answer is wide, pictures stand above it."""
+    """A question, folded, and its answer; pictures stand beside the blocks."""
 
     title: str
-    blocks: list[Text | Table | Code | Samples]
+    blocks: list[Any]
     pictures: list[Picture] = field(default_factory=list)
-    wide: bool = False
 
 
 @dataclass(frozen=True)
 class Document:
-    """The whole report."""
+    """The whole report: what is on the first screen, and the sections that are folded below.
+
+    Tiles are (question, answer, explanation, tone), actions (what to do, why).
+    """
 
     title: str
     subtitle: str
-    kind: str
-    verdict: str
-    tiles: list[tuple[str, str]]
+    tone: str
+    headline: str
+    explanation: str
+    tiles: list[tuple[str, str, str, str]]
+    overview: Chart | Picture | Table
+    actions: list[tuple[str, str]]
     sections: list[Section]

@@ -6,18 +6,11 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Any
 
-import numpy as np
-
-from ..plots import (
-    ClassReliabilityDisplay,
-    DifficultyDisplay,
-    ReliabilityDisplay,
-    RiskCoverageDisplay,
-)
 from ..utils import import_optional
-from ._format import label
+from ._document import Picture
 
 # Colors that nobody draws with, which become those of the page: its text, in light and in dark.
 INK = "#010203"
@@ -47,27 +40,13 @@ STYLE = {
         INK,
     ),
 }
-SIZES = {
-    "reliability": (4.2, 4.8),
-    "risk_coverage": (4.2, 3.2),
-    "classes": (4.8, 3.7),
-    "difficulty": (4.2, 3.2),
-}
 
 
-def draw(name: str, results: dict[str, Any], prefix: str) -> str:
+def draw(picture: Picture, prefix: str) -> str:
     """Return a picture as an SVG element whose names start with `prefix`."""
-    kind = "reliability" if name.startswith("reliability") else name
-    with _canvas(SIZES[kind]) as ax:
-        if kind == "reliability":
-            _draw_reliability(results, name.removeprefix("reliability_"), ax)
-        else:
-            {
-                "risk_coverage": _draw_risk_coverage,
-                "classes": _draw_classes,
-                "difficulty": _draw_difficulty,
-            }[kind](results, ax)
-        return tidy(_as_svg(ax.figure), prefix)
+    with _canvas(picture.size) as ax:
+        picture.draw(ax)
+        return tidy(_as_svg(ax.figure), prefix, picture.caption)
 
 
 @contextmanager
@@ -79,67 +58,6 @@ def _canvas(size: tuple[float, float]) -> Iterator[Any]:
         yield figures.Figure(figsize=size, layout="constrained").subplots()
 
 
-def _draw_reliability(results: dict[str, Any], view: str, ax: Any) -> None:
-    judged = results["calibration"]["views"][view]
-    positive = results["overview"]["classes"][1] if view == "positive_class" else None
-    _reliability(
-        judged["curve"],
-        np.array(judged["histogram"]["count"]),
-        np.array(judged["histogram"]["edges"]),
-        pos_label=None if positive is None else label(positive),
-    ).plot(ax=ax)
-
-
-def _reliability(curve: dict[str, Any], count: Any, edges: Any, **options: Any) -> Any:
-    points = {name: np.array(values) for name, values in curve.items()}
-    return ReliabilityDisplay(
-        points["prob_true"],
-        points["prob_pred"],
-        count,
-        edges,
-        band=(points["lower"], points["upper"]),
-        kind="isotonic",
-        **options,
-    )
-
-
-def _draw_risk_coverage(results: dict[str, Any], ax: Any) -> None:
-    selective, overview = results["selective"], results["overview"]
-    curve = selective["curve"]
-    RiskCoverageDisplay(
-        np.array(curve["coverage"]),
-        np.array(curve["risk"]),
-        n_samples=overview["total_weight"] or overview["n_samples"],
-    ).plot(ax=ax)
-
-
-def _draw_difficulty(results: dict[str, Any], ax: Any) -> None:
-    groups = results["hardest"]["error_rate"]
-    rates = {end: np.array([group[end] for group in groups]) for end in ("value", "low", "high")}
-    DifficultyDisplay(
-        rates["value"],
-        overall=results["selective"]["error_rate"],
-        band=(rates["low"], rates["high"]),
-    ).plot(ax=ax)
-
-
-def _draw_classes(results: dict[str, Any], ax: Any) -> None:
-    n_bins = results["method"]["n_bins"]
-    no_histogram = np.zeros(1), np.array([0.0, 1.0])
-    displays = {
-        label(entry["label"]): _reliability(
-            entry["curve"],
-            *no_histogram,
-            calibration_error=entry["classwise_error"],
-            n_bins=n_bins,
-            pos_label=1,
-        )
-        for entry in results["classes"]
-        if "curve" in entry
-    }
-    ClassReliabilityDisplay(displays).plot(ax=ax, n_columns=3)
-
-
 def _as_svg(figure: Any) -> str:
     buffer = io.StringIO()
     # No date and no name of the program: equal numbers are equal files.
@@ -148,7 +66,7 @@ def _as_svg(figure: Any) -> str:
     return buffer.getvalue()
 
 
-def tidy(svg: str, prefix: str) -> str:
+def tidy(svg: str, prefix: str, caption: str) -> str:
     """Return the SVG as an element of a page: it scales, takes its colors, and keeps its names.
 
     matplotlib numbers its elements from 1 in every drawing, and styles all elements of the page.
@@ -169,4 +87,4 @@ def tidy(svg: str, prefix: str) -> str:
     rest = re.sub(r'(xlink:)?href="#', f'href="#{prefix}', rest)
     rest = rest.replace(INK, "currentColor").replace("#0072b2", "var(--curve)")
     rest = re.sub(r"\n\s*", "\n", rest)
-    return f'{head} role="img">{rest}'
+    return f'{head} role="img" aria-label="{escape(caption)}">{rest}'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -12,11 +13,11 @@ from scipy.sparse import issparse
 
 from ..utils._arrays import calling
 from ..utils._files import write_atomically
-from ._csv import read_predictions
-from ._data import read_data
-from ._html import as_html
-from ._markdown import as_markdown
-from ._results import gather
+from . import _method, _parts, _repair, _samples, _silence, _trust, _verdict
+from ._data import ReportData, plain, read_data
+from ._first import document
+from ._read import read_predictions
+from ._render import as_html, as_markdown
 
 
 class CalibrationReport:
@@ -83,6 +84,7 @@ class CalibrationReport:
         images: Any = None,
         groups: Any = None,
         sample_weight: ArrayLike | None = None,
+        title: str | None = None,
         random_state: Any = 0,
     ) -> Self:
         """Judge a fitted classifier on samples that are new to it.
@@ -100,10 +102,13 @@ class CalibrationReport:
         images : sequence of n_samples images, texts or rows of a table, default=None
             What is shown of a sample. None shows X where it holds texts, images or named columns.
         groups : array-like of shape (n_samples,), dict or DataFrame of such, default=None
-            Groups in which the classifier is judged besides.
+            Groups that are judged as well: strings, numbers, categories, intervals. Missing
+            values are a group.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; a weight of k counts as k samples. The test of calibration,
-            the order of the hardest samples and the counts of samples do not depend on weights.
+            Weights of the samples; a weight of k counts as k samples. The tests take a sample
+            for one outcome whatever its weight, and the counts of samples ignore weights.
+        title : str, default=None
+            Heading of the page. None takes the class of the estimator.
         random_state : int, RandomState instance or None, default=0
             Seed of resamples and folds.
 
@@ -132,12 +137,13 @@ class CalibrationReport:
             groups=groups,
             sample_weight=sample_weight,
             random_state=random_state,
+            title=title,
             model=type(estimator).__name__,
             features=X,
             shown=images if images is not None else _worth_showing(X),
             scorer=scorer,
         )
-        return cls(gather(data))
+        return cls(_gather(data))
 
     @classmethod
     def from_predictions(
@@ -150,6 +156,7 @@ class CalibrationReport:
         images: Any = None,
         groups: Any = None,
         sample_weight: ArrayLike | None = None,
+        title: str | None = None,
         random_state: Any = 0,
     ) -> Self:
         """Judge probabilities of samples that are new to the model that gave them.
@@ -170,9 +177,11 @@ class CalibrationReport:
         images : sequence of n_samples images, texts or rows of a table, default=None
             What is shown of a sample.
         groups : array-like of shape (n_samples,), dict or DataFrame of such, default=None
-            Groups in which the model is judged besides.
+            As for :meth:`from_estimator`.
         sample_weight : array-like of shape (n_samples,), default=None
             As for :meth:`from_estimator`.
+        title : str, default=None
+            Heading of the page.
         random_state : int, RandomState instance or None, default=0
             Seed of resamples and folds.
 
@@ -195,40 +204,52 @@ class CalibrationReport:
             groups=groups,
             sample_weight=sample_weight,
             random_state=random_state,
+            title=title,
             shown=images,
         )
-        return cls(gather(data))
+        return cls(_gather(data))
 
     @classmethod
     def from_csv(
         cls,
         path: str | PathLike[str],
         *,
-        label: str = "label",
+        label: str | None = None,
+        classes: Sequence[str] | None = None,
         pos_label: str | None = None,
         sample_weight: str | None = None,
         groups: Sequence[str] = (),
+        title: str | None = None,
         random_state: Any = 0,
     ) -> Self:
-        """Judge predictions in a CSV file with a header.
+        """Judge predictions in a file with a header, as pandas or a spreadsheet writes it.
 
-        One column holds the label; every other column, but those named below, holds the
-        probabilities of the class of its name. Labels are compared with these names as text.
-        ``python -m skcalib report predictions.csv -o report.html`` does this and :meth:`save`.
+        One column holds the label, and one column a class its probabilities; other columns are
+        not used. ``python -m skcalib report predictions.csv -o report.html`` does this and
+        :meth:`save`. The separator (comma, semicolon, tab or bar), the decimal sign and the
+        encoding are found.
 
         Parameters
         ----------
         path : str or path
-            The file, in UTF-8.
-        label : str, default="label"
-            Name of the column of labels.
+            The file.
+        label : str, default=None
+            Name of the column of labels. None takes the first of "label", "y_true", "y",
+            "target" and the like that is there.
+        classes : sequence of str, default=None
+            Names of the columns of probabilities; labels 0, 1, ... are meant in this order where
+            the columns are called differently. None takes those that are called like the labels
+            (or all of them alike: "p_cat", "p_dog"), with others that complete their rows to 1,
+            or, of two classes, the only column of probabilities.
         pos_label : str, default=None
-            Name of the column of the positive class of two, other columns left out. None takes
-            all; a single column is the positive class.
+            The positive one of two classes, if there is a single column. None takes the class
+            that the column is called like, or the second of 0 and 1, no and yes.
         sample_weight : str, default=None
             Name of the column of weights.
         groups : sequence of str, default=()
             Names of columns of groups.
+        title : str, default=None
+            Heading of the page. None takes the name of the file.
         random_state : int, RandomState instance or None, default=0
             Seed of resamples and folds.
 
@@ -240,16 +261,20 @@ class CalibrationReport:
         Raises
         ------
         ValueError
-            If a column is missing, or holds what is no number; and as :meth:`from_predictions`.
+            If a column is missing, cannot be told from others, or holds what is no number; and
+            as :meth:`from_predictions`.
         """
+        path = Path(path)
         table = read_predictions(
-            Path(path),
+            path,
             label=label,
+            classes=classes,
             pos_label=pos_label,
             sample_weight=sample_weight,
             groups=groups,
         )
-        return cls.from_predictions(**table, random_state=random_state)
+        data = read_data(**table, title=title or path.stem, random_state=random_state)
+        return cls(_gather(data))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the report as one HTML file, without scripts and without links to elsewhere.
@@ -268,7 +293,7 @@ class CalibrationReport:
         ending = Path(path).suffix.lower()
         if ending not in (".html", ".htm", ".md"):
             raise ValueError(f"path must end in .html, .htm or .md, got {str(path)!r}.")
-        text = self.to_markdown() if ending == ".md" else as_html(self.results_, page=True)
+        text = self.to_markdown() if ending == ".md" else self._as_html(page=True)
         with write_atomically(path) as file:
             file.write(text.encode())
 
@@ -280,13 +305,40 @@ class CalibrationReport:
         markdown : str
             The text; labels are shown letter by letter.
         """
-        return as_markdown(self.results_)
+        return as_markdown(document(self.results_))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}: {self.results_['verdict']['sentence']}"
+        return f"{type(self).__name__}: {self.results_['verdict']['headline']}"
 
     def _repr_html_(self) -> str:
-        return as_html(self.results_, page=False)
+        return self._as_html(page=False)
+
+    def _as_html(self, *, page: bool) -> str:
+        return as_html(document(self.results_), repr(self.results_), page=page)
+
+
+def _gather(data: ReportData) -> dict[str, Any]:
+    """Return the results of all questions, as plain numbers, strings, lists and dicts."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trust = _trust.results(data)
+        results: dict[str, Any] = {
+            "overview": _trust.overview(data),
+            "verdict": _verdict.results(data, trust),
+            "calibration": trust,
+            "selective": _silence.results(data),
+            "classes": _parts.results(data),
+            "groups": list(data.groups or {}),
+            "hardest": _samples.hardest(data),
+            "issues": _samples.issues(data),
+            "calibrators": _repair.results(data),
+            "method": _method.method(data),
+        }
+    # What was warned of on the way belongs to the page; each fold may have said it.
+    messages = dict.fromkeys(str(warning.message) for warning in caught)
+    notes = _method.notes(data)
+    results["warnings"] = notes + [f"Warned of on the way: {message}" for message in messages]
+    return dict(plain(results))
 
 
 def _worth_showing(X: Any) -> Any:

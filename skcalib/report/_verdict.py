@@ -1,64 +1,355 @@
-"""The verdict in one sentence, chosen by intervals."""
+"""The verdict: everybody, every group and every class, tested at one level for the whole page."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# The test speaks up where the interval does not. At .05 for both, 6 to 9 % of calibrated models
-# were accused in simulations of 200 and 1000 samples; at .01 for the test, 5 % or less.
-TEST_LEVEL = 0.01
+import numpy as np
+from numpy.typing import NDArray
+
+from ..metrics import calibration_test
+from ._chance import holm, mean_range, mean_test
+from ._data import LEVEL, N_BINS, ReportData, mean
+from ._document import NONE, Table, Text, count, label, number, points, said_and_observed
+
+# A calibrated model is accused, of whatever the page looks at, with at most this probability.
+ALPHA = 1 - LEVEL
+# All is clear where no larger error could hide: overall, and in a group or class. Where positives
+# are rare, a fraction of what is said of them: a risk of 4 % may be off by 1 point, not by 5.
+TOLERANCE = {"everybody": 0.05, "part": 0.10}
+OF_RARE = {"everybody": 0.25, "part": 0.5}
+# A group of fewer samples is tested on average alone, not at every probability.
+FEWEST_FOR_SHAPE = 30
+N_RESAMPLES, MOST_DRAWS = 999, 200_000_000
 
 
-def verdict(overview: dict[str, Any], calibration: dict[str, Any]) -> dict[str, str]:
-    """Return the kind of the verdict, its first word and its sentence.
+def results(data: ReportData, trust: dict[str, Any]) -> dict[str, Any]:
+    """Return the verdict and everything that was tested for it.
 
-    Overconfident or underconfident is a model whose mean confidence lies outside the Wilson
-    interval of its accuracy. Where it lies inside, the test of calibration decides.
+    Everybody has half of the level, the groups and classes share the other half. Everybody, a
+    group or a class is tested in two or three ways, and the p-values multiplied by two or three;
+    Holm's correction follows over all of them.
     """
-    said, right = overview["mean_confidence"], overview["accuracy"]
-    judged = calibration["views"]["top_label"]
-    kind = _kind(said, right, judged["test"]["pvalue"])
-    word = {
-        "overconfident": "Overconfident",
-        "underconfident": "Underconfident",
-        "uneven": "Miscalibrated",
-        "calibrated": "No miscalibration found",
-    }[kind]
-    return {"kind": kind, "word": word, "sentence": _sentence(kind, word, overview, judged)}
+    sizes = [_group_sizes(data), len(data.classes) if len(data.classes) > 2 else 0]
+    n_parts = sum(sizes)
+    share = 0.5 / n_parts if n_parts else 0.0
+    whole = 1 - n_parts * share
+    tested = [_everybody(data, whole), *_groups(data, share), *_classes(data, share)]
+    pvalues = np.array([len(t["views"]) * min(v["pvalue"] for v in t["views"]) for t in tested])
+    shares = np.array([whole, *[share] * n_parts])
+    for entry, pvalue in zip(tested, holm(np.minimum(pvalues, 1), shares)):
+        entry["pvalue"], entry["off"] = float(pvalue), bool(pvalue <= ALPHA)
+        entry["hidden"] = _hidden(entry, trust if entry["kind"] == "everybody" else None)
+        entry["tolerance"] = _tolerance(entry)
+        entry["clear"] = not entry["off"] and entry["hidden"] <= entry["tolerance"]
+    found = {"tested": tested, "level": ALPHA, "n_tested": len(tested)}
+    return {**found, "kind": _kind(tested), **_words(tested, data)}
 
 
-def _kind(said: float, right: dict[str, float], pvalue: float) -> str:
-    if said > right["high"]:
-        return "overconfident"
-    if said < right["low"]:
-        return "underconfident"
-    return "uneven" if pvalue <= TEST_LEVEL else "calibrated"
+def _group_sizes(data: ReportData) -> int:
+    return sum(len(groups.names) for groups in (data.groups or {}).values())
 
 
-def _sentence(kind: str, word: str, overview: dict[str, Any], judged: dict[str, Any]) -> str:
-    said, right = overview["mean_confidence"], overview["accuracy"]
-    error = judged["errors"]["expected_calibration_error"]
-    digits = _digits(said, right)
-    says = f"says {100 * said:.{digits}f} %"
-    low, high = (f"{100 * right[end]:.{digits}f}" for end in ("low", "high"))
-    is_right = f"is right {100 * right['value']:.{digits}f} % ({low}-{high})"
-    if kind in ("overconfident", "underconfident"):
-        return f"{word}: {says}, {is_right}."
-    if kind == "uneven":
-        return (
-            f"{word}: {says} and {is_right} on average, but not at every confidence (expected "
-            f"calibration error {error['value']:.3f}, p = {judged['test']['pvalue']:.3f})."
+def _everybody(data: ReportData, share: float) -> dict[str, Any]:
+    return _tested(data, "everybody", "everybody", np.ones(len(data.codes), bool), share)
+
+
+def _groups(data: ReportData, share: float) -> list[dict[str, Any]]:
+    return [
+        {**_tested(data, "group", name, groups.codes == g, share), "column": column}
+        for column, groups in (data.groups or {}).items()
+        for g, name in enumerate(groups.names)
+    ]
+
+
+def _tested(
+    data: ReportData, kind: str, name: str, members: NDArray[np.bool_], share: float
+) -> dict[str, Any]:
+    """Return what was said of some samples against what was observed, and the tests of it.
+
+    Two classes are judged by the probability of the second, then by the answers.
+    """
+    pairs = {"answers": (data.correct, data.confidence)}
+    if len(data.classes) == 2:
+        pairs = {"positive": (data.positive, data.proba[:, 1]), **pairs}
+    n_samples = int(members.sum())
+    n_tests = len(pairs) + (n_samples >= FEWEST_FOR_SHAPE)
+    views = [_view(data, what, *pairs[what], members, share / n_tests) for what in pairs]
+    if n_samples >= FEWEST_FOR_SHAPE:
+        needed = ALPHA * share / n_tests
+        known = min(view["pvalue"] for view in views) <= needed
+        pvalue = _shape_pvalue(data, members, None if known else needed)
+        views.append({**views[0], "view": "shape", "of": views[0]["view"], "pvalue": pvalue})
+    return {"kind": kind, "name": name, "n_samples": n_samples, "views": views}
+
+
+def _view(
+    data: ReportData,
+    what: str,
+    outcome: NDArray[np.bool_],
+    proba: NDArray[Any],
+    members: NDArray[np.bool_],
+    share: float,
+) -> dict[str, Any]:
+    weight = None if data.weight is None else data.weight[members]
+    low, high = mean_range(outcome[members], proba[members], weight, 1 - ALPHA * share)
+    return {
+        "view": what,
+        "says": mean(proba[members].astype(np.float64), data.mass[members]),
+        "is": {
+            "value": mean(outcome[members].astype(np.float64), data.mass[members]),
+            "low": low,
+            "high": high,
+        },
+        "pvalue": mean_test(outcome[members], proba[members], weight),
+    }
+
+
+def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | None) -> float:
+    """Return the p-value of an error that may cancel on average.
+
+    Few resamples cannot tell a small p-value. Where the first ones are passed, the p-value is
+    that of new ones, as many as a p-value of `needed` takes.
+    """
+    given = data.of_positive_class if len(data.classes) == 2 else data.predictions
+    chosen = {
+        name: value[members] if name != "labels" and value is not None else value
+        for name, value in given.items()
+    }
+    draws = {"n_bins": N_BINS, "random_state": data.seed}
+    pvalue = calibration_test(**chosen, n_resamples=N_RESAMPLES, **draws).pvalue
+    if needed is None or pvalue > ALPHA:
+        return pvalue
+    more = min(int(np.ceil(4 / needed)), max(MOST_DRAWS // int(members.sum()), N_RESAMPLES))
+    draws["random_state"] = data.seed ^ 1
+    return calibration_test(**chosen, n_resamples=more, **draws).pvalue
+
+
+def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
+    """Return the classes of more than two: the answers of a class, then its probability."""
+    if len(data.classes) == 2:
+        return []
+    everybody = np.ones(len(data.codes), bool)
+    found = []
+    for k in range(len(data.classes)):
+        answered, views = data.predicted == k, []
+        if answered.any():
+            views.append(
+                _view(data, "answers", data.correct, data.confidence, answered, share / 2)
+            )
+        views.append(_view(data, "class", data.codes == k, data.proba[:, k], everybody, share / 2))
+        found.append(
+            {
+                "kind": "class",
+                "name": label(data.label(k)),
+                "code": k,
+                "n_samples": int(answered.sum()),
+                "views": views,
+            }
         )
-    return (
-        f"{word} at n = {overview['n_samples']}: {says}, {is_right}; "
-        f"an expected calibration error up to {error['high']:.3f} cannot be ruled out."
+    return found
+
+
+def _hidden(entry: dict[str, Any], trust: dict[str, Any] | None) -> float:
+    """Return the largest error that the samples do not rule out."""
+    views = [view for view in entry["views"] if view["view"] not in ("shape", "class")]
+    ends = [abs(view["says"] - view["is"][end]) for view in views for end in ("low", "high")] or [
+        1.0
+    ]  # a class that is never the answer
+    if trust is not None:
+        judged = next(iter(trust["views"].values()))
+        ends.append(judged["errors"]["expected_calibration_error"]["high"])
+    return float(max(ends))
+
+
+def _tolerance(entry: dict[str, Any]) -> float:
+    size = "everybody" if entry["kind"] == "everybody" else "part"
+    first = entry["views"][0]
+    if first["view"] != "positive":
+        return TOLERANCE[size]
+    rarer = min(first["says"], 1 - first["says"])
+    return min(TOLERANCE[size], OF_RARE[size] * rarer)
+
+
+def _kind(tested: list[dict[str, Any]]) -> str:
+    everybody, *parts = tested
+    if everybody["off"]:
+        worst = _worst_view(everybody)
+        if worst["view"] == "shape":
+            return "uneven"
+        too_high = worst["says"] > worst["is"]["value"]
+        if worst["view"] == "positive":
+            return "overstated" if too_high else "understated"
+        return "overconfident" if too_high else "underconfident"
+    if any(part["off"] for part in parts):
+        return "parts"
+    return "calibrated" if all(entry["clear"] for entry in tested) else "undecided"
+
+
+def _worst_view(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return what is wrong: an average that is off by itself, else what has the least p-value."""
+    smallest = min(entry["views"], key=lambda view: view["pvalue"])
+    by_itself = ALPHA * smallest["pvalue"] / entry["pvalue"]
+    averages = (view for view in entry["views"] if view["view"] != "shape")
+    return next((view for view in averages if view["pvalue"] <= by_itself), smallest)
+
+
+def _words(tested: list[dict[str, Any]], data: ReportData) -> dict[str, str]:
+    """Return the headline and its explanation."""
+    positive = f"class {label(data.label(1))}"
+    everybody, *parts = tested
+    off = sorted((part for part in parts if part["off"]), key=lambda part: part["pvalue"])
+    kind = _kind(tested)
+    sentences = []
+    if everybody["off"]:
+        worst = _worst_view(everybody)
+        headline = _accusation(kind, worst, positive)
+        sentences += [f"{_phrase(everybody, worst, positive)}. {_by_chance(everybody, tested)}"]
+        if off:
+            sentences.append(f"Also off by more than chance: {names_of(off, len(parts))}.")
+        return {"headline": headline, "explanation": " ".join(sentences)}
+    sentences.append(f"{_phrase(everybody, everybody['views'][0], positive)}: that may be chance.")
+    unclear = [part for part in parts if not part["clear"] and not part["off"]]
+    largest = max(unclear, key=lambda part: part["hidden"]) if unclear else None
+    hiding = f"an error of up to {points(everybody['hidden'])} could hide overall"
+    if off:
+        names = names_of(off, len(parts))
+        headline = f"Overall no error shows, but do not trust it for {names}."
+        sentences.append(f"{_phrase(off[0], _worst_view(off[0]), positive)}: that is not.")
+        sentences.append(_by_chance(off[0], tested))
+    elif kind == "calibrated":
+        headline = f"No error shows, and none above {points(everybody['hidden'])} could hide."
+        hiding = f"no error above {points(everybody['hidden'])} could hide overall"
+    elif everybody["clear"]:
+        headline = (
+            f"No error shows, but {len(unclear)} of {len(parts)} {parts_called(parts)} have too "
+            "few samples to tell."
+        )
+    else:
+        headline = (
+            f"Too few samples to tell: an error of {points(everybody['hidden'])} could hide."
+        )
+    last = f"With {count(everybody['n_samples'])} samples, {hiding}"
+    if largest:
+        last += f", and up to {points(largest['hidden'])} {_where(largest)}"
+        last += f" ({count(largest['n_samples'])} samples)"
+    sentences.append(last + ".")
+    doubt = min(tested, key=lambda entry: entry["pvalue"])
+    if ALPHA < doubt["pvalue"] <= 0.1:
+        sentences.append(
+            f"The strongest sign of one is {_where(doubt)}. {_by_chance(doubt, tested)}"
+        )
+    return {"headline": headline, "explanation": " ".join(sentences)}
+
+
+def _accusation(kind: str, worst: dict[str, Any], positive: str) -> str:
+    if kind == "uneven":
+        return "Right on average, but not at every probability."
+    says, observed, _ = said_and_observed(worst)
+    if kind in ("overstated", "understated"):
+        verb = "overstates" if kind == "overstated" else "understates"
+        return f"It {verb} {positive}: it says {says}, and {observed} are."
+    return f"It is {kind}: it says {says} and is right in {observed}."
+
+
+def _phrase(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
+    """Return what was said and what was observed, as the beginning of a sentence."""
+    says, observed, ends = said_and_observed(view)
+    who = {"everybody": "it", "group": f"{_where(entry)} it"}.get(entry["kind"], "it")
+    what, name = view["view"], entry["name"]
+    if what == "class":
+        text = f"it says {says} for {name} on average, and {observed} of the samples are"
+    elif what == "positive" or view.get("of") == "positive":
+        text = f"{who} says {says} for {positive} on average, and {observed} are ({ends})"
+    elif entry["kind"] == "class":
+        text = f"when it answers {name}, it says {says} and is right in {observed} ({ends})"
+    else:
+        text = f"{who} says {says} on average and is right in {observed} ({ends})"
+    if what == "shape":
+        text += ", but it is off where it says more or less than that"
+    return text[0].upper() + text[1:]
+
+
+def _where(entry: dict[str, Any]) -> str:
+    if entry["kind"] == "everybody":
+        return "overall"
+    if entry["kind"] == "group":
+        return f"for {entry['column']} = {entry['name']}"
+    return f"for class {entry['name']}"
+
+
+def names_of(parts: list[dict[str, Any]], n_parts: int) -> str:
+    """Return up to three groups and classes by name, more by number."""
+    if len(parts) > 3:
+        return f"{len(parts)} of {n_parts} {parts_called(parts)}"
+    names = [_where(part).removeprefix("for ") for part in parts]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def parts_called(parts: list[dict[str, Any]]) -> str:
+    kinds = {part["kind"] for part in parts}
+    return {("class",): "classes", ("group",): "groups"}.get(
+        tuple(sorted(kinds)), "groups and classes"
     )
 
 
-def _digits(said: float, right: dict[str, float]) -> int:
-    """Return how many decimals tell the confidence from the ends of the interval, 1 to 4."""
-    for digits in range(1, 4):
-        shown = {f"{100 * right[end]:.{digits}f}" for end in ("low", "high")}
-        if f"{100 * said:.{digits}f}" not in shown:
-            return digits
-    return 4
+def _by_chance(entry: dict[str, Any], tested: list[dict[str, Any]]) -> str:
+    """Return a corrected p-value as a sentence."""
+    among = f"Among the {len(tested)} comparisons of this page, chance" if tested[1:] else "Chance"
+    return f"{among} makes an error as clear as this in {of_models(entry['pvalue'])}."
+
+
+def of_models(pvalue: float) -> str:
+    """Return a p-value as a number of calibrated models."""
+    if pvalue > 0.5:
+        return "most calibrated models"
+    if pvalue < 0.001:
+        return "fewer than 1 of 1\u00a0000 calibrated models"
+    return f"{round(1000 * pvalue)} of 1\u00a0000 calibrated models"
+
+
+def chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Return the rows of a chart: everybody, then the parts of this kind, many in the order
+    of their p-values."""
+    found = results["verdict"]["tested"]
+    parts = [entry for entry in found if entry["kind"] == kind]
+    if len(parts) > 12:
+        parts.sort(key=lambda entry: (not entry["off"], entry["pvalue"]))
+    rows = []
+    for entry in [found[0], *parts]:
+        view = entry["views"][0]
+        if view["view"] != "class":
+            name = entry["name"] if kind != "group" else _where(entry).removeprefix("for ")
+            rows.append(
+                {
+                    "name": "everybody" if entry["kind"] == "everybody" else name,
+                    "says": view["says"],
+                    **view["is"],
+                    "n": entry["n_samples"],
+                    "off": entry["off"],
+                }
+            )
+    return rows
+
+
+def tested_table(results: dict[str, Any], kind: str, n_rows: int) -> list[Any]:
+    """Return what was tested of everybody and of the parts of this kind."""
+    rows, positive = [], f"class {label(results['overview']['classes'][1])}"
+    for entry in results["verdict"]["tested"]:
+        if entry["kind"] not in ("everybody", kind):
+            continue
+        view = entry["views"][0]
+        said = [NONE] * 3 if view["view"] == "class" else list(said_and_observed(view))
+        name = "everybody" if entry["kind"] == "everybody" else _where(entry).removeprefix("for ")
+        verdict = "fits" if entry["clear"] else "too few to tell"
+        if entry["off"]:
+            verdict = f"off: {_phrase(entry, _worst_view(entry), positive)}"
+        row = [name, count(entry["n_samples"]), *said, points(entry["hidden"])]
+        rows.append([*row, number(entry["pvalue"]), verdict])
+    header = ["", "samples", "says", "observed", "range", "could hide", "p-value", "verdict"]
+    note = (
+        "Ranges and p-values allow for all comparisons of this page: of 100 calibrated models, "
+        f"{100 * ALPHA:.0f} has a p-value of {ALPHA:.2g} or less anywhere. Could hide: the "
+        "largest error within the range."
+    )
+    return [Table(header, rows[:n_rows]), Text(note, note=True)]

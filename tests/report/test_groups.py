@@ -1,12 +1,12 @@
-"""Groups: one line a group, as the metric says."""
+"""Groups of any kind: strings, numbers, intervals, categories, missing values."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from skcalib.datasets import make_predictions
-from skcalib.metrics import groupwise_calibration_error
 from skcalib.report import CalibrationReport
+from skcalib.report._data import read_data
 
 
 @pytest.fixture(scope="module")
@@ -15,30 +15,57 @@ def predictions():
     return y, proba
 
 
-def test_every_group_has_the_numbers_of_the_metric(predictions):
-    names = np.repeat(["a", "b", "c", "d"], [150, 150, 90, 10])
-    report = CalibrationReport.from_predictions(*predictions, groups=names)
-    entries = report.results_["groups"]["group"]
-    table = groupwise_calibration_error(*predictions, groups=names, random_state=0)
-    expected = {line["group"]: line for line in table}
-    assert {entry["group"] for entry in entries} == set("abcd")
-    assert entries[-1]["group"] == "d"  # too small for an error
-    for entry in entries[:-1]:
-        line = expected[entry["group"]]
-        assert entry["expected_calibration_error"]["value"] == line["error"]
-        assert entry["expected_calibration_error"]["high"] == line["high"]
-        assert entry["pvalue"] == line["pvalue"]
-        members = names == entry["group"]
-        correct = predictions[1].argmax(axis=1) == predictions[0]
-        assert entry["accuracy"]["value"] == pytest.approx(correct[members].mean())
-    assert f"{entries[0]['pvalue']:.3f}" in report.to_markdown()
+def names_and_sizes(predictions, groups):
+    found = read_data(*predictions, labels=None, groups=groups).groups["group"]
+    return dict(zip(found.names, np.bincount(found.codes).tolist()))
 
 
-def test_several_columns_are_several_tables(predictions):
+def test_every_group_has_what_was_said_and_what_was_observed(predictions):
+    y, proba = predictions
+    names = np.repeat(["a", "b", "c"], [150, 150, 100])
+    report = CalibrationReport.from_predictions(y, proba, groups=names)
+    tested = [e for e in report.results_["verdict"]["tested"] if e["kind"] == "group"]
+    assert [entry["name"] for entry in tested] == ["a", "b", "c"]
+    for entry in tested:
+        members, view = names == entry["name"], entry["views"][0]
+        assert entry["n_samples"] == members.sum()
+        assert view["says"] == pytest.approx(proba.max(axis=1)[members].mean())
+        correct = proba.argmax(axis=1) == y
+        assert view["is"]["value"] == pytest.approx(correct[members].mean())
+
+
+def test_several_columns_are_all_judged(predictions):
     frame = pd.DataFrame({"site": np.arange(400) % 2, "day": np.arange(400) % 3})
-    by_frame = CalibrationReport.from_predictions(*predictions, groups=frame).results_["groups"]
-    assert list(by_frame) == ["site", "day"]
-    assert len(by_frame["day"]) == 3
+    results = CalibrationReport.from_predictions(*predictions, groups=frame).results_
+    columns = [e["column"] for e in results["verdict"]["tested"] if e["kind"] == "group"]
+    assert columns == ["site"] * 2 + ["day"] * 3
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        (np.tile([2, 10], 200), {"2": 200, "10": 200}),
+        (np.tile([True, False], 200), {"False": 200, "True": 200}),
+        (np.tile([1.0, np.nan], 200), {"1": 200, "(missing)": 200}),
+        (pd.Series(np.tile(["x", None], 200)), {"x": 200, "(missing)": 200}),
+        (pd.array(np.tile([1, None], 200), dtype="Int64"), {"1": 200, "(missing)": 200}),
+        (["a", 1] * 200, {"1": 200, "a": 200}),
+    ],
+)
+def test_groups_of_any_kind(predictions, groups, expected):
+    assert names_and_sizes(predictions, groups) == expected
+
+
+def test_intervals_and_categories_keep_their_order(predictions):
+    ages = pd.cut(np.r_[np.arange(399), np.nan], [0, 9, 100, 400])
+    assert list(names_and_sizes(predictions, ages)) == [
+        "(0, 9]",
+        "(9, 100]",
+        "(100, 400]",
+        "(missing)",
+    ]
+    sizes = pd.Categorical(np.tile(["small", "large"], 200), ["small", "medium", "large"])
+    assert names_and_sizes(predictions, sizes) == {"small": 200, "large": 200}
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_styles_touch_the_report_alone(report):
 
 def test_drawings_take_the_colors_of_the_page(html):
     drawings = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
-    assert len(drawings) == 3
+    assert len(drawings) == 2
     for drawing in drawings:
         assert "currentColor" in drawing
         assert "#000000" not in drawing
@@ -114,3 +114,52 @@ def test_page_does_not_depend_on_the_style_of_the_user(report):
     expected = report._repr_html_()
     with mpl.rc_context({"text.usetex": True, "font.size": 30, "axes.facecolor": "red"}):
         assert report._repr_html_() == expected
+
+
+def test_labels_that_no_screen_shows_are_shown_as_codes(tmp_path):
+    names = np.array(["nul\x00", "esc\x1b[31m", "half\ud83d"], dtype=object)
+    y, proba, _ = make_predictions(90, n_classes=3, random_state=0)
+    report = CalibrationReport.from_predictions(
+        names[y].astype(str), proba, labels=names.astype(str), title="\ud83d", groups=names[y]
+    )
+    for path in (tmp_path / "r.html", tmp_path / "r.md"):
+        report.save(path)
+        text = path.read_text(encoding="utf-8")
+        assert not {"\x00", "\x1b"} & set(text)
+        assert "half" + r"\ud83d" in text.replace("&#92;", "\\")
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(report, tmp_path, monkeypatch):
+    path = tmp_path / "r.html"
+    path.write_text("old")
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        report.save(path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_first_screen_is_open_and_the_rest_is_folded(html):
+    page = read_page(html)
+    details = [attributes for tag, attributes in page.elements if tag == "details"]
+    assert len(details) >= 8
+    assert not any("open" in attributes for attributes in details)
+    assert "main" in [tag for tag, _ in page.elements]
+    # Pictures and the chart have words for those who do not see them, and tables can be reached.
+    for _, attributes in page.elements:
+        if attributes.get("role") == "img":
+            assert attributes["aria-label"]
+        if attributes.get("class") == "scroll":
+            assert attributes["tabindex"] == "0"
+
+
+def test_the_title_is_that_of_the_page(tmp_path):
+    y, proba, _ = make_predictions(60, random_state=0)
+    report = CalibrationReport.from_predictions(y, proba, title="Tumors & more")
+    report.save(tmp_path / "r.html")
+    assert "<h1>Tumors &amp; more</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert report.to_markdown().startswith("# Tumors &#38; more")

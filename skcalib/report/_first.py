@@ -1,0 +1,210 @@
+"""The report as a document: what stands on the first screen, and the sections below it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _method, _parts, _repair, _samples, _silence, _trust
+from ._data import LEVEL
+from ._document import (
+    Document,
+    Section,
+    count,
+    interval,
+    percent,
+    percent_interval,
+    points,
+    threshold,
+)
+from ._verdict import TOLERANCE, names_of, of_models, parts_called
+
+# Of a kind of verdict, its color; all others are bad.
+TONES = {"calibrated": "good", "undecided": "open"}
+
+
+def document(results: dict[str, Any]) -> Document:
+    """Return the report of these results."""
+    sections = [
+        _method.newcomers_section(results),
+        _trust.section(results),
+        _silence.section(results),
+        _parts.classes_section(results),
+        _parts.groups_section(results),
+        _samples.section(results),
+        _repair.section(results),
+        _method.warnings_section(results),
+        _method.section(results),
+    ]
+    verdict, overview = results["verdict"], results["overview"]
+    return Document(
+        title=overview["title"] or overview["model"] or "Calibration report",
+        subtitle=_subtitle(results),
+        tone=TONES.get(verdict["kind"], "bad"),
+        headline=verdict["headline"],
+        explanation=verdict["explanation"],
+        tiles=_tiles(results),
+        overview=_parts.chart(results) or _trust.diagram(results),
+        actions=[action for action in _actions(results) if action is not None],
+        sections=[section for section in sections if isinstance(section, Section)],
+    )
+
+
+def _subtitle(results: dict[str, Any]) -> str:
+    overview, method = results["overview"], results["method"]
+    parts = [overview["model"]] if overview["model"] and overview["title"] else []
+    parts += [f"{count(overview['n_samples'])} samples", f"{overview['n_classes']} classes"]
+    parts += [method["created"][:10], f"data {method['data_sha256'][:8]}"]
+    return " · ".join([*parts, f"skcalib {method['versions']['skcalib']}"])
+
+
+def _tiles(results: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    tested = results["verdict"]["tested"]
+    return [
+        _believable(results),
+        _for_everybody(tested) if len(tested) > 1 else _accurate(results["overview"]),
+        _declining(results),
+    ]
+
+
+def _believable(results: dict[str, Any]) -> tuple[str, str, str, str]:
+    everybody = results["verdict"]["tested"][0]
+    judged = next(iter(results["calibration"]["views"].values()))
+    error = judged["errors"]["expected_calibration_error"]
+    answer, tone = ("no", "bad") if everybody["off"] else ("unclear", "open")
+    if everybody["clear"]:
+        answer, tone = "yes", "good"
+    low, high = (100 * error[end] for end in ("low", "high"))
+    detail = (
+        f"calibration error {points(error['value'])}, 99 % interval {low:.1f} to {high:.1f}; "
+        f"chance does as much in {of_models(everybody['pvalue'])}"
+    )
+    return "Are the numbers believable?", answer, detail, tone
+
+
+def _for_everybody(tested: list[dict[str, Any]]) -> tuple[str, str, str, str]:
+    parts = tested[1:]
+    called = parts_called(parts)
+    question = "For everybody?" if called == "groups" else "For every class?"
+    question = "For every group and class?" if called == "groups and classes" else question
+    off = [part for part in parts if part["off"]]
+    unclear = [part for part in parts if not part["off"] and not part["clear"]]
+    if off:
+        rest = (
+            f"{len(unclear)} others have too few samples to tell" if unclear else "all others fit"
+        )
+        detail = f"{names_of(off, len(parts))}; {rest}"
+        return question, f"no: {len(off)} of {len(parts)} {called} off", detail, "bad"
+    if unclear:
+        detail = (
+            f"{len(unclear)} of {len(parts)} {called} have too few samples: an error above "
+            f"{points(TOLERANCE['part'])} could hide"
+        )
+        return question, "unclear", detail, "open"
+    worst = max(part["hidden"] for part in parts)
+    return question, "yes", f"no error above {points(worst)} could hide in any", "good"
+
+
+def _accurate(overview: dict[str, Any]) -> tuple[str, str, str, str]:
+    detail = f"99 % interval {percent_interval(overview['accuracy']).split('(')[1][:-1]}; always "
+    largest = overview["largest_class"]
+    detail += f"answering {largest['label']} is right in {percent(largest['value'])}"
+    return "How often is it right?", percent(overview["accuracy"]["value"]), detail, ""
+
+
+def _declining(results: dict[str, Any]) -> tuple[str, str, str, str]:
+    selective = results["selective"]
+    promise = selective["promise"]
+    if promise is None:
+        detail = "of all samples; fewer errors by declining are not promised here"
+        return "How often is it wrong?", percent(selective["error_rate"]), detail, ""
+    question = f"If it may decline, at most {_rate(promise['risk'])} wrong"
+    if promise["kept"]:
+        detail = (
+            f"of the samples: those with a confidence above {threshold(promise['threshold'])}. "
+            f"Kept on new samples of the same kind, with {percent(LEVEL, 0)} certainty"
+        )
+        return question, f"{percent(promise['coverage'], 0)} answered", detail, ""
+    detail = "no threshold keeps that on new samples, as far as so few samples can tell"
+    return question, "not promised", detail, ""
+
+
+def _rate(risk: float) -> str:
+    return percent(risk, 0 if risk >= 0.01 else 1)
+
+
+def _actions(results: dict[str, Any]) -> list[tuple[str, str] | None]:
+    return [
+        *_about_parts(results),
+        _about_size(results),
+        _repair.advice(results),
+        _about_declining(results),
+        _about_labels(results["issues"]),
+    ]
+
+
+def _about_parts(results: dict[str, Any]) -> list[tuple[str, str]]:
+    parts = results["verdict"]["tested"][1:]
+    found = []
+    for kind in ("group", "class"):
+        off = [part for part in parts if part["off"] and part["kind"] == kind]
+        if not off:
+            continue
+        needed = max(_samples_needed(part) for part in off)
+        name = names_of(off, sum(part["kind"] == kind for part in parts))
+        how = "calibrate it alone" if len(off) == 1 else "calibrate each alone"
+        found.append(
+            (
+                f"Do not rely on the probabilities of {name}",
+                f": look for the cause, or {how}, and judge again. An error of "
+                f"{points(TOLERANCE['part'])} shows in about {count(needed)} samples.",
+            )
+        )
+    return found
+
+
+def _about_size(results: dict[str, Any]) -> tuple[str, str] | None:
+    everybody = results["verdict"]["tested"][0]
+    if everybody["off"] or everybody["clear"]:
+        return None
+    needed = _samples_needed(everybody)
+    return (
+        "Collect more samples before you rely on it",
+        f": about {count(needed)} rule out what these {count(everybody['n_samples'])} cannot.",
+    )
+
+
+def _samples_needed(entry: dict[str, Any]) -> int:
+    """Return how many samples make the range as short as the tolerance, with two digits."""
+    view = entry["views"][0]
+    half = (view["is"]["high"] - view["is"]["low"]) / 2 if entry["kind"] != "everybody" else 0
+    needed = (
+        entry["n_samples"] * (max(half, entry["hidden"] * (half == 0)) / entry["tolerance"]) ** 2
+    )
+    digits = max(len(str(int(needed))) - 2, 0)
+    return int(-(-needed // 10**digits) * 10**digits)
+
+
+def _about_declining(results: dict[str, Any]) -> tuple[str, str] | None:
+    promise = results["selective"]["promise"]
+    if promise is None or not promise["kept"]:
+        return None
+    return (
+        f"Decline below a confidence of {threshold(promise['threshold'])}",
+        f" to be wrong in at most {_rate(promise['risk'])} of the answers instead of "
+        f"{percent(results['selective']['error_rate'])}; {percent(promise['coverage'], 0)} of the "
+        "samples are answered then.",
+    )
+
+
+def _about_labels(issues: dict[str, Any]) -> tuple[str, str]:
+    if issues["table"] is None:
+        return "Labels: not judged", f". {issues['reason'][0].upper()}{issues['reason'][1:]}."
+    if not issues["table"]:
+        return "Labels: no suspects", f", judged by {issues['source']}."
+    low, high = issues["noise_rate_interval"]
+    n = issues["n_issues"]
+    return (
+        f"Check {count(n)} suspected label{'s' if n > 1 else ''}",
+        f": judged by {issues['source']}, {percent(issues['noise_rate'])} of the labels are wrong "
+        f"({interval({'low': 100 * low, 'high': 100 * high}, 1)}). Shown below.",
+    )

@@ -1,0 +1,184 @@
+"""What a reader should be warned of, and how the report was computed."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+
+from .. import __version__
+from ._data import LEVEL, N_BINS, ReportData
+from ._document import Section, Table, Terms, Text, count, label, percent
+from ._repair import N_FOLDS
+from ._trust import n_resamples
+
+FEW_OF_A_CLASS = 30
+# Fractions of the samples.
+MANY_SATURATED, MANY_TIED = 0.05, 0.5
+
+
+def notes(data: ReportData) -> list[str]:
+    """Return a sentence for everything in the data that limits what the report can say."""
+    found = [_rare_classes(data), _saturated(data), _ties(data), _weights(data)]
+    return [sentence for sentence in found if sentence]
+
+
+def _rare_classes(data: ReportData) -> str | None:
+    count = np.bincount(data.codes, minlength=len(data.classes))
+    parts = []
+    for what, codes in (
+        ("without any sample", np.flatnonzero(count == 0)),
+        (
+            f"with fewer than {FEW_OF_A_CLASS} samples",
+            np.flatnonzero((count > 0) & (count < FEW_OF_A_CLASS)),
+        ),
+    ):
+        if len(codes):
+            names = ", ".join(label(data.label(k)) for k in codes[:5])
+            parts.append(f"{len(codes)} {what} ({names}{', ...' if len(codes) > 5 else ''})")
+    return f"Classes: {'; '.join(parts)}." if parts else None
+
+
+def _saturated(data: ReportData) -> str | None:
+    saturated = (data.confidence >= 1).mean()
+    impossible = int((data.proba[np.arange(len(data.codes)), data.codes] <= 0).sum())
+    if saturated < MANY_SATURATED and not impossible:
+        return None
+    sentence = f"Saturated confidences: {100 * saturated:.1f} % of the samples say exactly 1"
+    if impossible:
+        sentence += f", and {impossible} true labels have probability 0"
+    return sentence + "; no temperature can repair these."
+
+
+def _ties(data: ReportData) -> str | None:
+    n, distinct = len(data.codes), len(np.unique(data.confidence))
+    if 1 - distinct / n < MANY_TIED:
+        return None
+    return (
+        f"Ties: {n} samples have {distinct} different confidences. Samples of equal confidence "
+        "are answered or declined together."
+    )
+
+
+def _weights(data: ReportData) -> str | None:
+    if data.weight is None:
+        return None
+    left_out = data.n_given - len(data.codes)
+    sentence = (
+        f"Weights: a weight of k counts as k samples, {data.weight.sum():.6g} in all. The tests "
+        "take a sample for one outcome whatever its weight; the hardest samples and the counts "
+        "ignore weights."
+    )
+    return sentence + (f" {left_out} samples of weight 0 are left out." if left_out else "")
+
+
+def method(data: ReportData) -> dict[str, Any]:
+    """Return versions, options, the seed and a fingerprint of the data."""
+    digest = sha256(data.proba.tobytes())
+    digest.update(repr(data.classes[data.codes].tolist()).encode(errors="backslashreplace"))
+    return {
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "versions": {
+            "skcalib": __version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "Python": platform.python_version(),
+        },
+        "data_sha256": digest.hexdigest(),
+        "source": data.source,
+        "n_bins": N_BINS,
+        "confidence_level": LEVEL,
+        "n_resamples": n_resamples(len(data.codes)),
+        "n_folds": N_FOLDS,
+        "random_state": data.seed,
+    }
+
+
+def newcomers_section(results: dict[str, Any]) -> Section:
+    """Return the words of the first screen for somebody who has not met them."""
+    terms = [
+        ("says", "the mean of the probabilities that the model gives, here in per cent."),
+        ("is right", "how often its most probable class is the label."),
+        (
+            "calibrated",
+            "of all the times it says 80 %, it is right in 80 %. A model may be accurate and not "
+            "calibrated, or the reverse.",
+        ),
+        (
+            "overconfident",
+            "it says more than it is right; underconfident, less. It overstates a class when that "
+            "is rarer than it says.",
+        ),
+        (
+            "calibration error",
+            "the mean distance, over bins of similar probability, between what it says and what "
+            "happens: 0.05 are 5 percentage points. Chance alone makes it larger than 0.",
+        ),
+        (
+            "range, interval",
+            "what the true value may be, given so many samples. More samples make it shorter; "
+            "four times as many, half as long.",
+        ),
+        (
+            "p-value",
+            "how often a calibrated model looks at least this bad by chance. This page calls "
+            "something off below 0.01, after a correction for everything that it compares.",
+        ),
+        (
+            "too few to tell",
+            "no error shows, and one that matters could hide: more than 5 points overall, more "
+            "than 10 in a group or class, or less where positives are rare.",
+        ),
+        (
+            "reliability diagram",
+            "probability to the right, how often it came true upwards. On the diagonal they "
+            "agree; the curve of a calibrated model stays in the band.",
+        ),
+    ]
+    more = "More, with examples: https://skcalib.readthedocs.io, user guide."
+    return Section("How to read this page (for newcomers)", [Terms(terms), Text(more, note=True)])
+
+
+def warnings_section(results: dict[str, Any]) -> Section | None:
+    """Return the warnings, None without any."""
+    if not results["warnings"]:
+        return None
+    return Section("What to be careful about", [Text(text) for text in results["warnings"]])
+
+
+def section(results: dict[str, Any]) -> Section:
+    """Return versions, options and the seed, and what the page does not tell."""
+    method = results["method"]
+    rows = [
+        ["samples", count(results["overview"]["n_samples"])],
+        ["SHA-256 of probabilities and labels", method["data_sha256"]],
+        ["bins", str(method["n_bins"])],
+        ["level of intervals", percent(method["confidence_level"], 0)],
+        ["resamples", str(method["n_resamples"])],
+        ["folds", str(method["n_folds"])],
+        ["random_state", str(method["random_state"])],
+        *([name, version] for name, version in method["versions"].items()),
+    ]
+    if method["source"]:
+        rows[:0] = [[name, label(value)] for name, value in method["source"].items()]
+    how = (
+        "Averages are tested by the exact distribution of the number of outcomes under the "
+        "probabilities (Poisson binomial), errors that may cancel by labels drawn from the "
+        "probabilities. Everybody has half of the level, groups and classes share the other half, "
+        "and Holm's correction goes over all. Ranges invert the test; other intervals are "
+        "Wilson's for fractions, bootstrap intervals for calibration errors, normal ones for "
+        "differences. Probabilities of 0 count as 1e-12 in the log-loss."
+    )
+    not_told = (
+        "This page does not tell whether the samples are like those that the model will meet, "
+        "whether they are independent of each other (several of one person are not) and of the "
+        "training, what an error costs, or whether groups that were not given are treated alike."
+    )
+    title = "Method, versions, seed, and what this page does not tell"
+    return Section(title, [Text(how), Text(not_told), Table(["what", "value"], rows)])

@@ -1,0 +1,121 @@
+"""Which classes, which groups? What was said of them and what was observed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._data import ReportData, fraction, mean
+from ._document import (
+    NONE,
+    Chart,
+    Section,
+    Table,
+    Text,
+    count,
+    label,
+    percent,
+    percent_interval,
+)
+from ._verdict import chart_rows, tested_table
+
+# Lines of a table, rows of a chart; results hold the others.
+N_ROWS = 20
+
+
+def results(data: ReportData) -> list[dict[str, Any]]:
+    """Return one entry a class: recall, precision, confidence, and what it is taken for."""
+    return [_of_class(data, k) for k in range(len(data.classes))]
+
+
+def _of_class(data: ReportData, k: int) -> dict[str, Any]:
+    labeled, answered = data.codes == k, data.predicted == k
+    return {
+        "label": data.label(k),
+        "n_samples": int(labeled.sum()),
+        "n_predicted": int(answered.sum()),
+        "recall": fraction(data.correct[labeled], data.mass[labeled]),
+        "precision": fraction(data.correct[answered], data.mass[answered]),
+        "mean_confidence": mean(data.confidence[answered], data.mass[answered]),
+        "most_confused_with": _most_confused(data, labeled),
+    }
+
+
+def _most_confused(data: ReportData, labeled: NDArray[np.bool_]) -> dict[str, Any] | None:
+    """Return the wrong class that is predicted most often for samples of a class."""
+    wrong = labeled & ~data.correct
+    if not wrong.any():
+        return None
+    count = np.bincount(data.predicted[wrong], data.mass[wrong])
+    other = int(count.argmax())
+    return {"label": data.label(other), "fraction": float(count[other] / data.mass[labeled].sum())}
+
+
+def chart(results: dict[str, Any]) -> Chart | None:
+    """Return the chart of the groups, without groups that of several classes."""
+    kinds = {entry["kind"] for entry in results["verdict"]["tested"]}
+    for kind in ("group", "class"):
+        if kind in kinds:
+            return _chart(results, kind)
+    return None
+
+
+def _chart(results: dict[str, Any], kind: str) -> Chart:
+    rows = chart_rows(results, kind)
+    positive = results["overview"]["n_classes"] == 2
+    does = f"class {label(results['overview']['classes'][1])}" if positive else "right"
+    by = "group" if kind == "group" else "class of the answer"
+    left = (
+        f" {len(rows) - 1 - N_ROWS} more are in the tables below."
+        if len(rows) - 1 > N_ROWS
+        else ""
+    )
+    inside = ""
+    if any(row["off"] and row["low"] < row["says"] < row["high"] for row in rows):
+        inside = "Colored with the ring inside: off in another way, told in the tables below. "
+    return Chart(
+        f"What it says (ring) and how many are {does} (dot), by {by}",
+        rows[: N_ROWS + 1],
+        "A ring outside its bar: what the model says does not fit what happens. The bars hold for "
+        f"all rows together, with 99 %. {inside}At the right: samples.{left}",
+    )
+
+
+def classes_section(results: dict[str, Any]) -> Section:
+    """Return recall, precision and confusions of the classes, and the tests of several."""
+    header = ["class", "samples", "recall", "precision", "confidence", "most often taken for"]
+    rows = []
+    for entry in results["classes"][:N_ROWS]:
+        other = entry["most_confused_with"]
+        rows.append(
+            [
+                label(entry["label"]),
+                count(entry["n_samples"]),
+                percent(entry["recall"]["value"]),
+                percent_interval(entry["precision"]),
+                percent(entry["mean_confidence"]),
+                f"{label(other['label'])} ({percent(other['fraction'])})" if other else NONE,
+            ]
+        )
+    note = (
+        "Recall: how many samples of the class are found. Precision and confidence: of the "
+        "answers that name the class, how many are right, and how many the model says are right."
+    )
+    left = len(results["classes"]) - N_ROWS
+    if left > 0:
+        note = f"{left} more classes are in results_. {note}"
+    blocks: list[Any] = [Table(header, rows), Text(note, note=True)]
+    if results["overview"]["n_classes"] > 2:
+        if results["groups"]:  # which have the first screen
+            blocks.append(_chart(results, "class"))
+        blocks += tested_table(results, "class", N_ROWS)
+    return Section("Which classes?", blocks)
+
+
+def groups_section(results: dict[str, Any]) -> Section | None:
+    """Return the tests of all groups, None without groups."""
+    if not results["groups"]:
+        return None
+    return Section("Which groups?", tested_table(results, "group", 5 * N_ROWS))

@@ -1,0 +1,300 @@
+"""Predictions from a file of separated values, as spreadsheets and pandas write them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..utils import import_optional
+from ..utils._proba import ROW_SUM_TOLERANCE
+
+LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "true_label", "truth", "class")
+# Pairs of labels whose second is the positive one.
+PAIRS = (("0", "1"), ("-1", "1"), ("false", "true"), ("no", "yes"), ("n", "y"))
+SEPARATORS = ",;\t|"
+
+
+def read_predictions(
+    path: Path,
+    *,
+    label: str | None = None,
+    classes: Sequence[str] | None = None,
+    pos_label: str | None = None,
+    sample_weight: str | None = None,
+    groups: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the arguments of a report; labels are compared with names of columns as text."""
+    for name, value in (("groups", groups), ("classes", classes)):
+        if isinstance(value, str):
+            raise TypeError(f"{name} must be a sequence of names of columns, got {value!r}.")
+    header, options = _layout(path)
+    label = _label_column(label, header, path)
+    special = [label, *([sample_weight] if sample_weight else []), *groups]
+    for name in (*special, *(classes or ())):
+        if name not in header:
+            raise ValueError(f"{path} must have a column {name!r}, got {', '.join(header)}.")
+    frame = _read(path, header, options, text=[label, *groups])
+    y_true, found = _labels(frame, label, path)
+    table = _Table(path, frame, [name for name in header if name not in special])
+    judged = table.judged(found, classes, pos_label)
+    if judged.pop("by_position", False):
+        y_true = np.array(judged["labels"])[y_true.astype(int)]
+    used = {*special, *judged.pop("columns")}
+    ignored = ", ".join(name for name in header if name not in used)
+    return {
+        "y_true": y_true,
+        **judged,
+        "sample_weight": table.numbers(sample_weight) if sample_weight else None,
+        "groups": {name: _group(frame[name]) for name in groups} or None,
+        "source": {
+            "file": path.name,
+            "column of labels": label,
+            "columns not used": ignored or "-",
+        },
+    }
+
+
+def _layout(path: Path) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of the columns, and what pandas has to know of the file."""
+    with path.open("rb") as file:
+        head = file.read(1 << 16)
+    encoding = _encoding(head)
+    lines = [line for line in head.decode(encoding, "replace").splitlines() if line.strip()]
+    if len(lines) < 2:
+        raise ValueError(f"{path} must have a header and a line a sample, got {len(lines)} lines.")
+    rows = {s: next(csv.reader(lines[:1], delimiter=s)) for s in SEPARATORS}
+    separator = max(rows, key=lambda s: len(rows[s]))
+    header = [name.strip() for name in rows[separator]]
+    # The index of pandas has no name, that of R no comma before the names either.
+    n_cells = len(next(csv.reader(lines[1:2], delimiter=separator)))
+    header = ["", *header] if n_cells == len(header) + 1 else header
+    header = [name or f"(column {i})" for i, name in enumerate(header, start=1)]
+    if n_cells > len(header):
+        raise ValueError(f"{path} must have {len(header)} columns, got {n_cells} in line 2.")
+    if len(set(header)) < len(header):
+        raise ValueError(f"{path} must have distinct columns, got {', '.join(header)}.")
+    comma = separator != "," and re.search(rf"(^|{re.escape(separator)})\"?-?\d*,\d", lines[1])
+    return header, {"sep": separator, "encoding": encoding, "decimal": "," if comma else "."}
+
+
+def _encoding(head: bytes) -> str:
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    try:
+        # The last letter may be cut in two.
+        head[: head.rfind(b"\n") + 1].decode()
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8-sig"
+
+
+def _label_column(label: str | None, header: list[str], path: Path) -> str:
+    if label is not None:
+        return label
+    found = [name for name in LABEL_NAMES if name in header]
+    if not found:
+        raise ValueError(
+            f"{path} must have a column 'label', or one that the option label names, got "
+            f"{', '.join(header)}."
+        )
+    return found[0]
+
+
+def _read(path: Path, header: list[str], options: dict[str, Any], *, text: list[str]) -> Any:
+    """Return a DataFrame: columns of text as they are written, of numbers as numbers."""
+    pandas = import_optional("pandas", extra="report")
+    options = {
+        **options,
+        "names": header,
+        "header": 0,
+        "dtype": dict.fromkeys(text, str),
+        # A class may be called NA. Of numbers an empty cell is NaN.
+        "keep_default_na": False,
+        "na_values": {name: [""] for name in header if name not in text},
+        "skipinitialspace": True,
+        "low_memory": False,
+        "index_col": False,
+    }
+    try:
+        try:
+            frame = pandas.read_csv(path, **options)
+        except UnicodeDecodeError:
+            frame = pandas.read_csv(path, **{**options, "encoding": "cp1252"})
+    except (UnicodeError, pandas.errors.ParserError) as error:
+        reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        raise ValueError(f"{path} must be a table of text, got: {reason}.") from None
+    numbers = [name for name in header if name not in text]
+    empty = frame[numbers].isna().all(axis=1)
+    for name in text:
+        empty &= (frame[name].fillna("").str.strip() == "") if empty.any() else False
+    return frame[~empty].reset_index(drop=True) if empty.any() else frame
+
+
+def _labels(frame: Any, name: str, path: Path) -> tuple[NDArray[Any], list[str]]:
+    """Return the labels as text, and the distinct ones."""
+    if not len(frame):
+        raise ValueError(f"{path} must have a line a sample, got none.")
+    pandas = import_optional("pandas", extra="report")
+    codes, distinct = pandas.factorize(frame[name])
+    texts = np.array([_plain(str(value)) for value in distinct] or [""])
+    missing = (codes < 0) | (texts[codes] == "")
+    if missing.any():
+        line = int(missing.argmax()) + 2
+        raise ValueError(f"Column {name!r} of {path} must hold labels, got none in line {line}.")
+    return texts[codes], np.unique(texts).tolist()
+
+
+def _group(column: Any) -> NDArray[Any]:
+    codes, distinct = import_optional("pandas", extra="report").factorize(column)
+    names = np.array([*(_plain(str(value)) for value in distinct), ""], dtype=object)
+    return names[codes]  # -1, missing, is the last one
+
+
+def _plain(name: str) -> str:
+    """Return a label as a column would be called: integers beside a gap are floats to pandas."""
+    name = name.strip()
+    return name.split(".")[0] if re.fullmatch(r"-?\d+\.0+", name) else name
+
+
+class _Table:
+    """The columns of a file that may hold probabilities."""
+
+    def __init__(self, path: Path, frame: Any, names: list[str]) -> None:
+        self.path, self.frame, self.names = path, frame, names
+
+    def judged(
+        self, labels: list[str], classes: Sequence[str] | None, pos_label: str | None
+    ) -> dict[str, Any]:
+        """Return probabilities, the labels of their columns, and the columns."""
+        if classes is not None:
+            return self._given(labels, list(classes), pos_label)
+        named = self._named(labels)
+        if pos_label is not None:
+            column = named.get(pos_label, pos_label if pos_label in self.names else None)
+            return self._positive(labels, column or self._single(labels, pos_label), pos_label)
+        if len(named) == 1 and len(labels) == 2 and not self._fills(list(named.values())):
+            return self._positive(labels, *reversed(next(iter(named.items()))))
+        if not named:
+            positive = next((p for n, p in PAIRS if {x.lower() for x in labels} <= {n, p}), None)
+            column = self._single(labels, positive)
+            match = next(x for x in [*labels, positive] if x and x.lower() == positive)
+            return self._positive(labels, column, match)
+        columns = self._fills(list(named.values()))
+        if columns is None or len(named) < len(labels):
+            raise self._refusal(labels)
+        names = {column: name for name, column in named.items()}
+        # In the order of the file.
+        columns = [name for name in self.names if name in columns]
+        return self._result(columns, [names.get(column, _plain(column)) for column in columns])
+
+    def _given(
+        self, labels: list[str], classes: list[str], pos_label: str | None
+    ) -> dict[str, Any]:
+        if len(classes) == 1:
+            return self._positive(labels, classes[0], pos_label or classes[0])
+        found = self._result(classes, [_plain(name) for name in classes])
+        unknown = set(labels) - set(found["labels"])
+        by_position = unknown <= {str(k) for k in range(len(classes))}
+        if unknown and not (by_position and unknown == set(labels)):
+            raise ValueError(
+                f"The labels of {self.path} must be among the classes {', '.join(classes)}, or 0, "
+                f"1, ... for them in this order, got {', '.join(sorted(unknown)[:10])}."
+            )
+        return {**found, "by_position": bool(unknown)}
+
+    def _named(self, labels: list[str]) -> dict[str, str]:
+        """Return the columns of labels: called like them, or like p_<label> for all of them."""
+        named = {_plain(name): name for name in self.names if _plain(name) in labels}
+        if named:
+            return named
+        for name in self.names:
+            before, found, after = name.partition(labels[0])
+            columns = {x: before + x + after for x in labels}
+            if found and set(columns.values()) <= set(self.names):
+                return columns
+        return {}
+
+    def _fills(self, columns: list[str]) -> list[str] | None:
+        """Return the columns, with others where it takes these, if their rows sum to 1."""
+        others = [name for name in self.names if name not in columns and self._could_be(name)]
+        for chosen in (columns, [*columns, *others]):
+            if not all(self._could_be(name) or name in columns for name in chosen):
+                continue
+            sums = sum(self.numbers(name) for name in chosen)
+            if np.abs(sums - 1).max() <= ROW_SUM_TOLERANCE:
+                return chosen
+        return None
+
+    def _could_be(self, name: str) -> bool:
+        """Tell whether a column may be probabilities: numbers in [0, 1], not all of them 0."""
+        values = self.frame[name]
+        if values.dtype.kind not in "fi":
+            return False
+        return bool(values.min() >= 0 and 0 < values.max() <= 1 and not values.isna().any())
+
+    def _single(self, labels: list[str], positive: str | None) -> str:
+        """Return the one column of probabilities, whatever it is called."""
+        fits = [name for name in self.names if self._could_be(name)]
+        # A predicted class is 0 or 1 as well.
+        graded = [name for name in fits if not self.frame[name].isin([0, 1]).all()] or fits
+        if len(graded) != 1 or len(labels) > 2:
+            raise self._refusal(labels)
+        if positive is None:
+            raise ValueError(
+                f"pos_label must say which class column {graded[0]!r} of {self.path} gives the "
+                f"probability of: {' or '.join(labels)}, got None."
+            )
+        return graded[0]
+
+    def _refusal(self, labels: list[str]) -> ValueError:
+        fits = [name for name in self.names if self._could_be(name)]
+        offer = f"; columns of numbers in [0, 1]: {', '.join(fits)}" if fits else ""
+        return ValueError(
+            f"{self.path} must have a column of probabilities for every class, called like its "
+            f"label ({', '.join(labels[:10])}), or the option classes must name them in the order "
+            f"of the classes, got columns {', '.join(self.names)}{offer}."
+        )
+
+    def _positive(self, labels: list[str], column: str, positive: str) -> dict[str, Any]:
+        others = sorted(set(labels) - {positive})
+        if len(others) > 1:
+            raise ValueError(
+                f"{self.path} must have a column for every class, or two classes of which one is "
+                f"{positive!r}; got the other labels {others}."
+            )
+        negative = others[0] if others else f"not {positive}"
+        return {
+            "y_proba": self.probabilities(column),
+            "labels": [negative, positive],
+            "pos_label": positive,
+            "columns": [column],
+        }
+
+    def _result(self, columns: list[str], labels: list[str]) -> dict[str, Any]:
+        proba = np.column_stack([self.probabilities(name) for name in columns])
+        return {"y_proba": proba, "labels": labels, "columns": columns}
+
+    def probabilities(self, name: str) -> NDArray[np.float64]:
+        """Return a column of probabilities."""
+        return self.numbers(name, "probabilities in [0, 1]", 0.0, 1.0)
+
+    def numbers(
+        self, name: str, what: str = "numbers", low: float = -np.inf, high: float = np.inf
+    ) -> NDArray[np.float64]:
+        """Return a column of numbers within limits."""
+        pandas = import_optional("pandas", extra="report")
+        numbers = pandas.to_numeric(self.frame[name], errors="coerce").to_numpy(np.float64)
+        fault = ~((numbers >= low) & (numbers <= high))
+        if fault.any():
+            row = int(fault.argmax())
+            raise ValueError(
+                f"Column {name!r} of {self.path} must hold {what}, got "
+                f"{self.frame[name].iloc[row]!s} in line {row + 2}."
+            )
+        return numbers

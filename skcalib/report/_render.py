@@ -1,0 +1,122 @@
+"""A document as HTML, an element or a whole page, and as Markdown without pictures."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from ..utils import import_optional
+from ._document import Chart, Code, Samples, Table, Terms, Text, said_and_observed
+from ._pictures import draw
+
+# Characters that mean something to Markdown, to HTML or to a site that shows Markdown: formulas
+# between dollars, people and issues by @ and #, addresses by :.
+SPECIAL = "\\`*_[]<>#|&$~@:"
+
+
+def as_html(report: Any, key: str, *, page: bool) -> str:
+    """Return a document as an element or, with `page`, as a page; equal keys, equal names."""
+    jinja2 = import_optional("jinja2", extra="report")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("skcalib.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # Names of an SVG belong to the whole page, in which there may be other reports.
+    prefix = "r" + sha256(key.encode(errors="backslashreplace")).hexdigest()[:8]
+    number = count()
+    environment.filters |= {
+        "kind": lambda block: type(block).__name__,
+        "drawn": lambda picture: jinja2.filters.Markup(draw(picture, f"{prefix}{next(number)}-")),
+        "placed": _placed,
+    }
+    template = environment.get_template("page.html" if page else "report.html")
+    return str(template.render(report=report))
+
+
+def _placed(chart: Chart) -> dict[str, Any]:
+    """Return the ticks of a chart, and where the marks of every row stand, in per cent."""
+    ends = [row[name] for row in chart.rows for name in ("says", "low", "high")]
+    low, high = min(ends), max(ends)
+    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if (high - low) / s <= 5)
+    low, high = np.floor(low / step) * step, np.ceil(high / step) * step
+
+    def place(x: float) -> float:
+        return round(100 * float(x - low) / float(high - low or 1), 2)
+
+    ticks = [(place(x), f"{100 * x:.0f} %") for x in np.arange(low, high + step / 2, step)]
+    rows = []
+    for row in chart.rows:
+        says, value, ends_text = said_and_observed({"says": row["says"], "is": row})
+        places = {name: place(row[name]) for name in ("says", "value", "low", "high")}
+        told = f"says {says}, observed {value}, range {ends_text}"
+        rows.append({**row, **places, "told": told})
+    return {"ticks": ticks, "rows": rows}
+
+
+def escape(text: str) -> str:
+    """Return text that is shown letter by letter, on one line."""
+    line = " ".join(text.split())
+    return "".join(f"&#{ord(letter)};" if letter in SPECIAL else letter for letter in line)
+
+
+def as_markdown(report: Any) -> str:
+    """Return a document as Markdown: text and tables, no pictures."""
+    tiles = [
+        f"- {escape(what)} **{escape(answer)}** {escape(why)}"
+        for what, answer, why, _ in report.tiles
+    ]
+    actions = [f"1. **{escape(what)}**{escape(why)}" for what, why in report.actions]
+    parts = [
+        f"# {escape(report.title)}",
+        escape(report.subtitle),
+        f"**{escape(report.headline)}**",
+        escape(report.explanation),
+        "\n".join(tiles),
+        *_block(report.overview),
+        *(["## What to do", "\n".join(actions)] if actions else []),
+    ]
+    for section in report.sections:
+        parts.append(f"## {escape(section.title)}")
+        for block in section.blocks:
+            parts += _block(block)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _block(block: Any) -> list[str]:
+    if isinstance(block, Table):
+        return [_table(block)]
+    if isinstance(block, Chart):
+        rows = [
+            [row["name"], *said_and_observed({"says": row["says"], "is": row}), str(row["n"])]
+            for row in block.rows
+        ]
+        header = ["", "says", "observed", "range", "samples"]
+        return [escape(block.heading), _table(Table(header, rows))]
+    if isinstance(block, Terms):
+        return ["\n".join(f"- **{escape(word)}**: {escape(text)}" for word, text in block.entries)]
+    if isinstance(block, Text):
+        return [escape(block.text)]
+    if isinstance(block, Samples):
+        return [f"### {escape(block.caption)}", _samples(block)]
+    return [f"```python\n{block.text}\n```"] if isinstance(block, Code) else []
+
+
+def _table(table: Table) -> str:
+    rule = ["---", *["---:"] * (len(table.header) - 1)]
+    lines = [[escape(cell) or " " for cell in row] for row in (table.header, *table.rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (lines[0], rule, *lines[1:]))
+
+
+def _samples(samples: Samples) -> str:
+    lines = []
+    for entry in samples.entries:
+        text = f"{escape(entry['text'])}; " if "text" in entry else ""
+        what = escape("; ".join(entry["lines"]))
+        lines.append(f"- **{escape('#' + str(entry['sample']))}** {text}{what}")
+    return "\n".join(lines)

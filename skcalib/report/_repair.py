@@ -1,0 +1,204 @@
+"""What would help? Calibrators fitted out-of-fold, compared sample by sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from ..metrics import expected_calibration_error
+from ..posthoc import (
+    IsotonicCalibration,
+    PostHocCalibrator,
+    TemperatureScaling,
+    choose_calibrator,
+)
+from ._data import N_BINS, ReportData, mean, mean_interval
+from ._document import NONE, Code, Section, Table, Text, interval, number, percent
+
+N_FOLDS = 5
+# Samples; with fewer, a fold has not ten.
+FEWEST = 50
+AS_IT_IS = "as it is"
+# Numbers of samples times classes, above which one calibrator alone is tried.
+MANY_NUMBERS = 1_000_000
+
+
+def recommended(n_samples: int, n_classes: int) -> PostHocCalibrator:
+    """Return what ``PostHocCalibratedClassifier(model, "auto")`` would take."""
+    kind = type(choose_calibrator(n_samples / n_classes, n_classes))
+    return kind(input="proba", classes=np.arange(n_classes))
+
+
+def results(data: ReportData) -> dict[str, Any]:
+    """Return scores as they are and after every calibrator, with paired differences."""
+    if len(data.codes) < FEWEST or len(np.unique(data.codes)) < 2:
+        reason = f"that takes {FEWEST} samples and two classes among them"
+        return {"table": None, "reason": reason, "best": None, "code": ""}
+    losses = {AS_IT_IS: _losses(data, data.proba)}
+    table = [_scores(data, AS_IT_IS, data.proba, losses)]
+    candidates = _candidates(data)
+    for calibrator in candidates:
+        name = type(calibrator).__name__
+        proba = out_of_fold(data, calibrator)
+        losses[name] = _losses(data, proba)
+        table.append(_scores(data, name, proba, losses))
+    auto = table[1]
+    # One rule, that of "auto": it is recommended where it gains more than chance.
+    helps = auto["log_loss_difference"]["high"] < 0
+    return {
+        "table": table,
+        "reason": None,
+        "auto": auto["name"],
+        "best": auto["name"] if helps else None,
+        "code": _code(auto["name"], data.model is not None) if helps else "",
+    }
+
+
+def _candidates(data: ReportData) -> list[PostHocCalibrator]:
+    """Return what "auto" takes, and two well-known ones to compare it with."""
+    n_samples, n_classes = data.proba.shape
+    auto = recommended(n_samples, n_classes)
+    if n_samples * n_classes > MANY_NUMBERS:
+        return [auto]
+    others = [
+        kind(input="proba", classes=np.arange(n_classes))
+        for kind in (TemperatureScaling, IsotonicCalibration)
+        if kind is not type(auto)
+    ]
+    return [auto, *others]
+
+
+def out_of_fold(data: ReportData, calibrator: PostHocCalibrator) -> NDArray[np.float64]:
+    """Return the probabilities of every sample by a calibrator that has not seen it."""
+    count = np.bincount(data.codes)
+    # A class rarer than that cannot be in every fold.
+    kind = StratifiedKFold if count[count > 0].min() >= N_FOLDS else KFold
+    folds = kind(N_FOLDS, shuffle=True, random_state=data.seed)
+    proba = np.empty(data.proba.shape)
+    for train, test in folds.split(data.proba, data.codes):
+        weight = None if data.weight is None else data.weight[train]
+        calibrator.fit(data.proba[train], data.codes[train], sample_weight=weight)
+        proba[test] = calibrator.predict_proba(data.proba[test])
+    return proba
+
+
+def _losses(data: ReportData, proba: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+    """Return log-loss and Brier score of every sample."""
+    p_label = proba[np.arange(len(proba)), data.codes].astype(np.float64)
+    squares = np.einsum("nk,nk->n", proba, proba, dtype=np.float64)
+    # sum_k (p_k - [k = y])^2 = sum_k p_k^2 - 2 p_y + 1
+    return {"log_loss": data.log_loss_of(proba), "brier": squares - 2 * p_label + 1}
+
+
+def _scores(
+    data: ReportData, name: str, proba: NDArray[Any], losses: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the scores of one line of the table; `losses` are those of the lines so far."""
+    # The error of the verdict: that of the second of two classes, else of the top label.
+    judged = proba[:, 1] if proba.shape[1] == 2 else proba
+    predictions = {**data.predictions, "y_proba": judged}
+    correct = proba.argmax(axis=1) == data.codes
+    entry: dict[str, Any] = {
+        "name": name,
+        "accuracy": mean(correct.astype(np.float64), data.mass),
+        "expected_calibration_error": expected_calibration_error(**predictions, n_bins=N_BINS),
+    }
+    for loss, values in losses[name].items():
+        entry[loss] = mean(values, data.mass)
+        if name != AS_IT_IS:
+            difference = values - losses[AS_IT_IS][loss]
+            entry[f"{loss}_difference"] = mean_interval(difference, data.mass)
+    return entry
+
+
+def _code(name: str, with_model: bool) -> str:
+    """Return the lines that calibrate, on samples that neither training nor test has used."""
+    if with_model:
+        return (
+            "from sklearn.frozen import FrozenEstimator\n"
+            "from skcalib.posthoc import PostHocCalibratedClassifier\n"
+            'model = PostHocCalibratedClassifier(FrozenEstimator(model), "auto")\n'
+            "model.fit(X_held_out, y_held_out)"
+        )
+    return (
+        f"from skcalib.posthoc import {name}\n"
+        f'calibrator = {name}(input="proba").fit(proba_held_out, y_held_out)\n'
+        "proba = calibrator.predict_proba(proba_new)"
+    )
+
+
+def advice(results: dict[str, Any]) -> tuple[str, str]:
+    """Return what to do about calibration, and why."""
+    found = results["calibrators"]
+    if found["table"] is None:
+        return "No calibrator was tried", f": {found['reason']}."
+    before, after = found["table"][:2]
+    scores = ", ".join(
+        f"{what} from {number(before[score])} to {number(after[score])}"
+        for score, what in (
+            ("log_loss", "log-loss"),
+            ("expected_calibration_error", "calibration error"),
+        )
+    )
+    tried = "on samples that it was not fitted on"
+    if found["best"]:
+        return (
+            "Calibrate it",
+            f": {found['best']} brings the {scores}, {tried}. The code is below.",
+        )
+    if after["log_loss_difference"]["value"] < 0:
+        return (
+            "Calibration may help a little",
+            f": {found['auto']} brings the {scores}, {tried}; that is within chance.",
+        )
+    if results["verdict"]["kind"] not in ("calibrated", "undecided"):
+        return (
+            "No calibrator for everybody repairs it",
+            f": {found['auto']} brings the {scores}, {tried}. The cause has to be found.",
+        )
+    return (
+        "Leave the probabilities as they are",
+        f": {found['auto']} brings the {scores}, {tried}, no gain.",
+    )
+
+
+def section(results: dict[str, Any]) -> Section:
+    """Return what calibrators change, and the lines of code for the one to take."""
+    found = results["calibrators"]
+    if found["table"] is None:
+        text = f"Calibrators were not compared: {found['reason']}."
+        return Section("What would help?", [Text(text)])
+    rows = [
+        [
+            entry["name"],
+            percent(entry["accuracy"]),
+            number(entry["expected_calibration_error"]),
+            number(entry["log_loss"]),
+            _difference(entry, "log_loss"),
+            number(entry["brier"]),
+            _difference(entry, "brier"),
+        ]
+        for entry in found["table"]
+    ]
+    header = ["probabilities", "accuracy", "calibration error", "log-loss", "difference"]
+    header += ["Brier score", "difference"]
+    note = (
+        f"Calibrators are fitted out-of-fold, on {results['method']['n_folds']} folds of these "
+        "samples. Differences to the probabilities as they are, sample by sample, with intervals "
+        f'of 99 %; below 0 is better. {found["auto"]} is what the calibrator "auto" takes here; '
+        "it is recommended where its interval of the log-loss is below 0."
+    )
+    blocks: list[Any] = [Table(header, rows), Text(note, note=True)]
+    if found["code"]:
+        blocks.append(Code(found["code"]))
+    return Section("What would help?", blocks)
+
+
+def _difference(entry: dict[str, Any], loss: str) -> str:
+    difference = entry.get(f"{loss}_difference")
+    if difference is None:
+        return NONE
+    return f"{number(difference['value'])} ({interval(difference)})"

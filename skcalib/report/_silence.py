@@ -1,0 +1,147 @@
+"""When should the model decline? Error rate against coverage, thresholds, and a promise."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+
+from ..metrics import (
+    accuracy_at_coverage,
+    area_under_risk_coverage,
+    coverage_at_risk,
+    excess_area_under_risk_coverage,
+    misclassification_report,
+    risk_coverage_curve,
+)
+from ..plots import RiskCoverageDisplay
+from ..selection import SelectiveClassifier
+from ._data import LEVEL, GivenProbabilities, ReportData, fraction, thinned
+from ._document import (
+    NONE,
+    Picture,
+    Section,
+    Table,
+    Text,
+    number,
+    percent,
+    percent_interval,
+    threshold,
+)
+
+# Error rates to allow, of which those below the error rate of all samples are shown.
+RISKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+N_RISKS = 4
+COVERAGE = 0.8
+
+
+def results(data: ReportData) -> dict[str, Any]:
+    """Return the curve, its areas, the threshold for several error rates, and one that is kept."""
+    predictions = data.predictions
+    curve = risk_coverage_curve(**predictions)
+    points = thinned(curve.coverage)
+    error_rate = float(curve.risk[-1])
+    risks = [risk for risk in RISKS if risk < error_rate][-N_RISKS:]
+    return {
+        "error_rate": error_rate,
+        "area": area_under_risk_coverage(**predictions),
+        "excess_area": excess_area_under_risk_coverage(**predictions),
+        "accuracy_at_coverage": {
+            "coverage": COVERAGE,
+            "accuracy": accuracy_at_coverage(**predictions, coverage=COVERAGE),
+        },
+        "auroc": _auroc(data),
+        "table": [_at_risk(data, risk) for risk in risks],
+        "promise": _promise(data, error_rate),
+        "curve": {"coverage": curve.coverage[points], "risk": curve.risk[points]},
+    }
+
+
+def _promise(data: ReportData, error_rate: float) -> dict[str, Any] | None:
+    """Return the threshold that keeps half of the error rate on new samples; None without one."""
+    risks = [risk for risk in RISKS if risk <= error_rate / 2]
+    # The exact test behind the promise counts samples.
+    if not risks or data.weight is not None or len(np.unique(data.codes)) < 2:
+        return None
+    given = GivenProbabilities(len(data.classes)).fit(None, None)
+    model = SelectiveClassifier(FrozenEstimator(given), risk=risks[-1], delta=1 - LEVEL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that nothing is accepted
+        model.fit(data.proba, data.codes)
+    kept = bool(np.isfinite(model.threshold_))
+    return {
+        "risk": risks[-1],
+        "kept": kept,
+        "threshold": float(model.threshold_) if kept else None,
+        "coverage": float(model.coverage_),
+        **({} if kept else {"unsafe": _at_risk(data, risks[-1])}),
+    }
+
+
+def _auroc(data: ReportData) -> float | None:
+    """Return how well confidence tells correct from wrong; None where one kind is missing."""
+    correct = data.correct
+    if correct.all() or not correct.any():
+        return None
+    report = misclassification_report(**data.predictions, confidence=["msp"])
+    return float(report["msp"]["auroc"])
+
+
+def _at_risk(data: ReportData, risk: float) -> dict[str, Any]:
+    """Return coverage, threshold and error rate of the answers where `risk` is allowed."""
+    coverage, threshold = coverage_at_risk(**data.predictions, risk=risk, return_threshold=True)
+    if coverage == 0:
+        return {"risk": risk, "coverage": 0.0, "threshold": None, "error_rate": None}
+    answered = data.confidence >= threshold
+    errors = fraction(~data.correct[answered], data.mass[answered])
+    return {"risk": risk, "coverage": coverage, "threshold": threshold, "error_rate": errors}
+
+
+def section(results: dict[str, Any]) -> Section:
+    """Return what declining the least confident samples gains."""
+    selective = results["selective"]
+    at = selective["accuracy_at_coverage"]
+    rows = [
+        [
+            percent(entry["risk"]),
+            percent(entry["coverage"]),
+            threshold(entry["threshold"]),
+            percent_interval(entry["error_rate"]) if entry["error_rate"] else NONE,
+        ]
+        for entry in selective["table"]
+    ]
+    header = ["error rate allowed", "samples answered", "confidence from", "error rate of answers"]
+    blocks: list[Any] = []
+    if rows:
+        note = (
+            "These thresholds fit these samples: on new ones, each breaks its limit about half "
+            "the time. skcalib.selection.SelectiveClassifier finds thresholds that keep it."
+        )
+        blocks = [Table(header, rows), Text(note, note=True)]
+    summary = [
+        ["Error rate, all samples answered", percent(selective["error_rate"])],
+        [f"Accuracy of the {percent(at['coverage'], 0)} most confident", percent(at["accuracy"])],
+        ["AUROC, right against wrong answers", number(selective["auroc"])],
+        ["Area under the risk-coverage curve", number(selective["area"], 4)],
+        ["... above that of the best possible order", number(selective["excess_area"], 4)],
+    ]
+    caption = (
+        "Error rate of the most confident samples against their fraction, with a band of 95 %. "
+        "Dotted: the best possible order."
+    )
+    picture = Picture(partial(_draw, results), (4.2, 3.2), caption)
+    return Section(
+        "When should it decline?", [*blocks, Table(["measure", "value"], summary)], [picture]
+    )
+
+
+def _draw(results: dict[str, Any], ax: Any) -> None:
+    curve, overview = results["selective"]["curve"], results["overview"]
+    RiskCoverageDisplay(
+        np.array(curve["coverage"]),
+        np.array(curve["risk"]),
+        n_samples=overview["total_weight"] or overview["n_samples"],
+    ).plot(ax=ax)

@@ -1,0 +1,173 @@
+"""Can the numbers be believed? Calibration errors, parts of the Brier score, curves."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..metrics import (
+    calibration_error_interval,
+    debiased_calibration_error,
+    expected_calibration_error,
+    isotonic_reliability_curve,
+    reliability_curve,
+    score_decomposition,
+)
+from ..plots import ReliabilityDisplay
+from ._data import LEVEL, N_BINS, ReportData, fraction, mean, thinned
+from ._document import Picture, Section, Table, Text, interval, label, number
+
+MEASURES: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "expected_calibration_error": (
+        f"Expected calibration error, {N_BINS} bins",
+        expected_calibration_error,
+        {"n_bins": N_BINS},
+    ),
+    "debiased_calibration_error": (
+        f"Debiased calibration error (L2), {N_BINS} bins",
+        debiased_calibration_error,
+        {"n_bins": N_BINS},
+    ),
+}
+
+
+def overview(data: ReportData) -> dict[str, Any]:
+    """Return size, accuracy, confidence and the gap between them."""
+    accuracy, confidence = fraction(data.correct, data.mass), mean(data.confidence, data.mass)
+    count = np.bincount(data.codes, data.mass, minlength=len(data.classes))
+    return {
+        "title": data.title,
+        "model": data.model,
+        "n_samples": len(data.codes),
+        "total_weight": None if data.weight is None else float(data.weight.sum()),
+        "n_classes": len(data.classes),
+        "classes": data.classes,
+        "accuracy": accuracy,
+        "mean_confidence": confidence,
+        "gap": confidence - accuracy["value"],
+        "largest_class": {
+            "label": data.label(int(count.argmax())),
+            "value": count.max() / count.sum(),
+        },
+    }
+
+
+def n_resamples(n_samples: int) -> int:
+    """Return 500, and from 8 000 samples on fewer: at least 200."""
+    return int(np.clip(4_000_000 // n_samples, 200, 500))
+
+
+def results(data: ReportData) -> dict[str, Any]:
+    """Return what is known of the second of two classes, and of the top label."""
+    views = {"top_label": _judged(data, data.predictions)}
+    if len(data.classes) == 2:
+        views = {"positive_class": _judged(data, data.of_positive_class), **views}
+    decomposition = score_decomposition(**data.predictions, scoring_rule="brier")
+    return {"views": views, "decomposition": decomposition._asdict()}
+
+
+def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
+    """Return errors with intervals, and the curves, of one question."""
+    resampling = {"n_resamples": n_resamples(len(data.codes)), "random_state": data.seed}
+    errors = {}
+    for name, (_, metric, options) in MEASURES.items():
+        low, high = calibration_error_interval(
+            **predictions, metric=metric, confidence_level=LEVEL, **resampling, **options
+        )
+        errors[name] = {"value": metric(**predictions, **options), "low": low, "high": high}
+    cells = reliability_curve(**predictions, n_bins=N_BINS)
+    return {
+        "errors": errors,
+        "curve": _isotonic_curve(data, predictions),
+        "histogram": {"count": cells.bin_weight, "edges": cells.edges},
+    }
+
+
+def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
+    if predictions["y_proba"].ndim == 2:
+        # The binary question of the top label: was it right, and how probable was it said to be?
+        correct = data.correct.astype(np.intp)
+        predictions = {"y_true": correct, "y_proba": data.confidence, "labels": [0, 1]}
+        predictions["sample_weight"] = data.weight
+    curve = isotonic_reliability_curve(
+        **predictions, confidence_level=LEVEL, random_state=data.seed
+    )
+    points = thinned(curve.prob_pred)
+    return {name: values[points] for name, values in curve._asdict().items()}
+
+
+def section(results: dict[str, Any]) -> Section:
+    """Return calibration errors, the Brier score in parts and diagrams."""
+    blocks: list[Any] = []
+    for view, judged in results["calibration"]["views"].items():
+        rows = [
+            [MEASURES[name][0], number(error["value"]), interval(error)]
+            for name, error in judged["errors"].items()
+        ]
+        blocks.append(Table([f"of the {_what(view, results)}", "value", "99 % interval"], rows))
+        blocks += _outside(judged["errors"], results)
+    parts = ("miscalibration", "discrimination", "uncertainty", "score")
+    row = ["Brier score", *(number(results["calibration"]["decomposition"][p]) for p in parts)]
+    note = (
+        "Brier score = miscalibration - discrimination + uncertainty, summed over the classes. A "
+        "calibrator can lower the first part alone."
+    )
+    blocks += [Table(["score", *parts[:-1], "total"], [row]), Text(note, note=True)]
+    pictures = [diagram(results, view) for view in results["calibration"]["views"]]
+    return Section("Reliability diagram and calibration errors", blocks, pictures)
+
+
+def _outside(errors: dict[str, Any], results: dict[str, Any]) -> list[Text]:
+    """Explain every estimate outside its own interval."""
+    names = [
+        MEASURES[name][0].split(",")[0].lower()
+        for name, error in errors.items()
+        if not error["low"] <= error["value"] <= error["high"]
+    ]
+    if not names:
+        return []
+    return [
+        Text(
+            f"The {' and the '.join(names)} lies outside its interval, and that is no mistake: in "
+            f"{results['overview']['n_samples']} samples chance alone makes an error of about "
+            "this size. The value still holds it, the interval does not.",
+            note=True,
+        )
+    ]
+
+
+def _what(view: str, results: dict[str, Any]) -> str:
+    if view == "top_label":
+        return "predicted class"
+    return f"probability of class {label(results['overview']['classes'][1])}"
+
+
+def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
+    """Return the reliability diagram of a view, by default of what the verdict is about."""
+    view = view or next(iter(results["calibration"]["views"]))
+    high, low = ("too high", "too low")
+    if view == "top_label":
+        high, low = "overconfident", "underconfident"
+    caption = (
+        f"Reliability of the {_what(view, results)}: below the diagonal {high}, above it {low}. "
+        "The curve of a calibrated model stays in the band."
+    )
+    judged = results["calibration"]["views"][view]
+    points = {name: np.array(values) for name, values in judged["curve"].items()}
+    positive = view == "positive_class"
+    display = ReliabilityDisplay(
+        points["prob_true"],
+        points["prob_pred"],
+        np.array(judged["histogram"]["count"]),
+        np.array(judged["histogram"]["edges"]),
+        band=(points["lower"], points["upper"]),
+        kind="isotonic",
+        pos_label=label(results["overview"]["classes"][1]) if positive else None,
+    )
+    return Picture(partial(_draw, display), (4.2, 4.8), caption)
+
+
+def _draw(display: Any, ax: Any) -> None:
+    display.plot(ax=ax)

@@ -1,0 +1,113 @@
+"""The test of a mean against exact distributions, and Holm's correction against its definition."""
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from skcalib.report import _chance
+from skcalib.report._chance import holm, mean_range, mean_test
+
+
+def exact_distribution(proba):
+    """The probabilities of 0, 1, ..., n outcomes, by convolution."""
+    distribution = np.ones(1)
+    for p in proba:
+        distribution = np.convolve(distribution, [1 - p, p])
+    return distribution
+
+
+@pytest.mark.parametrize(
+    ("n", "low", "high", "tolerance"),
+    [
+        (5, 0.01, 0.99, 0.1),
+        (50, 0, 0.1, 0.01),
+        (100, 0.3, 1, 0.01),
+        (300, 0, 1, 0.01),
+        (1000, 0, 0.004, 0.01),
+    ],
+)
+def test_mean_test_has_the_tails_of_the_poisson_binomial(n, low, high, tolerance):
+    proba = np.random.default_rng(0).uniform(low, high, size=n)
+    distribution = exact_distribution(proba)
+    for k in range(n + 1):
+        exact = 2 * min(distribution[: k + 1].sum(), distribution[k:].sum())
+        if 1e-9 < exact < 0.3:
+            outcome = np.arange(n) < k  # which of them does not matter
+            assert mean_test(outcome, proba, None) == pytest.approx(exact, rel=tolerance)
+
+
+def test_weighted_test_has_the_tails_of_draws():
+    rng = np.random.default_rng(0)
+    proba, weight = rng.uniform(0, 0.4, size=60), rng.exponential(size=60)
+    outcome = rng.uniform(size=60) < proba + 0.12
+    draws = (rng.uniform(size=(100_000, 60)) < proba) @ weight
+    observed = weight @ outcome
+    expected = 2 * min((draws >= observed).mean(), (draws <= observed).mean())
+    assert mean_test(outcome, proba, weight) == pytest.approx(expected, rel=0.05)
+    # The unit of weights is nobody's business.
+    assert mean_test(outcome, proba, 7 * weight) == pytest.approx(
+        mean_test(outcome, proba, weight)
+    )
+
+
+def test_many_samples_are_tested_as_few_are(monkeypatch):
+    rng = np.random.default_rng(0)
+    proba = rng.uniform(size=12_000) ** 3
+    outcome = rng.uniform(size=12_000) < 0.96 * proba
+    rounded = mean_test(outcome, proba, None)
+    monkeypatch.setattr(_chance, "MANY", 10**9)
+    assert rounded == pytest.approx(mean_test(outcome, proba, None), rel=0.02)
+
+
+@pytest.mark.parametrize("k", [0, 1, 7, 39, 40])
+def test_range_of_equal_probabilities_is_that_of_clopper_and_pearson(k):
+    low, high = mean_range(np.arange(40) < k, np.full(40, 0.3), None, 0.95)
+    assert low == pytest.approx(beta.ppf(0.025, k, 41 - k) if k else 0, abs=4e-3)
+    assert high == pytest.approx(beta.ppf(0.975, k + 1, 40 - k) if k < 40 else 1, abs=4e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_was_said_lies_outside_its_range_where_the_test_rejects_it(weighted):
+    rng = np.random.default_rng(0)
+    inside = []
+    for shift in np.linspace(-0.3, 0.3, 25):
+        proba = rng.uniform(0.3, 0.7, size=80)
+        weight = rng.exponential(size=80) if weighted else None
+        outcome = rng.uniform(size=80) < proba + shift
+        low, high = mean_range(outcome, proba, weight, 0.9)
+        said = np.average(proba, weights=weight)
+        inside.append(low < said < high)
+        assert inside[-1] == (mean_test(outcome, proba, weight) > 0.1)
+    assert 3 < sum(inside) < 22
+
+
+def test_a_calibrated_model_is_rejected_as_often_as_promised():
+    rng = np.random.default_rng(0)
+    pvalues = []
+    for _ in range(2000):
+        proba = rng.beta(0.5, 2, size=100)
+        pvalues.append(mean_test(rng.uniform(size=100) < proba, proba, None))
+    for level in (0.01, 0.05, 0.2):
+        assert np.mean(np.array(pvalues) <= level) < level + 3 * np.sqrt(level / 2000)
+    assert np.mean(np.array(pvalues) <= 0.2) > 0.12
+
+
+def test_impossible_and_single_outcomes_have_a_p_value():
+    assert mean_test(np.array([True]), np.array([0.0]), None) < 1e-6
+    assert mean_test(np.array([True]), np.array([1.0]), None) == 1
+    assert mean_test(np.array([True, True]), np.array([0.9, 0.9]), None) == 1
+
+
+def test_holm_rejects_one_after_the_other():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        pvalues, share = rng.uniform(size=6) ** 4, rng.dirichlet(np.ones(6))
+        corrected = holm(pvalues, share)
+        for level in (0.01, 0.05, 0.3):
+            left = set(range(6))
+            while left:
+                first = min(left, key=lambda i: pvalues[i] / share[i])
+                if pvalues[first] * sum(share[i] for i in left) > level * share[first]:
+                    break
+                left.remove(first)
+            assert set(np.flatnonzero(corrected > level)) == left

@@ -1,0 +1,270 @@
+"""Files of predictions as pandas and spreadsheets write them, and the command line."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skcalib.__main__ import main
+from skcalib.datasets import make_predictions
+from skcalib.report import CalibrationReport
+from skcalib.report._read import read_predictions
+
+NAMES = np.array(["cat", "dog", "a, b"])
+
+
+@pytest.fixture(scope="module")
+def frame():
+    y, proba, _ = make_predictions(120, n_classes=3, random_state=0)
+    columns = {"dog": proba[:, 1], "a, b": proba[:, 2], "cat": proba[:, 0]}
+    return pd.DataFrame({"label": NAMES[y], **columns})
+
+
+@pytest.fixture(scope="module")
+def binary():
+    y, proba, _ = make_predictions(80, n_classes=2, random_state=0)
+    return pd.DataFrame({"label": y, "0": proba[:, 0], "1": proba[:, 1]})
+
+
+def as_read(frame, path, *, write=None, **options):
+    """Write a frame, read it, and return the result as labels and a frame of probabilities."""
+    frame.to_csv(path, **{"index": False, **(write or {})})
+    found = read_predictions(path, **options)
+    proba = found["y_proba"]
+    columns = found["labels"] if proba.ndim == 2 else [found["pos_label"]]
+    return found["y_true"], pd.DataFrame(proba.reshape(len(proba), -1), columns=columns), found
+
+
+def check(frame, path, **options):
+    """The probabilities of every class are those of its column, in any kind of file."""
+    y, proba, found = as_read(frame, path, **options)
+    np.testing.assert_array_equal(y, frame["label"].to_numpy().astype(str))
+    for name in proba:
+        np.testing.assert_array_equal(proba[name], frame[name].to_numpy())
+    return found
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        {},
+        {"index": True},
+        {"sep": ";"},
+        {"sep": ";", "decimal": ","},
+        {"sep": "\t"},
+        {"sep": "|"},
+        {"encoding": "utf-8-sig"},
+        {"encoding": "utf-16"},
+        {"lineterminator": "\r\n"},
+        {"quoting": 1},
+    ],
+)
+def test_files_of_pandas_and_spreadsheets(frame, tmp_path, write):
+    found = check(frame, tmp_path / "p.csv", write=write)
+    assert found["labels"] == ["dog", "a, b", "cat"]
+
+
+def test_other_columns_are_not_used_and_are_named(frame, tmp_path):
+    wide = frame.assign(
+        id=np.arange(120), age=40.5, predicted="cat", fold=0, none=0.0, share=0.3, text="x"
+    )
+    found = check(wide, tmp_path / "p.csv", write={"index": True})
+    assert found["labels"] == ["dog", "a, b", "cat"]
+    expected = "(column 1), id, age, predicted, fold, none, share, text"
+    assert found["source"]["columns not used"] == expected
+
+
+def test_letters_of_windows_are_read(frame, tmp_path):
+    frame = frame.replace("cat", "Käse").rename(columns={"cat": "Käse"})
+    check(frame, tmp_path / "p.csv", write={"encoding": "cp1252"})
+
+
+def test_index_of_r_has_no_place_in_the_header(frame, tmp_path):
+    path = tmp_path / "p.csv"
+    frame.to_csv(path)
+    path.write_text(path.read_text().removeprefix(","))
+    expected = frame[["dog", "a, b", "cat"]].to_numpy()
+    np.testing.assert_array_equal(read_predictions(path)["y_proba"], expected)
+
+
+def test_classes_without_samples_complete_the_rows(frame, tmp_path):
+    check(frame[frame["label"] != "dog"], tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("name", ["p_{}", "{} (probability)", "proba.{}"])
+def test_columns_may_share_a_prefix_or_an_ending(frame, tmp_path, name):
+    renamed = frame.rename(columns={n: name.format(n) for n in NAMES})
+    _, proba, _ = as_read(renamed, tmp_path / "p.csv")
+    pd.testing.assert_frame_equal(proba, frame[list(proba)])
+
+
+@pytest.mark.parametrize("label", [lambda y: y, lambda y: y.astype(float), lambda y: y == 1])
+def test_two_classes_of_numbers(binary, tmp_path, label):
+    given = binary.assign(label=label(binary["label"]))
+    if given["label"].dtype == bool:
+        given = given[["label", "1"]].rename(columns={"1": "score"}).assign(predicted=1)
+    _, proba, _ = as_read(given, tmp_path / "p.csv")
+    np.testing.assert_array_equal(proba.iloc[:, -1], binary["1"])
+
+
+@pytest.mark.parametrize("column", ["probability", "1", "yes"])
+@pytest.mark.parametrize("label", ["label", "y_true", "target"])
+def test_one_column_of_probabilities(binary, tmp_path, column, label):
+    given = pd.DataFrame({label: binary["label"], column: binary["1"], "predicted": 0, "id": 7})
+    if column == "yes":
+        given[label] = np.where(given[label] == 1, "yes", "no")
+    _, proba, found = as_read(given, tmp_path / "p.csv")
+    np.testing.assert_array_equal(proba.iloc[:, 0], binary["1"])
+    assert found["pos_label"] in ("1", "yes")
+
+
+def test_positive_class_of_other_words_is_asked_for_and_given(binary, tmp_path):
+    y = np.where(binary["label"] == 1, "sick", "well")
+    given = pd.DataFrame({"label": y, "score": binary["1"]})
+    with pytest.raises(ValueError, match=r"pos_label must say .*'score'.*: sick or well"):
+        as_read(given, tmp_path / "p.csv")
+    found = as_read(given, tmp_path / "p.csv", pos_label="sick")[2]
+    assert found["labels"] == ["well", "sick"]
+
+
+def test_integers_are_classes_in_the_order_given(frame, tmp_path):
+    codes = pd.Series([list(NAMES).index(name) for name in frame["label"]])
+    given = frame.assign(label=codes)
+    with pytest.raises(ValueError, match="the option classes must name them in the order"):
+        as_read(given, tmp_path / "p.csv")
+    y, proba, _ = as_read(given, tmp_path / "p.csv", classes=list(NAMES))
+    np.testing.assert_array_equal(y, frame["label"].to_numpy().astype(str))
+    pd.testing.assert_frame_equal(proba, frame[list(NAMES)])
+
+
+def test_groups_and_weights_may_have_gaps_and_be_many(frame, tmp_path):
+    given = frame.assign(
+        weight=np.tile([1, 2], 60),
+        site=np.tile(["x", "", "z"], 40),
+        year=np.where(np.arange(120) % 4, 2024.0, np.nan),
+    )
+    path = tmp_path / "p.csv"
+    given.to_csv(path)
+    report = CalibrationReport.from_csv(path, sample_weight="weight", groups=["site", "year"])
+    tested = report.results_["verdict"]["tested"]
+    names = [(entry["column"], entry["name"]) for entry in tested if entry["kind"] == "group"]
+    assert names == [
+        *(("site", name) for name in ("x", "z", "(missing)")),
+        *(("year", name) for name in ("2024", "(missing)")),
+    ]
+    assert report.results_["overview"]["total_weight"] == 180
+
+
+def test_file_gives_the_report_of_its_columns(frame, tmp_path):
+    path = tmp_path / "p.csv"
+    frame.to_csv(path, index=False)
+    found = CalibrationReport.from_csv(path).results_
+    columns = ["dog", "a, b", "cat"]
+    expected = CalibrationReport.from_predictions(
+        frame["label"], frame[columns].to_numpy(), labels=columns
+    ).results_
+    for section in ("verdict", "calibration", "selective", "calibrators"):
+        assert found[section] == expected[section]
+    assert found["overview"]["title"] == "p"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "must have a header and a line a sample"),
+        ("label,a,b\n", "must have a header and a line a sample"),
+        ("z,a,b\na,0.5,0.5\n", "must have a column 'label', .* got z, a, b"),
+        ("label\na\n", "must have a column of probabilities for every class"),
+        ("label,a,a\na,0.5,0.5\n", "must have distinct columns"),
+        ("label,a,b\na,0.5,.5,.1,.2\nb,1,2,3\n", "must have 3 columns, got 5 in line 2"),
+        ("label,a,b\na,0.5,.5\nb,1,2,3\n", "must be a table of text, got: Expected 3 fields"),
+        ("label,a,b\na,0.5,0.5\nb,half,0.5\n", "'a' .* must hold numbers, got half in line 3"),
+        ("label,a,b\na,0.5,0.7\nb,.5,.5\n", "must have a column of probabilities for every"),
+        ("label,a,b\nc,0.5,0.5\n", "called like its label .c., .*in .0, 1.: a, b"),
+        ("label,a,b\n,.5,.5\nb,.5,.5\n", "'label' .* must hold labels, got none in line 2"),
+        ("label,a\nb,0.5\nc,0.5\n", "must have a column of probabilities for every|pos_label"),
+        ("label,a,b\na,90,10\nb,10,90\n", "must have a column of probabilities for every"),
+        ("label,a,b\na,nan,.1\nb,.5,.5\n", "'a' .* must hold numbers, got nan in line 2"),
+    ],
+)
+def test_bad_file_is_refused_in_one_sentence(text, message, tmp_path, capsys):
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        CalibrationReport.from_csv(path)
+    assert main(["report", str(path), "-o", str(tmp_path / "page.html")]) == 2
+    assert capsys.readouterr().err.startswith("python -m skcalib report: ")
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"groups": "site"}, TypeError, "groups must be a sequence of names"),
+        ({"classes": "cat"}, TypeError, "classes must be a sequence of names"),
+        ({"classes": ["cat", "cow"]}, ValueError, "must have a column 'cow', got label, dog"),
+        ({"classes": ["cat", "dog"]}, ValueError, "must be among the classes cat, dog, or 0"),
+        ({"label": "truth"}, ValueError, "must have a column 'truth'"),
+        ({"sample_weight": "w"}, ValueError, "must have a column 'w'"),
+    ],
+)
+def test_bad_options_are_named(frame, tmp_path, options, error, message):
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(error, match=message):
+        CalibrationReport.from_csv(tmp_path / "p.csv", **options)
+
+
+def test_empty_lines_hold_nothing(frame, tmp_path):
+    path = tmp_path / "p.csv"
+    frame.to_csv(path, index=False)
+    expected = read_predictions(path)["y_proba"]
+    with path.open("a", encoding="utf-8") as file:
+        file.write("\n  \n,,,\n")
+    np.testing.assert_array_equal(read_predictions(path)["y_proba"], expected)
+
+
+def test_command_writes_a_page(frame, tmp_path):
+    path, page = tmp_path / "p.csv", tmp_path / "page.html"
+    frame.assign(id=7).to_csv(path)
+    command = [sys.executable, "-m", "skcalib", "report", str(path), "-o", str(page)]
+    run = subprocess.run([*command, "--title", "Pets"], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("Too few samples to tell: an error of ")
+    assert run.stderr == "Columns that were not used: (column 1), id\n"
+    assert "<h1>Pets</h1>" in page.read_text(encoding="utf-8")
+
+
+def test_command_writes_markdown_of_one_column(frame, tmp_path, capsys):
+    y = np.where(frame["label"] == "cat", "cat", "other")
+    path, page = tmp_path / "p.csv", tmp_path / "page.md"
+    pd.DataFrame({"truth": y, "cat": frame["cat"]}).to_csv(path)
+    assert main(["report", str(path), "--label", "truth", "-o", str(page)]) == 0
+    assert "probability of class cat" in page.read_text(encoding="utf-8")
+    assert str(page) in capsys.readouterr().out
+
+
+def test_missing_file_is_refused(tmp_path, capsys):
+    path = tmp_path / "none.csv"
+    assert main(["report", str(path)]) == 2
+    assert capsys.readouterr().err == (
+        f"python -m skcalib report: {path} must be a file that can be opened, got "
+        "'No such file or directory'.\n"
+    )
+
+
+def test_folder_that_does_not_exist_is_refused(frame, tmp_path, capsys):
+    path, page = tmp_path / "p.csv", tmp_path / "none" / "page.md"
+    frame.to_csv(path)
+    assert main(["report", str(path), "-o", str(page)]) == 2
+    assert f"{page} must be a file that can be opened, got 'No" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.md", "p.html"])
+def test_predictions_are_never_overwritten(frame, tmp_path, capsys, name):
+    path = tmp_path / name
+    frame.to_csv(path)
+    before = path.read_bytes()
+    assert main(["report", str(path), "-o", str(tmp_path / "." / name)]) == 2
+    assert path.read_bytes() == before
+    assert "output must be another file than the predictions" in capsys.readouterr().err
