@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
-from ..utils._proba import SMALLEST_PROBABILITY, wilson_interval
+from ..utils._proba import wilson_interval
 from ..utils._validation import check_predictions
 
 # One level for the whole page: of every interval, and 1 minus that of every accusation. Of 100
@@ -122,16 +122,6 @@ class ReportData:
         """Weights as numbers of samples, ones without weights."""
         return np.ones(len(self.codes)) if self.weight is None else self.weight
 
-    def log_loss_of(self, proba: NDArray[Any]) -> NDArray[np.float64]:
-        """Return minus the log of the label's probability; one of 0 counts as the smallest."""
-        p_label = proba[np.arange(len(proba)), self.codes].astype(np.float64)
-        return -np.log(np.maximum(p_label, SMALLEST_PROBABILITY))
-
-    @cached_property
-    def log_loss(self) -> NDArray[np.float64]:
-        """Log-loss of every sample."""
-        return self.log_loss_of(self.proba)
-
     @property
     def positive(self) -> NDArray[np.bool_]:
         """Whether the label is the second of two classes."""
@@ -239,13 +229,15 @@ def mean(values: NDArray[np.float64], mass: NDArray[np.float64]) -> float:
     return float(np.average(values, weights=mass)) if mass.sum() else float("nan")
 
 
-def mean_interval(values: NDArray[np.float64], mass: NDArray[np.float64]) -> dict[str, float]:
+def mean_interval(
+    values: NDArray[np.float64], mass: NDArray[np.float64], level: float = LEVEL
+) -> dict[str, float]:
     """Return a mean with its normal interval; a sample of weight k counts as k samples."""
     total, center = mass.sum(), mean(values, mass)
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = (mass @ (values - center) ** 2) / (total - 1)
     # One sample or less tells no spread.
-    half = ndtri((1 + LEVEL) / 2) * np.sqrt(variance / total) if total > 1 else np.inf
+    half = ndtri((1 + level) / 2) * np.sqrt(variance / total) if total > 1 else np.inf
     return {"value": center, "low": float(center - half), "high": float(center + half)}
 
 

@@ -101,13 +101,6 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """Words and what they mean."""
-
-    entries: list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
 class Table:
     """Rows of text. The first column names the row; the others are aligned to the right."""
 

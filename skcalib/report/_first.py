@@ -25,7 +25,6 @@ TONES = {"calibrated": "good", "undecided": "open"}
 def document(results: dict[str, Any]) -> Document:
     """Return the report of these results."""
     sections = [
-        _method.newcomers_section(results),
         _trust.section(results),
         _silence.section(results),
         _parts.classes_section(results),

@@ -13,7 +13,7 @@ import sklearn
 
 from .. import __version__
 from ._data import LEVEL, N_BINS, ReportData
-from ._document import Section, Table, Terms, Text, count, label, percent
+from ._document import Section, Table, Text, count, label, percent
 from ._repair import N_FOLDS
 from ._trust import n_resamples
 
@@ -100,51 +100,6 @@ def method(data: ReportData) -> dict[str, Any]:
     }
 
 
-def newcomers_section(results: dict[str, Any]) -> Section:
-    """Return the words of the first screen for somebody who has not met them."""
-    terms = [
-        ("says", "the mean of the probabilities that the model gives, here in per cent."),
-        ("is right", "how often its most probable class is the label."),
-        (
-            "calibrated",
-            "of all the times it says 80 %, it is right in 80 %. A model may be accurate and not "
-            "calibrated, or the reverse.",
-        ),
-        (
-            "overconfident",
-            "it says more than it is right; underconfident, less. It overstates a class when that "
-            "is rarer than it says.",
-        ),
-        (
-            "calibration error",
-            "the mean distance, over bins of similar probability, between what it says and what "
-            "happens: 0.05 are 5 percentage points. Chance alone makes it larger than 0.",
-        ),
-        (
-            "range, interval",
-            "what the true value may be, given so many samples. More samples make it shorter; "
-            "four times as many, half as long.",
-        ),
-        (
-            "p-value",
-            "how often a calibrated model looks at least this bad by chance. This page calls "
-            "something off below 0.01, after a correction for everything that it compares.",
-        ),
-        (
-            "too few to tell",
-            "no error shows, and one that matters could hide: more than 5 points overall, more "
-            "than 10 in a group or class, or less where positives are rare.",
-        ),
-        (
-            "reliability diagram",
-            "probability to the right, how often it came true upwards. On the diagonal they "
-            "agree; the curve of a calibrated model stays in the band.",
-        ),
-    ]
-    more = "More, with examples: https://skcalib.readthedocs.io, user guide."
-    return Section("How to read this page (for newcomers)", [Terms(terms), Text(more, note=True)])
-
-
 def warnings_section(results: dict[str, Any]) -> Section | None:
     """Return the warnings, None without any."""
     if not results["warnings"]:
@@ -173,7 +128,7 @@ def section(results: dict[str, Any]) -> Section:
         "probabilities. Everybody has half of the level, groups and classes share the other half, "
         "and Holm's correction goes over all. Ranges invert the test; other intervals are "
         "Wilson's for fractions, bootstrap intervals for calibration errors, normal ones for "
-        "differences. Probabilities of 0 count as 1e-12 in the log-loss."
+        "differences. A log-loss of a sample is at most 36: a probability of 0 counts as 2e-16."
     )
     not_told = (
         "This page does not tell whether the samples are like those that the model will meet, "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..utils import import_optional
-from ._document import Chart, Code, Samples, Table, Terms, Text, said_and_observed
+from ._document import Chart, Code, Samples, Table, Text, said_and_observed
 from ._pictures import draw
 
 # Characters that mean something to Markdown, to HTML or to a site that shows Markdown: formulas
@@ -98,8 +98,6 @@ def _block(block: Any) -> list[str]:
         ]
         header = ["", "says", "observed", "range", "samples"]
         return [escape(block.heading), _table(Table(header, rows))]
-    if isinstance(block, Terms):
-        return ["\n".join(f"- **{escape(word)}**: {escape(text)}" for word, text in block.entries)]
     if isinstance(block, Text):
         return [escape(block.text)]
     if isinstance(block, Samples):

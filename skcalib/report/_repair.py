@@ -15,6 +15,7 @@ from ..posthoc import (
     TemperatureScaling,
     choose_calibrator,
 )
+from ..utils._proba import label_log_loss
 from ._data import N_BINS, ReportData, mean, mean_interval
 from ._document import NONE, Code, Section, Table, Text, interval, number, percent
 
@@ -90,7 +91,7 @@ def _losses(data: ReportData, proba: NDArray[Any]) -> dict[str, NDArray[np.float
     p_label = proba[np.arange(len(proba)), data.codes].astype(np.float64)
     squares = np.einsum("nk,nk->n", proba, proba, dtype=np.float64)
     # sum_k (p_k - [k = y])^2 = sum_k p_k^2 - 2 p_y + 1
-    return {"log_loss": data.log_loss_of(proba), "brier": squares - 2 * p_label + 1}
+    return {"log_loss": label_log_loss(proba, data.codes), "brier": squares - 2 * p_label + 1}
 
 
 def _scores(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -13,9 +13,9 @@ from scipy.sparse import issparse
 
 from ..utils._arrays import calling
 from ..utils._files import write_atomically
-from . import _method, _parts, _repair, _samples, _silence, _trust, _verdict
+from . import _compare, _first, _method, _parts, _repair, _samples, _silence, _trust, _verdict
 from ._data import ReportData, plain, read_data
-from ._first import document
+from ._document import Document
 from ._read import read_predictions
 from ._render import as_html, as_markdown
 
@@ -276,6 +276,88 @@ class CalibrationReport:
         data = read_data(**table, title=title or path.stem, random_state=random_state)
         return cls(_gather(data))
 
+    @classmethod
+    def compare(
+        cls,
+        y_probas: Mapping[str, ArrayLike],
+        y_true: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+        sample_weight: ArrayLike | None = None,
+        title: str | None = None,
+        random_state: Any = 0,
+    ) -> Self:
+        """Compare models on the same samples, or one model in two months.
+
+        Parameters
+        ----------
+        y_probas : dict of str -> array-like of shape (n_samples, n_classes) or (n_samples,)
+            Probabilities by the name of the model or of the month, two or more. The first is what
+            the others are compared with.
+        y_true : array-like of shape (n_samples,), or dict of str -> array-like
+            True labels of the samples that all models were given: differences are taken sample
+            by sample. A dict of labels by the same names: the samples are different ones.
+        labels : array-like of shape (n_classes,), default=None
+            As for :meth:`from_predictions`.
+        pos_label : int, bool or str, default=None
+            As for :meth:`from_predictions`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, where all are the same.
+        title : str, default=None
+            Heading of the page.
+        random_state : int, RandomState instance or None, default=0
+            Seed of resamples.
+
+        Returns
+        -------
+        report : CalibrationReport
+            The comparison: `results_["comparison"]` holds the measures of every model and the
+            differences to the first, with intervals; smaller = better, but for the accuracy.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two models, if the names of `y_true` are others, and as
+            :meth:`from_predictions`.
+
+        Examples
+        --------
+        >>> from skcalib.datasets import make_predictions
+        >>> from skcalib.report import CalibrationReport
+        >>> y, sober, _ = make_predictions(1000, random_state=0)
+        >>> _, bold, _ = make_predictions(1000, temperature=2.0, random_state=0)
+        >>> CalibrationReport.compare({"sober": sober, "bold": bold}, y)
+        CalibrationReport: bold is worse calibrated than sober (by 14 points).
+        """
+        paired = not isinstance(y_true, Mapping)
+        if not isinstance(y_probas, Mapping) or len(y_probas) < 2:
+            raise ValueError(f"y_probas must be a dict of two or more models, got {y_probas!r}.")
+        if not paired and list(y_true) != list(y_probas):
+            raise ValueError(
+                f"y_true must have the names of y_probas, {list(y_probas)}, got {list(y_true)}."
+            )
+        models = {
+            str(name): read_data(
+                y_true if paired else y_true[name],
+                y_proba,
+                labels=labels,
+                pos_label=pos_label,
+                sample_weight=sample_weight,
+                random_state=random_state,
+            )
+            for name, y_proba in y_probas.items()
+        }
+        first = next(iter(models.values()))
+        found: dict[str, Any] = {
+            "title": title,
+            "comparison": _compare.results(models, paired=paired),
+            "overview": _trust.overview(first),
+            "method": _method.method(first),
+        }
+        found["verdict"] = {"kind": "comparison", "headline": _compare.headline(found)}
+        return cls(dict(plain(found)))
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the report as one HTML file, without scripts and without links to elsewhere.
 
@@ -305,7 +387,7 @@ class CalibrationReport:
         markdown : str
             The text; labels are shown letter by letter.
         """
-        return as_markdown(document(self.results_))
+        return as_markdown(self._document())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}: {self.results_['verdict']['headline']}"
@@ -314,7 +396,11 @@ class CalibrationReport:
         return self._as_html(page=False)
 
     def _as_html(self, *, page: bool) -> str:
-        return as_html(document(self.results_), repr(self.results_), page=page)
+        return as_html(self._document(), repr(self.results_), page=page)
+
+    def _document(self) -> Document:
+        written = _compare if "comparison" in self.results_ else _first
+        return written.document(self.results_)
 
 
 def _gather(data: ReportData) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from ..difficulty import (
     RelativeMahalanobisScorer,
@@ -19,8 +18,9 @@ from ..difficulty import (
 from ..labels import LabelIssueFinder
 from ..plots import DifficultyDisplay
 from ..utils import SkcalibWarning
+from ..utils._estimators import last_step
 from ..utils._private import _safe_indexing
-from ..utils._proba import wilson_interval
+from ..utils._proba import label_log_loss, wilson_interval
 from ._data import LEVEL, ReportData
 from ._document import Picture, Samples, Section, Text, count, label, number, percent, probability
 from ._thumbnails import shown_sample
@@ -62,12 +62,8 @@ def _difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:
     if data.scorer is not None:
         X = _safe_indexing(data.features, data.numbers)
         difficulty = score_difficulty(data.scorer, X, data.classes[data.codes])
-        return np.asarray(difficulty, dtype=np.float64), type(_last_step(data.scorer)).__name__
-    return data.log_loss, "log-loss"
-
-
-def _last_step(scorer: Any) -> Any:
-    return scorer[-1] if isinstance(scorer, Pipeline) else scorer
+        return np.asarray(difficulty, dtype=np.float64), type(last_step(data.scorer)[0]).__name__
+    return label_log_loss(data.proba, data.codes), "log-loss"
 
 
 def _entry(data: ReportData, i: int) -> dict[str, Any]:
@@ -124,9 +120,9 @@ def issues(data: ReportData) -> dict[str, Any]:
 
 def _finder(data: ReportData) -> tuple[LabelIssueFinder | None, Any, str]:
     """Return a finder, what it is fitted to, and what judges the labels."""
-    if isinstance(_last_step(data.scorer), RelativeMahalanobisScorer):
+    if isinstance(last_step(data.scorer)[0], RelativeMahalanobisScorer):
         X = _safe_indexing(data.features, data.numbers)
-        name = type(_last_step(data.scorer)).__name__
+        name = type(last_step(data.scorer)[0]).__name__
         return LabelIssueFinder(clone(data.scorer)), X, f"the scorer, {name}"
     features = _numeric_features(data)
     return None if features is None else LabelIssueFinder(), features, "the features"

@@ -92,7 +92,8 @@ def _auroc(data: ReportData) -> float | None:
 
 def _at_risk(data: ReportData, risk: float) -> dict[str, Any]:
     """Return coverage, threshold and error rate of the answers where `risk` is allowed."""
-    coverage, threshold = coverage_at_risk(**data.predictions, risk=risk, return_threshold=True)
+    found: Any = coverage_at_risk(**data.predictions, risk=risk, return_threshold=True)
+    coverage, threshold = found
     if coverage == 0:
         return {"risk": risk, "coverage": 0.0, "threshold": None, "error_rate": None}
     answered = data.confidence >= threshold

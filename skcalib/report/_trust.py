@@ -70,7 +70,10 @@ def results(data: ReportData) -> dict[str, Any]:
 
 def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
     """Return errors with intervals, and the curves, of one question."""
-    resampling = {"n_resamples": n_resamples(len(data.codes)), "random_state": data.seed}
+    resampling: dict[str, Any] = {
+        "n_resamples": n_resamples(len(data.codes)),
+        "random_state": data.seed,
+    }
     errors = {}
     for name, (_, metric, options) in MEASURES.items():
         low, high = calibration_error_interval(

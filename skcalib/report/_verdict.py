@@ -116,7 +116,7 @@ def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | 
         name: value[members] if name != "labels" and value is not None else value
         for name, value in given.items()
     }
-    draws = {"n_bins": N_BINS, "random_state": data.seed}
+    draws: dict[str, Any] = {"n_bins": N_BINS, "random_state": data.seed}
     pvalue = calibration_test(**chosen, n_resamples=N_RESAMPLES, **draws).pvalue
     if needed is None or pvalue > ALPHA:
         return pvalue
