@@ -21,7 +21,6 @@ from ._document import (
     interval,
     number,
     percent,
-    points,
 )
 
 # What is compared, and how it is shown; of the accuracy larger is better, of the others smaller.
@@ -128,15 +127,13 @@ def headline(results: dict[str, Any]) -> str:
     better, worse = [], []
     for name, change in found["differences"].items():
         error = change["expected_calibration_error"]
-        if error["high"] < 0:
-            better.append(f"{name} (by {points(-error['value'])})")
-        elif error["low"] > 0:
-            worse.append(f"{name} (by {points(error['value'])})")
-    told = [
-        f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {how} calibrated than {first}"
-        for names, how in ((better, "better"), (worse, "worse"))
-        if names
-    ]
+        if error["high"] < 0 or error["low"] > 0:
+            (better if error["high"] < 0 else worse).append(name)
+    told = []
+    for found_so, how in ((better, "better"), (worse, "worse")):
+        if found_so:
+            verb = "is" if len(found_so) == 1 else "are"
+            told.append(f"{' and '.join(found_so)} {verb} {how} calibrated than {first}")
     if told:
         return "; ".join(told) + "."
     return f"No difference in calibration shows between {' and '.join(found['models'])}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,10 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
+from ..utils._groups import group_codes
 from ..utils._proba import wilson_interval
 from ..utils._validation import check_predictions
+from ._document import label
 
 # One level for the whole page: of every interval, and 1 minus that of every accusation. Of 100
 # calibrated models about one is accused; at .95 it would be five.
@@ -22,46 +24,11 @@ LEVEL = 0.99
 N_BINS = 15
 
 
-@dataclass(frozen=True)
-class Groups:
+class Groups(NamedTuple):
     """Names of groups in order, and the position of every sample's group among them."""
 
     names: list[str]
     codes: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, values: Any, kept: NDArray[np.intp]) -> Groups:
-        """Read groups of any kind: strings, numbers, intervals, categories, missing values."""
-        # A categorical keeps its order; other values are sorted where they can be.
-        categories = getattr(getattr(values, "dtype", None), "categories", None)
-        objects = [None if _is_missing(value) else value for value in np.asarray(values, object)]
-        present = {objects[i] for i in kept} - {None}
-        if categories is not None:
-            ordered = [value for value in categories if value in present]
-        else:
-            try:
-                ordered = sorted(present)
-            except TypeError:
-                ordered = sorted(present, key=str)
-        ordered += [None] if any(objects[i] is None for i in kept) else []
-        position = {value: i for i, value in enumerate(ordered)}
-        return cls(
-            [_group_name(value) for value in ordered],
-            np.array([position[objects[i]] for i in kept], dtype=np.intp),
-        )
-
-
-def _is_missing(value: Any) -> bool:
-    # NaN and NaT differ from themselves; pandas' NA compares to nothing.
-    return value is None or type(value).__name__ == "NAType" or value == "" or value != value
-
-
-def _group_name(value: Any) -> str:
-    if value is None:
-        return "(missing)"
-    # Integers beside a missing value are floats to pandas.
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if whole else str(value)
 
 
 @dataclass(frozen=True)
@@ -191,13 +158,17 @@ def _read_groups(groups: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[st
     for name, values in columns:
         if str(name) in read:
             raise ValueError(f"groups must have distinct names, got {str(name)!r} twice.")
-        if np.ndim(values) != 1 or len(values) != n_samples:
-            raise ValueError(
-                f"groups must hold {n_samples} entries in every column, got shape "
-                f"{np.shape(values)} in {str(name)!r}."
-            )
-        read[str(name)] = Groups.of(values, kept)
+        labels, codes = group_codes(values, n_samples)
+        used, codes = np.unique(codes[kept], return_inverse=True)
+        read[str(name)] = Groups([_group_name(x) for x in labels[used].tolist()], codes)
     return read or None
+
+
+def _group_name(group: Any) -> str:
+    if group is None:
+        return "(missing)"
+    # Integers beside a missing value are floats to pandas.
+    return str(int(group)) if isinstance(group, float) and group.is_integer() else str(group)
 
 
 def _seed(random_state: Any) -> int:
@@ -255,7 +226,9 @@ def thinned(x: NDArray[Any], n_points: int = 300) -> NDArray[np.intp]:
 
 
 def plain(value: Any) -> Any:
-    """Return numbers, arrays, tuples and dicts as what JSON knows."""
+    """Return numbers, arrays and dicts as what JSON knows, and text as any page shows it."""
+    if isinstance(value, str):
+        return label(value)
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

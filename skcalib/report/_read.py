@@ -152,8 +152,8 @@ def _labels(frame: Any, name: str, path: Path) -> tuple[NDArray[Any], list[str]]
 
 def _group(column: Any) -> NDArray[Any]:
     codes, distinct = import_optional("pandas", extra="report").factorize(column)
-    names = np.array([*(_plain(str(value)) for value in distinct), ""], dtype=object)
-    return names[codes]  # -1, missing, is the last one
+    names = [_plain(str(value)) or None for value in distinct]  # an empty cell is a missing value
+    return np.array([*names, None], dtype=object)[codes]  # and so is -1, the last one
 
 
 def _plain(name: str) -> str:

@@ -64,7 +64,7 @@ class CalibrationReport:
     >>> model = GaussianNB().fit(X[::2], y[::2])
     >>> report = CalibrationReport.from_estimator(model, X[1::2], y[1::2])
     >>> report
-    CalibrationReport: Overconfident: says 98.8 %, is right 93.0 % (89.4-95.4).
+    CalibrationReport: It overstates class 1: it says 65 %, and 61 % are.
     >>> round(report.results_["overview"]["accuracy"]["value"], 3)
     0.93
     """
@@ -280,7 +280,7 @@ class CalibrationReport:
     def compare(
         cls,
         y_probas: Mapping[str, ArrayLike],
-        y_true: ArrayLike | Mapping[str, ArrayLike],
+        y_true: Any,
         *,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
@@ -328,7 +328,7 @@ class CalibrationReport:
         >>> y, sober, _ = make_predictions(1000, random_state=0)
         >>> _, bold, _ = make_predictions(1000, temperature=2.0, random_state=0)
         >>> CalibrationReport.compare({"sober": sober, "bold": bold}, y)
-        CalibrationReport: bold is worse calibrated than sober (by 14 points).
+        CalibrationReport: bold is worse calibrated than sober.
         """
         paired = not isinstance(y_true, Mapping)
         if not isinstance(y_probas, Mapping) or len(y_probas) < 2:

@@ -49,7 +49,6 @@ def test_several_columns_are_all_judged(predictions):
         (np.tile([1.0, np.nan], 200), {"1": 200, "(missing)": 200}),
         (pd.Series(np.tile(["x", None], 200)), {"x": 200, "(missing)": 200}),
         (pd.array(np.tile([1, None], 200), dtype="Int64"), {"1": 200, "(missing)": 200}),
-        (["a", 1] * 200, {"1": 200, "a": 200}),
     ],
 )
 def test_groups_of_any_kind(predictions, groups, expected):

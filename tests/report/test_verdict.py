@@ -76,7 +76,7 @@ def test_a_bad_group_is_in_the_headline():
     found = verdict(y, proba, high=0.09, **groups)
     assert found["kind"] == "parts"
     assert found["headline"] == "Overall no error shows, but do not trust it for site = b."
-    assert "For site = b it says 50\xa0% for class 1 on average, and " in found["explanation"]
+    assert "For site = b it says 51\xa0% for class 1 on average, and " in found["explanation"]
     assert [entry["name"] for entry in found["tested"] if entry["off"]] == ["b"]
 
 

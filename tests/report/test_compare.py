@@ -1,0 +1,82 @@
+"""Two models on the same samples, and one model on two samples."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import brier_score_loss, log_loss
+
+from skcalib.datasets import make_predictions
+from skcalib.metrics import compare_calibration
+from skcalib.report import CalibrationReport
+
+from ._page import read_page
+
+
+@pytest.fixture(scope="module")
+def models():
+    y, sober, _ = make_predictions(800, n_classes=3, random_state=0)
+    bold = sober**2 / (sober**2).sum(axis=1, keepdims=True)
+    return y, {"sober": sober, "bold": bold}
+
+
+def test_models_on_the_same_samples_are_compared_sample_by_sample(models):
+    y, probas = models
+    report = CalibrationReport.compare(probas, y, title="A & B")
+    assert repr(report) == "CalibrationReport: bold is worse calibrated than sober."
+    found = report.results_["comparison"]
+    line = compare_calibration(
+        y, probas, n_bins=15, confidence_level=0.99, n_resamples=500, random_state=0
+    )[1]
+    change = found["differences"]["bold"]
+    assert change["expected_calibration_error"] == {
+        "value": line["difference"],
+        "low": line["difference_low"],
+        "high": line["difference_high"],
+    }
+    losses = {name: -np.log(proba[np.arange(800), y]) for name, proba in probas.items()}
+    difference = losses["bold"] - losses["sober"]
+    half = 2.575829 * difference.std(ddof=1) / np.sqrt(800)
+    assert change["log_loss"]["high"] == pytest.approx(difference.mean() + half)
+    for name, proba in probas.items():
+        measures = found["models"][name]["measures"]
+        assert measures["log_loss"]["value"] == pytest.approx(log_loss(y, proba))
+        brier = brier_score_loss(y, proba, scale_by_half=False)
+        assert measures["brier"]["value"] == pytest.approx(brier)
+
+
+def test_every_model_stands_on_the_page_with_its_verdict(models, tmp_path):
+    y, probas = models
+    report = CalibrationReport.compare(probas, y, title="A & B")
+    report.save(tmp_path / "r.html")
+    page = read_page((tmp_path / "r.html").read_text(encoding="utf-8"))
+    for text in (page.text, report.to_markdown().replace("\xa0", " ")):
+        assert "A &#38; B" in text or "A & B" in text
+        for entry in report.results_["comparison"]["models"].values():
+            assert entry["verdict"]["headline"].replace("\xa0", " ") in text
+
+
+def test_equal_models_do_not_differ(models):
+    y, probas = models
+    report = CalibrationReport.compare({"a": probas["sober"], "b": probas["sober"]}, y)
+    assert repr(report) == "CalibrationReport: No difference in calibration shows between a and b."
+
+
+def test_two_months_have_wider_intervals_than_two_models():
+    first, second = (make_predictions(500, n_classes=3, random_state=seed) for seed in (0, 1))
+    apart = CalibrationReport.compare(
+        {"May": first[1], "June": second[1]}, {"May": first[0], "June": second[0]}
+    ).results_["comparison"]
+    loss = {name: apart["models"][name]["measures"]["log_loss"] for name in apart["models"]}
+    change = apart["differences"]["June"]["log_loss"]
+    assert change["value"] == pytest.approx(loss["June"]["value"] - loss["May"]["value"])
+    # Variances of independent means add up.
+    half = [(x["high"] - x["low"]) / 2 for x in loss.values()]
+    assert (change["high"] - change["low"]) / 2 == pytest.approx(np.hypot(*half))
+    assert not apart["paired"]
+
+
+def test_names_have_to_fit(models):
+    y, probas = models
+    with pytest.raises(ValueError, match="must be a dict of two or more models"):
+        CalibrationReport.compare({"sober": probas["sober"]}, y)
+    with pytest.raises(ValueError, match="y_true must have the names of y_probas"):
+        CalibrationReport.compare(probas, {"sober": y, "brave": y})
