@@ -2,8 +2,8 @@
 Everything on one page
 ======================
 
-Before a model goes to somebody else, write down what is known of its confidence: how right it is,
-when to stay silent, which samples and labels look wrong, and which calibrator would help.
+Before you hand a model to somebody else, write down what is known of its confidence: whether its
+numbers can be believed, for which classes they cannot, when it should decline, what would help.
 """
 
 # sphinx_gallery_thumbnail_path = '_static/report.png'
@@ -21,13 +21,16 @@ from skcalib.report import CalibrationReport
 digits = load_digits()
 X, y, images = digits.data, digits.target, digits.images
 model = make_pipeline(PCA(20, random_state=0), GaussianNB()).fit(X[::2], y[::2])
-report = CalibrationReport.from_estimator(model, X[1::2], y[1::2], images=images[1::2])
+report = CalibrationReport.from_estimator(
+    model, X[1::2], y[1::2], images=images[1::2], title="Digits, naive Bayes"
+)
 
 # %%
 # Numbers for a program
 # ---------------------
 print(report)
-print(report.results_["calibrators"]["best"])
+off = [entry["name"] for entry in report.results_["verdict"]["tested"] if entry["off"]]
+print(off, report.results_["calibrators"]["best"])
 
 # %%
 # The page
@@ -36,5 +39,5 @@ print(report.results_["calibrators"]["best"])
 report
 
 # %%
-# **Learned:** this model says 96 % and is right in 93 %. Dirichlet calibration would mend that,
-# and declining a fifth of the samples leaves 2 % of errors.
+# **Learned:** this model says 96 % and is right in 93 %, and its answer "1" is right in 78 % only.
+# A calibrator halves the log-loss. If the model may decline, it can promise at most 2 % of errors.

@@ -20,7 +20,6 @@ from ._document import (
     count,
     interval,
     number,
-    percent,
 )
 
 # What is compared, and how it is shown; of the accuracy larger is better, of the others smaller.
@@ -124,7 +123,8 @@ def headline(results: dict[str, Any]) -> str:
     """Return which model is better calibrated than the first, where that can be told."""
     found = results["comparison"]
     first = next(iter(found["models"]))
-    better, worse = [], []
+    better: list[str] = []
+    worse: list[str] = []
     for name, change in found["differences"].items():
         error = change["expected_calibration_error"]
         if error["high"] < 0 or error["low"] > 0:
@@ -137,6 +137,21 @@ def headline(results: dict[str, Any]) -> str:
     if told:
         return "; ".join(told) + "."
     return f"No difference in calibration shows between {' and '.join(found['models'])}."
+
+
+def explanation(results: dict[str, Any]) -> str:
+    """Return what the log-losses say, which also count how well classes are told apart."""
+    sentences = []
+    for name, change in results["comparison"]["differences"].items():
+        loss = change["log_loss"]
+        if loss["low"] <= 0 <= loss["high"]:
+            sentences.append(f"The log-loss of {name} differs by no more than chance.")
+            continue
+        how, sign = ("lower", -1) if loss["value"] < 0 else ("higher", 1)
+        low, high = sorted(sign * loss[end] for end in ("low", "high"))
+        by = f"{number(abs(loss['value']))} ({number(low)} to {number(high)})"
+        sentences.append(f"The log-loss of {name} is {how} by {by}.")
+    return " ".join(sentences)
 
 
 def document(results: dict[str, Any]) -> Document:
@@ -161,7 +176,7 @@ def document(results: dict[str, Any]) -> Document:
         subtitle=f"{subtitle} {method['versions']['skcalib']}",
         tone="open",
         headline=headline(results),
-        explanation=f"{paired} Intervals hold with {percent(found['level'])}.",
+        explanation=f"{explanation(results)} {paired}",
         tiles=[
             (
                 name,

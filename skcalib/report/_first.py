@@ -148,39 +148,33 @@ def _about_parts(results: dict[str, Any]) -> list[tuple[str, str]]:
         off = [part for part in parts if part["off"] and part["kind"] == kind]
         if not off:
             continue
-        needed = max(_samples_needed(part) for part in off)
         name = names_of(off, sum(part["kind"] == kind for part in parts))
         how = "calibrate it alone" if len(off) == 1 else "calibrate each alone"
         found.append(
             (
                 f"Do not rely on the probabilities of {name}",
-                f": look for the cause, or {how}, and judge again. An error of "
-                f"{points(TOLERANCE['part'])} shows in about {count(needed)} samples.",
+                f": look for the cause, or {how}, and judge again.",
             )
         )
     return found
 
 
 def _about_size(results: dict[str, Any]) -> tuple[str, str] | None:
-    everybody = results["verdict"]["tested"][0]
-    if everybody["off"] or everybody["clear"]:
+    everybody, *parts = results["verdict"]["tested"]
+    unclear = [part for part in parts if not part["clear"] and not part["off"]]
+    if everybody["off"] or (everybody["clear"] and not unclear):
         return None
-    needed = _samples_needed(everybody)
+    what, least = ("", everybody)
+    if everybody["clear"]:
+        least = max(unclear, key=lambda part: part["hidden"])
+        what = f" {names_of([least], 1)}" if len(unclear) == 1 else " its groups and classes"
+    # A range is half as long with four times as many samples.
+    needed = least["n_samples"] * (least["hidden"] / least["tolerance"]) ** 2
     return (
-        "Collect more samples before you rely on it",
-        f": about {count(needed)} rule out what these {count(everybody['n_samples'])} cannot.",
+        f"Collect more samples before you rely on{what or ' it'}",
+        f": about {count(float(f'{needed:.2g}'))} rule out what {count(least['n_samples'])} "
+        "cannot.",
     )
-
-
-def _samples_needed(entry: dict[str, Any]) -> int:
-    """Return how many samples make the range as short as the tolerance, with two digits."""
-    view = entry["views"][0]
-    half = (view["is"]["high"] - view["is"]["low"]) / 2 if entry["kind"] != "everybody" else 0
-    needed = (
-        entry["n_samples"] * (max(half, entry["hidden"] * (half == 0)) / entry["tolerance"]) ** 2
-    )
-    digits = max(len(str(int(needed))) - 2, 0)
-    return int(-(-needed // 10**digits) * 10**digits)
 
 
 def _about_declining(results: dict[str, Any]) -> tuple[str, str] | None:

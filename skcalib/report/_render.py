@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..utils import import_optional
-from ._document import Chart, Code, Samples, Table, Text, said_and_observed
+from ._document import PER_CENT, Chart, Code, Samples, Table, Text, said_and_observed
 from ._pictures import draw
 
 # Characters that mean something to Markdown, to HTML or to a site that shows Markdown: formulas
@@ -34,6 +34,7 @@ def as_html(report: Any, key: str, *, page: bool) -> str:
         "kind": lambda block: type(block).__name__,
         "drawn": lambda picture: jinja2.filters.Markup(draw(picture, f"{prefix}{next(number)}-")),
         "placed": _placed,
+        "tied": lambda text: text.replace(" %", PER_CENT),
     }
     template = environment.get_template("page.html" if page else "report.html")
     return str(template.render(report=report))

@@ -355,7 +355,8 @@ class CalibrationReport:
             "overview": _trust.overview(first),
             "method": _method.method(first),
         }
-        found["verdict"] = {"kind": "comparison", "headline": _compare.headline(found)}
+        words = {"headline": _compare.headline(found), "explanation": _compare.explanation(found)}
+        found["verdict"] = {"kind": "comparison", **words}
         return cls(dict(plain(found)))
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..metrics import calibration_test
 from ._chance import holm, mean_range, mean_test
 from ._data import LEVEL, N_BINS, ReportData, mean
-from ._document import NONE, Table, Text, count, label, number, points, said_and_observed
+from ._document import NONE, Table, Text, count, label, points, probability, said_and_observed
 
 # A calibrated model is accused, of whatever the page looks at, with at most this probability.
 ALPHA = 1 - LEVEL
@@ -43,7 +43,9 @@ def results(data: ReportData, trust: dict[str, Any]) -> dict[str, Any]:
         entry["tolerance"] = _tolerance(entry)
         entry["clear"] = not entry["off"] and entry["hidden"] <= entry["tolerance"]
     found = {"tested": tested, "level": ALPHA, "n_tested": len(tested)}
-    return {**found, "kind": _kind(tested), **_words(tested, data)}
+    # As text for a terminal; on the page no line breaks before a sign of per cent.
+    words = {name: text.replace("\xa0", " ") for name, text in _words(tested, data).items()}
+    return {**found, "kind": _kind(tested), **words}
 
 
 def _group_sizes(data: ReportData) -> int:
@@ -343,9 +345,10 @@ def tested_table(results: dict[str, Any], kind: str, n_rows: int) -> list[Any]:
         name = "everybody" if entry["kind"] == "everybody" else _where(entry).removeprefix("for ")
         verdict = "fits" if entry["clear"] else "too few to tell"
         if entry["off"]:
-            verdict = f"off: {_phrase(entry, _worst_view(entry), positive)}"
+            phrase = _phrase(entry, _worst_view(entry), positive)
+            verdict = f"off: {phrase[0].lower()}{phrase[1:]}"
         row = [name, count(entry["n_samples"]), *said, points(entry["hidden"])]
-        rows.append([*row, number(entry["pvalue"]), verdict])
+        rows.append([*row, probability(entry["pvalue"]), verdict])
     header = ["", "samples", "says", "observed", "range", "could hide", "p-value", "verdict"]
     note = (
         "Ranges and p-values allow for all comparisons of this page: of 100 calibrated models, "

@@ -42,7 +42,7 @@ def test_two_classes_are_judged_by_the_second():
     proba = rng.random(500)
     found = verdict((rng.random(500) < proba**1.5).astype(int), proba, high=0.1)
     assert found["kind"] == "overstated"
-    assert found["headline"] == "It overstates class 1: it says 53\xa0%, and 43\xa0% are."
+    assert found["headline"] == "It overstates class 1: it says 53 %, and 43 % are."
 
 
 def test_a_risk_twice_too_high_is_overstated_and_not_underconfident():
@@ -51,7 +51,7 @@ def test_a_risk_twice_too_high_is_overstated_and_not_underconfident():
     found = verdict(
         np.where(rng.random(3000) < risk / 2, "ill", "well"), risk, high=0.03, pos_label="ill"
     )
-    assert found["headline"] == "It overstates class ill: it says 4\xa0%, and 2\xa0% are."
+    assert found["headline"] == "It overstates class ill: it says 4 %, and 2 % are."
 
 
 def test_a_rare_risk_gets_no_all_clear_from_few_samples():
@@ -76,7 +76,7 @@ def test_a_bad_group_is_in_the_headline():
     found = verdict(y, proba, high=0.09, **groups)
     assert found["kind"] == "parts"
     assert found["headline"] == "Overall no error shows, but do not trust it for site = b."
-    assert "For site = b it says 51\xa0% for class 1 on average, and " in found["explanation"]
+    assert "For site = b it says 51 % for class 1 on average, and " in found["explanation"]
     assert [entry["name"] for entry in found["tested"] if entry["off"]] == ["b"]
 
 
@@ -127,11 +127,11 @@ def test_ranges_and_p_values_agree():
 
 def test_few_calibrated_models_are_accused():
     accused = 0
-    for seed in range(100):
+    for seed in range(60):
         y, proba, _ = make_predictions(100, n_classes=2 + seed % 3, random_state=seed)
         kind = verdict(y, proba, high=0.1, groups=np.arange(100) % 4)["kind"]
         accused += kind not in ("calibrated", "undecided")
-    assert accused <= 4  # one is expected
+    assert accused <= 3  # 0.6 are expected
 
 
 def test_the_page_says_what_the_verdict_says():
@@ -142,4 +142,4 @@ def test_the_page_says_what_the_verdict_says():
     assert found["headline"] in text
     assert "Do not rely on the probabilities of site = b" in text
     rows = [line for line in text.splitlines() if line.startswith("| site = b")]
-    assert any("| off: For site = b it says" in html.unescape(line) for line in rows)
+    assert any("| off: for site = b it says" in html.unescape(line) for line in rows)
