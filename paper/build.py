@@ -4,6 +4,7 @@ python paper/build.py
 """
 
 import csv
+from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -14,15 +15,12 @@ def paper():
     overview = (HERE.parent / "docs/evidence/overview.inc").read_text()
     lines = [line.strip() for line in overview.splitlines() if line.startswith('   "')]
     rows = csv.reader(lines, skipinitialspace=True)
-    holds, part, does_not, untested = (
-        sum(map(int, column)) for column in zip(*(row[1:] for row in rows), strict=True)
-    )
+    verdicts = Counter(row[-1] for row in rows)
     figures = {
-        "TOTAL": holds + part + does_not + untested,
-        "HOLDS": holds,
-        "PART": part,
-        "NOT": does_not,
-        "UNTESTED": untested,
+        "TOTAL": verdicts.total(),
+        "HOLDS": verdicts["holds"],
+        "UNDECIDED": verdicts["undecided"],
+        "NOT": verdicts["does not hold here"],
     }
     text = (HERE / "paper.md.in").read_text()
     for name, figure in figures.items():

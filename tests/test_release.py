@@ -30,10 +30,11 @@ def test_the_recipe_for_conda_has_the_same_requirements(repository, project):
 
 def test_the_paper_has_the_figures_of_the_page_of_evidence(repository):
     paper = run_path(str(repository / "paper/build.py"))["paper"]()
-    judged = re.search(r"judges (\d+) claims.*\s(\d+) claims hold, (\d+) hold in\s+part,"
-                       r"\s+(\d+) do\s+not hold, and (\d+)", paper, re.DOTALL)  # fmt: skip
+    judged = re.search(
+        r"judges (\d+) main.*: (\d+) hold, (\d+) are undecided, and\s(\d+) do", paper, re.DOTALL
+    )
     total, *parts = map(int, judged.groups())
-    assert total == sum(parts) > 100
+    assert total == sum(parts) > 0
     assert not re.search("@[A-Z]+@", paper)
     cited = set(re.findall(r"@([a-z][\w-]*)", paper.partition("# Summary")[2]))
     assert cited == set(

@@ -65,6 +65,10 @@ def open_image(item: Any) -> Image:
     if isinstance(item, np.ndarray):
         # Checked as an array of one image. PIL reads gray images without an axis of channels.
         pixels = _check_array(item[None])[0]
+        if 0 in pixels.shape:  # of which Pillow 10.0 speaks in other words
+            raise ValueError(
+                f"an image must have at least one pixel, got size {pixels.shape[:2]}."
+            )
         item = pil.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
     if not isinstance(item, pil.Image):
         raise TypeError(

@@ -98,11 +98,15 @@ def _is_sound(name: str, record: dict[str, Any]) -> bool:
     if name == "module":
         return isinstance(value, Mapping) and all(isinstance(v, Tensor) for v in value.values())
     if name == "sizes":
-        wholes = isinstance(value, dict) and all(type(v) is int and v > 0 for v in value.values())
         classes = record.get("classes")
-        return wholes and isinstance(classes, list) and value.get("n_classes") == len(classes)
+        if not (isinstance(value, dict) and isinstance(classes, list)):
+            return False
+        wholes = all(type(v) is int and v > 0 for v in value.values())
+        return wholes and value.get("n_classes") == len(classes)
     if name == "classes":
-        plain = isinstance(value, list) and {type(v) for v in value} <= {bool, int, float, str}
+        if not isinstance(value, list):
+            return False
+        plain = {type(v) for v in value} <= {bool, int, float, str}
         return plain and len(set(value)) == len(value) > 1
     if name == "classes_dtype":
         try:

@@ -198,8 +198,8 @@ class PriorShift(PostHocCalibrator):
                 before = training * self.ratio_
                 self.training_priors_, self.priors_ = training, before / before.sum()
             else:  # those of a fit before
-                vars(self).pop("training_priors_", None)
-                vars(self).pop("priors_", None)
+                self.__dict__.pop("training_priors_", None)
+                self.__dict__.pop("priors_", None)
             return
         if training is None:
             raise ValueError(

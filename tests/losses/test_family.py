@@ -249,6 +249,8 @@ def test_half_precision_is_lifted(name, dtype):
     torch.testing.assert_close(outside, expected)
 
 
+# torch 2.7 is slow there, and warns of it.
+@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_torch_func(name, soft):
@@ -275,6 +277,9 @@ def test_vmap_over_the_labels_alone():
     )
 
 
+@pytest.mark.skipif(
+    torch.__version__.startswith("2.7."), reason="torch 2.7 breaks the graph at its checks"
+)
 @pytest.mark.parametrize(
     ("name", "soft"),
     [(name, False) for name in cases(compiled=True)]
