@@ -92,6 +92,8 @@ class CalibrationAccumulator:
     >>> total = first + second
     >>> round(total.result(), 3), round(total.result("maximum_calibration_error"), 3)
     (0.2, 0.3)
+    >>> total
+    CalibrationAccumulator(n_bins=5, samples=4, expected_calibration_error=0.2000)
     """
 
     @validate_params(
@@ -230,6 +232,59 @@ class CalibrationAccumulator:
         mean = sums / self.sums_[0].sum()
         return error_of_excess(mean, None) if metric == _SMOOTH else float(mean)
 
+    def interval(
+        self,
+        metric: str = "expected_calibration_error",
+        *,
+        confidence_level: float = 0.95,
+        n_resamples: int = 1000,
+        random_state: Any = None,
+    ) -> tuple[float, float]:
+        """Return the interval of a binned error of all samples so far.
+
+        It is that of :func:`calibration_error_interval`, from the sums: numbers of right and wrong
+        samples of every bin are drawn, so it takes no time that depends on the number of samples.
+        Weights are taken for numbers of samples.
+
+        Parameters
+        ----------
+        metric : str, default="expected_calibration_error"
+            "expected_calibration_error", with `norm`, "maximum_calibration_error" or
+            "debiased_calibration_error".
+        confidence_level : float, default=0.95
+            Level in (0, 1).
+        n_resamples : int, default=1000
+            Number of resamples.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the resamples.
+
+        Returns
+        -------
+        low, high : float
+            Ends of the interval, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If there are no samples yet, or if `metric` is another one.
+        """
+        # Not at the top: the interval imports the errors, which import this class.
+        from ._interval import interval_of_bins
+
+        rules = {
+            "expected_calibration_error": ("bins", self.norm),
+            "maximum_calibration_error": ("bins", "max"),
+            "debiased_calibration_error": ("debiased", "l2"),
+        }
+        if metric not in rules:
+            raise ValueError(f"metric must be one of {list(rules)}, got {metric!r}.")
+        if not 0 < confidence_level < 1:
+            raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
+        self._check_not_empty()
+        return interval_of_bins(
+            *rules[metric], self.sums_, confidence_level, n_resamples, random_state
+        )
+
     def curve(self) -> ReliabilityCurve:
         """Return the reliability curve of all samples so far, see :func:`reliability_curve`.
 
@@ -264,6 +319,11 @@ class CalibrationAccumulator:
         uncertainty = mean * (1 - mean)
         score = miscalibration - discrimination + uncertainty
         return ScoreDecomposition(miscalibration, discrimination, uncertainty, score)
+
+    def __repr__(self) -> str:
+        n = self.sums_[0].sum()
+        error = f", expected_calibration_error={self.result():.4f}" if n else ""
+        return f"CalibrationAccumulator(n_bins={len(self.edges_) - 1}, samples={n:g}{error})"
 
     def _empty(self) -> CalibrationAccumulator:
         """Return one without samples, which knows the classes if they are known."""

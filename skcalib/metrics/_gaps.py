@@ -93,6 +93,8 @@ class GapError:
         self.index, self.n_cells = index, n_cells
         self.codes, self.proba, self.weight, self.clusters = codes, proba, weight, clusters
         column = np.arange(index.shape[1])
+        # Kish's number of equally weighted samples that tell as much.
+        self.n_effective = float(weight.sum() ** 2 / (weight**2).sum())
         self._is_correct = codes[:, np.newaxis] == (column if len(column) > 1 else 1)
         # Sums over cells are products with these, of shape (n_samples, n_columns * n_cells).
         self._gap = self._matrix(proba.reshape(index.shape) - self._is_correct)
@@ -133,6 +135,15 @@ class GapError:
             gaps, chance = self._gaps(stated - correct, mass, correct, total)
             values.append(float(self.errors(Draws(gaps, chance, total))[0]))
         return values
+
+    def errors_of_correct(
+        self, stated: NDArray, mass: NDArray, correct: NDArray
+    ) -> NDArray[np.float64]:
+        """Return the errors of sums over the cells of one column, `correct` of every draw."""
+        correct, mass = correct[:, np.newaxis], np.broadcast_to(mass, correct.shape)
+        total = mass.sum(axis=-1)
+        gaps, chance = self._gaps(stated - correct, mass[:, np.newaxis], correct, total)
+        return self.errors(Draws(gaps, chance, total))
 
     def draws(self, counts: NDArray[np.float64]) -> Draws:
         """Return the gaps of samples that are counted as often as `counts`, (n_draws, n)."""
@@ -192,6 +203,44 @@ class GapError:
             excess = (np.ones(len(self.index)) @ self._gap) / self.weight.sum()
             return error_of_excess(scale * excess, None)
         return scale * float(_NORMS[self.norm](shape)[0])
+
+
+def binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> GapError:
+    """Return the error of sums over bins, (3, n_bins), of weights that count samples.
+
+    Two samples stand for a bin: all that are right, and all that are wrong.
+    """
+    count, confidence, correct = sums[:, sums[0] > 0]
+    n_bins = len(count)
+    weight = np.concatenate([correct, np.maximum(count - correct, 0)])
+    some = weight > 0
+    index, codes = np.tile(np.arange(n_bins), 2), np.repeat([1, 0], n_bins)
+    proba = np.clip(np.tile(confidence / count, 2), 0, 1)
+    samples = index[some, np.newaxis], n_bins, codes[some], proba[some], weight[some]
+    error = GapError(rule, norm, *samples)
+    error.n_effective = float(count.sum())
+    return error
+
+
+def draws_of_binned(error: GapError, n_draws: int, rng: np.random.Generator) -> list[Draws]:
+    """Return the bootstrap of a :func:`binned_error`, from its sums alone.
+
+    The numbers of right and wrong samples of the bins are multinomial. Within a bin, the
+    confidence counts as constant.
+    """
+    total = error.weight.sum()
+    drawn = rng.multinomial(round(total), error.weight / total, size=n_draws)
+    return [error.draws(drawn / error.weight)]
+
+
+def errors_by_chance_of_bins(
+    error: GapError, sums: NDArray[np.float64], n_draws: int, rng: np.random.Generator
+) -> list[float]:
+    """Return the errors of labels drawn with the mean confidence of every bin."""
+    count, confidence, _ = sums[:, sums[0] > 0]
+    stated = np.clip(confidence / count, 0, 1)
+    correct = rng.binomial(np.rint(count).astype(np.int64), stated, size=(n_draws, len(count)))
+    return error.errors_of_correct(confidence, count, correct.astype(np.float64)).tolist()
 
 
 def drawn_counts(seed: Any, n: int, clusters: NDArray[np.intp] | None) -> NDArray[np.intp]:

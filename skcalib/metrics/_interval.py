@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from ..utils._private import Interval, validate_params
 from ..utils._proba import wilson_interval
 from ._calibration_error import expected_calibration_error
-from ._gaps import Draws, GapError
+from ._gaps import (
+    Draws,
+    GapError,
+    binned_error,
+    draws_of_binned,
+    errors_by_chance_of_bins,
+)
 from ._resampling import Resampled, draw_seeds, run
 
 
@@ -169,6 +176,23 @@ def interval_of(
     return float(low), float(min(high, 1.0))
 
 
+def interval_of_bins(
+    rule: str,
+    norm: str,
+    sums: NDArray[np.float64],
+    confidence_level: float,
+    n_resamples: int,
+    random_state: Any,
+) -> tuple[float, float]:
+    """Return the interval of the error of sums over bins, whose weights count samples."""
+    error = binned_error(rule, norm, sums)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    drawn = draws_of_binned(error, n_resamples, rng)
+    by_chance = errors_by_chance_of_bins(error, sums, n_resamples, rng)
+    resampled = Resampled(error.statistic, error.statistic, error)
+    return interval_of(resampled, drawn, by_chance, confidence_level)
+
+
 class Inversion:
     """What errors would be observed if the true gaps were a multiple of those observed."""
 
@@ -229,15 +253,14 @@ class Inversion:
         error, (gaps, _, accuracy) = self.error, self.error.observed
         if gaps.shape[1] > 1:
             return 0.0  # no part of the mean over the classes
-        weight = error.weight
-        n_samples = weight.sum() ** 2 / (weight**2).sum()
+        n_samples = error.n_effective
         if error.clusters is not None:
             # As many independent samples as would give the accuracy the variance that it has.
             variance = max(float(self.resamples.accuracy.var()), 1e-12)
             n_clusters = float(error.clusters.max() + 1)
             n_samples = np.clip(accuracy * (1 - accuracy) / variance, n_clusters, n_samples)
         ends = np.concatenate(wilson_interval(accuracy, n_samples, 1 - 2 * tail))
-        limit = float(np.abs(ends - np.average(error.proba, weights=weight)).max())
+        limit = float(np.abs(ends - np.average(error.proba, weights=error.weight)).max())
         if error.rule == "ks":
             place = np.abs(gaps[0, 0]).argmax()
             sums = np.sign(gaps[0, 0, place]) * self.resamples.gaps[:, 0, place]

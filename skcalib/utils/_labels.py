@@ -49,7 +49,9 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
         raise TypeError(
             f"{name} must hold class labels, integers or strings, got dtype {array.dtype}."
         )
-    return array.astype(np.int64) if array.dtype.kind == "b" else array
+    # Beside int64, uint64 would be compared as floats, which merge labels beyond 2**53.
+    fits = array.dtype.kind == "b" or (array.dtype == np.uint64 and array.max() < _INT64_END)
+    return array.astype(np.int64) if fits else array
 
 
 def _undo_text(array: NDArray[Any], values: ArrayLike) -> NDArray[Any]:

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import skcalib
 from skcalib.metrics import (
     CalibrationAccumulator,
+    calibration_error_interval,
     classwise_calibration_error,
     debiased_calibration_error,
     expected_calibration_error,
@@ -321,3 +323,57 @@ def test_bad_options(options):
 def test_metrics_that_are_no_names_are_named(metrics):
     with pytest.raises(ValueError, match="metrics must be a sequence of"):
         CalibrationAccumulator(metrics=metrics)
+
+
+@pytest.mark.parametrize("norm", ["l2", "max"])
+def test_classwise_error_takes_the_norm(norm):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), size=200)
+    y = rng.integers(3, size=200)
+    name = "classwise_calibration_error"
+    total = CalibrationAccumulator(5, norm=norm, metrics=(name,)).update(y, proba)
+    expected = classwise_calibration_error(y, proba, n_bins=5, norm=norm)
+    assert total.result(name) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["expected_calibration_error", "maximum_calibration_error", "debiased_calibration_error"],
+)
+@pytest.mark.parametrize("power", [1.0, 1.5])
+def test_interval_from_sums_is_that_of_the_samples(metric, power):
+    rng = np.random.default_rng(1)
+    p = rng.uniform(size=3000)
+    y = (rng.uniform(size=3000) < p**power).astype(int)
+    accumulator = CalibrationAccumulator().update(y[:1000], p[:1000]).update(y[1000:], p[1000:])
+    found = accumulator.interval(metric, random_state=0)
+    expected = calibration_error_interval(
+        y, p, metric=getattr(skcalib.metrics, metric), random_state=0
+    )
+    # Other resamples of the same distribution, but for the confidences within a bin.
+    assert found == pytest.approx(expected, abs=0.12 * (expected[1] - expected[0]))
+    assert accumulator.interval(metric, random_state=0) == found
+
+
+def test_interval_of_a_stream_of_a_billion_samples():
+    accumulator = CalibrationAccumulator(10).update([0, 1], [0.35, 0.75])
+    accumulator.sums_ = accumulator.sums_ * 0
+    accumulator.sums_[:, 3] = 4e8, 1.4e8, 1.5e8
+    accumulator.sums_[:, 7] = 6e8, 4.5e8, 4.4e8
+    low, high = accumulator.interval(random_state=0)
+    # ECE = (1e7 + 1e7) / 1e9; its standard error is 1.5e-5.
+    assert low == pytest.approx(0.02, abs=6e-5)
+    assert high == pytest.approx(0.02, abs=6e-5)
+    assert low < 0.02 < high
+
+
+def test_interval_of_an_accumulator_is_asked_for_what_it_keeps():
+    accumulator = CalibrationAccumulator(metrics=("smooth_calibration_error",))
+    with pytest.raises(ValueError, match="no samples yet"):
+        accumulator.interval()
+    assert repr(accumulator) == "CalibrationAccumulator(n_bins=15, samples=0)"
+    accumulator.update([0, 1], [0.2, 0.7])
+    with pytest.raises(ValueError, match="got 'smooth_calibration_error'"):
+        accumulator.interval("smooth_calibration_error")
+    with pytest.raises(ValueError, match="confidence_level must be in"):
+        accumulator.interval(confidence_level=95)

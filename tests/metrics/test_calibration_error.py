@@ -156,3 +156,11 @@ def test_no_copy_of_the_input():
 def test_bad_options(options):
     with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter"):
         expected_calibration_error([0, 1], [0.5, 0.5], **options)
+
+
+def test_large_unsigned_labels_are_told_apart():
+    # As floats, both are 2**60.
+    y = np.array([2**60, 2**60 + 1], dtype=np.uint64)
+    proba = np.array([[0.2, 0.8], [0.6, 0.4]])
+    found = expected_calibration_error(y, proba, labels=[2**60 + 1, 2**60])
+    assert found == pytest.approx(expected_calibration_error([1, 0], proba))

@@ -7,6 +7,7 @@ from scipy.stats import binomtest
 from skcalib.utils import _blocks
 from skcalib.utils._blocks import iter_blocks
 from skcalib.utils._proba import (
+    ROW_SUM_TOLERANCE,
     as_proba,
     check_logits,
     check_proba_matrix,
@@ -167,3 +168,18 @@ def test_wilson_interval_of_no_trials_is_nan():
 def test_confidence_level_is_a_probability(level):
     with pytest.raises(ValueError, match=r"confidence_level must be in \(0, 1\)"):
         wilson_interval(np.array([0.5]), np.array([2.0]), level)
+
+
+def test_row_sums_of_half_precision_follow_the_format():
+    torch = pytest.importorskip("torch")
+    logits = 3 * torch.randn(500, 300, generator=torch.Generator().manual_seed(0))
+    rounded = torch.softmax(logits, dim=1).to(torch.bfloat16)
+    assert (rounded.double().sum(dim=1) - 1).abs().max() > ROW_SUM_TOLERANCE
+    assert check_proba_matrix(rounded).dtype == np.float32
+    check_proba_matrix(torch.softmax(logits, dim=1).half())
+    # The same error in float32 is none of rounding.
+    off = np.full((2, 4), 0.25, dtype=np.float32) * np.float32(1.003)
+    with pytest.raises(ValueError, match="must sum to 1"):
+        check_proba_matrix(off)
+    with pytest.raises(ValueError, match="must sum to 1"):
+        check_proba_matrix(torch.full((2, 4), 0.26, dtype=torch.bfloat16))
