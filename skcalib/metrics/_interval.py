@@ -253,7 +253,7 @@ class Inversion:
         error, (gaps, _, accuracy) = self.error, self.error.observed
         if gaps.shape[1] > 1:
             return 0.0  # no part of the mean over the classes
-        n_samples = error.n_effective
+        n_samples = np.asarray(error.n_effective)
         if error.clusters is not None:
             # As many independent samples as would give the accuracy the variance that it has.
             variance = max(float(self.resamples.accuracy.var()), 1e-12)
