@@ -1,14 +1,14 @@
-"""Scorers, metrics, losses and nets on a GPU, each beside a bound of the same run.
+"""Scorers, metrics, losses, nets and embedders on a GPU, each beside a bound of the same run.
 
     python -m benchmarks.cuda [--output FILE] [--device cuda] [--repeats 5] [--small]
 
 The bound of a scorer is its own matrix products (of the prediction depth, those of the network and
 of its probes), that of a metric one pass over the probabilities, that of a loss a training step
-with torch's cross-entropy, that of a net a bare loop over the same batches. Scorers are timed on
-the host as well, on part of the samples: samples a second here and there. Lines also say how far
-the result is from that of an array on the host. Without a GPU the script says so and ends;
-``--device cpu --small`` runs it there through the same code, for its own sake: the ratios of the
-CPU mean nothing.
+with torch's cross-entropy, that of a net a bare loop over all batches, that of an embedder the
+passes of its model. Scorers are timed on the host as well, on part of the samples: samples a
+second here and there. Lines also say how far the result is from that of an array on the host.
+Without a GPU the script says so and ends; ``--device cpu --small`` runs it there through the same
+code, for its own sake: the ratios of the CPU mean nothing.
 """
 
 from __future__ import annotations
@@ -21,16 +21,27 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import timm
 import torch
+from skorch.dataset import ValidSplit
 from torch.nn import functional
 
 from skcalib import losses, metrics
 from skcalib.difficulty import KNNScorer, PredictionDepthScorer, RMDScorer
-from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.embeddings import LayerEmbedder, TimmEmbedder
+from skcalib.nets import (
+    MLP,
+    CalibratedNetClassifier,
+    CalibrationMonitor,
+    EpochPrioritizer,
+    TrainingDynamics,
+)
+from skcalib.selection import MaxEntropySelector
 from skcalib.utils import _tensors
 
 SIZES = {
@@ -40,6 +51,7 @@ SIZES = {
     "metrics": {"n_samples": 2_000_000, "n_classes": 1000},
     "losses": {"batch": 4096, "n_features": 1024, "n_classes": 1000},
     "nets": {"n_samples": 200_000, "n_features": 256, "n_classes": 100, "batch": 512},
+    "embeddings": {"n_samples": 4096, "size": 224, "batch": 256},
 }
 SMALL = {
     "rmd": {"n_samples": 2000, "n_features": 16, "n_classes": 5},
@@ -48,6 +60,7 @@ SMALL = {
     "metrics": {"n_samples": 2000, "n_classes": 40},
     "losses": {"batch": 64, "n_features": 16, "n_classes": 5},
     "nets": {"n_samples": 512, "n_features": 8, "n_classes": 3, "batch": 128},
+    "embeddings": {"n_samples": 16, "size": 32, "batch": 8},
 }
 HOST_SAMPLES = 2000  # compared with the host
 
@@ -180,11 +193,15 @@ def training_steps(device: str, batch: int, n_features: int, n_classes: int) -> 
         loss(network(X), y).backward()
 
     bound = lambda: step(functional.cross_entropy)
-    for name in ("focal_loss", "dual_focal_loss", "brier_loss", "bsce_gra_loss", "mmce_loss"):
-        loss = getattr(losses, name)
+    values = torch.rand(batch, device=device)
+    for name in [name for name in losses.__all__ if name.endswith("Loss")]:
+        module = getattr(losses, name)()
+        names = [n for n in ("difficulty_weight", "history") if getattr(module, f"uses_{n}")]
+        loss = partial(module, **dict.fromkeys(names, values))
         with torch.no_grad():
             there, here = network(X), network(X).cpu()
-            error = abs(float(loss(there, y)) - float(loss(here, y.cpu())))
+            on_host = module(here, y.cpu(), **dict.fromkeys(names, values.cpu()))
+            error = abs(float(loss(there, y)) - float(on_host))
         yield Case(f"step with {name}", lambda loss=loss: step(loss), bound, error)
 
 
@@ -193,11 +210,11 @@ def epochs(
 ) -> Iterator[Case]:
     X, y = (values.cpu().numpy() for values in blobs(n_samples, n_features, n_classes, device))
 
-    def fit() -> None:
+    def fit(inputs: Any = X, **options: Any) -> None:
         net = CalibratedNetClassifier(
-            MLP, max_epochs=1, batch_size=batch, device=device, random_state=0, verbose=0
+            MLP, max_epochs=1, batch_size=batch, device=device, random_state=0, **options
         )
-        net.fit(X, y)
+        net.fit(inputs, y)
 
     def bare() -> None:
         there, labels = torch.tensor(X, device=device), torch.tensor(y, device=device)
@@ -208,7 +225,39 @@ def epochs(
             functional.cross_entropy(network(there[rows]), labels[rows]).backward()
             optimizer.step()
 
-    yield Case("epoch of CalibratedNetClassifier", fit, bare)
+    by_entropy = EpochPrioritizer(MaxEntropySelector(fraction=0.3), warmup_epochs=0)
+    variants: dict[str, dict[str, Any]] = {
+        "arrays": {},
+        "a tensor of the device": {"inputs": torch.tensor(X, device=device)},
+        "mixup": {"mixup_alpha": 0.2},
+        "mixed precision": {"mixed_precision": "bf16"},
+        "class weights": {"class_weight": "balanced"},
+        "a loss that looks back": {"criterion": losses.CorrectnessRankingLoss},
+        "30 % by entropy": {"prioritizer": by_entropy},
+        "records": {"callbacks": [TrainingDynamics(source="batches")]},
+        "validation": {"train_split": ValidSplit(5), "callbacks": [CalibrationMonitor()]},
+    }
+    for name, options in variants.items():
+        yield Case(f"epoch, {name}", lambda options=options: fit(**options), bare)
+
+
+def features(device: str, n_samples: int, size: int, batch: int) -> Iterator[Case]:
+    images = np.random.RandomState(0).randint(256, size=(n_samples, size, size, 3), dtype=np.uint8)
+    embedder = TimmEmbedder("resnet18", batch_size=batch, image_size=size, device=device)
+    on_host = TimmEmbedder("resnet18", batch_size=batch, image_size=size, device="cpu")
+    few = images[:batch]
+    error = float(np.abs(embedder.transform(few) - on_host.transform(few)).max())
+    network = timm.create_model("resnet18", num_classes=0).eval().to(device)
+    ready = torch.rand(batch, 3, size, size, device=device)
+
+    @torch.inference_mode()
+    def passes() -> None:
+        for _ in range(n_samples // batch):
+            network(ready)
+
+    yield Case("TimmEmbedder.transform", lambda: embedder.transform(images), passes, error)
+    layers = LayerEmbedder(torch.nn.Sequential(network), ["0.layer2"], pooling="mean").fit(ready)
+    yield Case("LayerEmbedder.transform", lambda: layers.transform(ready), lambda: network(ready))
 
 
 BENCHMARKS: dict[str, Callable[..., Iterator[Case]]] = {
@@ -218,6 +267,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[Case]]] = {
     "metrics": of_probabilities,
     "losses": training_steps,
     "nets": epochs,
+    "embeddings": features,
 }
 
 

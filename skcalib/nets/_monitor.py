@@ -1,4 +1,4 @@
-"""Calibration error, or what calibration cannot mend, after every epoch."""
+"""Calibration error, or what calibration cannot repair, after every epoch."""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ class CalibratedNetClassifier(TrainingLoop):
     Parameters
     ----------
     module : torch.nn.Module class or instance
-        The network; its forward gives logits of shape (n_samples, n_classes). The arguments
+        The network; its forward gives logits of shape (n_samples, n_classes), or a mapping or
+        object with ``logits``, as those of transformers do. The arguments
         ``n_features``, ``n_channels`` and ``n_classes`` of a class are taken from the data unless
         they are given as ``module__n_features`` and so on.
     criterion : criterion class or instance on logits, default=torch.nn.CrossEntropyLoss
@@ -72,7 +73,8 @@ class CalibratedNetClassifier(TrainingLoop):
         For float16 use skorch's ``AccelerateMixin``.
     random_state : int, RandomState instance or None, default=None
         Seed of initial weights, order of the samples, dropout and whatever else draws from torch's
-        generator. With None, torch's global generator is used and advanced.
+        generator. Fits with a seed take turns in threads. With None, torch's global generator is
+        used and advanced.
     device : str, torch.device or None, default="auto"
         Where to compute; "auto" takes the first of cuda, mps and cpu that is available. None
         leaves devices alone, as needed under accelerate.
@@ -101,7 +103,7 @@ class CalibratedNetClassifier(TrainingLoop):
     Raises
     ------
     TypeError
-        If a keyword is no parameter of the net.
+        If a keyword is not a parameter of the net.
 
     See Also
     --------
@@ -333,7 +335,7 @@ class CalibratedNetClassifier(TrainingLoop):
         ----------
         path : str, Path or binary file
             Where to. The file holds what prediction needs; the history, the optimizer and the
-            callbacks are left out (pickle keeps them).
+            callbacks are left out (pickle keeps them). A write that fails leaves the old file.
 
         Raises
         ------
@@ -361,8 +363,11 @@ class CalibratedNetClassifier(TrainingLoop):
 
         Raises
         ------
+        OSError
+            If there is no file, or no right to read it.
         ValueError
-            If the file is another one, or if the module has other parameters.
+            If the file is another one or damaged, if its parameters are not finite, or if the
+            module has other parameters. The net is then as it was.
         """
         load_net(self, path)
         return self

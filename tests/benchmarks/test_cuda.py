@@ -26,7 +26,7 @@ def test_every_line_has_a_bound_and_agrees_with_the_host(tmp_path):
     names = " ".join(figure["name"] for figure in result["figures"])
     for part in (
         "RMD fit", "KNNScorer", "PredictionDepthScorer.difficulty", "expected_calibration_error",
-        "brier_loss", "epoch",
+        "BrierLoss", "epoch, mixup", "TimmEmbedder",
     ):  # fmt: skip
         assert part in names
     rates = [figure for figure in result["figures"] if "samples_per_second" in figure]
