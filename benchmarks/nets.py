@@ -16,7 +16,7 @@ from skorch.dataset import Dataset
 from torch import nn
 
 from benchmarks.cifar_networks import ConvNet
-from benchmarks.prioritization import load
+from benchmarks.papers.images import as_input, pictures
 from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 from skcalib.selection import MaxEntropySelector
 
@@ -107,7 +107,8 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(1)
     overhead(options.repetitions)
-    X, y = load(options.data, "train", 2000, 16)
+    images, y = pictures(options.data, "train", 2000)
+    X = as_input(images, 16).numpy()
     for fraction in (0.1, 0.2, 0.3):
         selection(X, y, fraction, options.repetitions)
 
