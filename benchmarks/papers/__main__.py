@@ -39,7 +39,7 @@ def main(arguments=None) -> None:
     full.add_argument("--features", type=Path, help=".npz with features of the training images")
     full.add_argument("--epochs", type=int, help="fewer than in the paper")
     full.add_argument("--images", type=int, help="fewer images, for a trial")
-    full.add_argument("--minutes", type=float, default=9.0, help="for gpu")
+    full.add_argument("--minutes", type=float, default=29.0, help="for gpu")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
 """The papers' own settings on images, for an accelerator: ``--scale full``.
 
-[RMD]: ResNet-18, 200 epochs, SGD with a cosine schedule. [GRA]: ResNet-50, 350 epochs. Batches of
-128, learning rate .1, weight decay 5e-4, flips and shifts, bfloat16 on CUDA; the parameters of the
-losses are the published ones, so that nothing is chosen. A tenth of the training images is held
+``published.py`` has the settings as the papers print them. [RMD]: ResNet-34, 200 epochs, SGD with
+a cosine schedule (ours). [GRA]: ResNet-50, 350 epochs, learning rate divided by ten after 150 and
+250; the exponents are those of CIFAR-100, where the paper chooses them by cross-validation.
+Batches of 128, flips and shifts, bfloat16 on CUDA; nothing is chosen. A tenth of the training images is held
 out for validation. Difficulty needs features of the training images: ``--features`` names an
 ``.npz`` with ``train`` (50000, d), made for instance by ``skcalib.embeddings.OpenClipEmbedder``;
 without it, the methods that need difficulty are left out. [PRIO] is in ``full_prio.py``, [DEPTH]
@@ -32,6 +33,7 @@ from skcalib.difficulty import RelativeMahalanobisScorer, difficulty_weights
 from .compare import compare
 from .images import ImageTask, Pictures, as_input, human_proba, pictures
 from .methods import Method, aware, by_loss, grid, ranked
+from .published import DIFFICULTY_AWARE, STUDENTS
 from .records import Records
 from .students import Settings
 
@@ -124,8 +126,9 @@ def rmd_methods(options):
     yield Method("Poly-1", by_loss(losses.poly_loss), grid(epsilon=(1.0,)))
     yield Method("correctness ranking", ranked, grid(weight=(1.0,)))
     if options.features:
-        published = grid(temperature=(0.7,), alpha=(0.3,))
-        yield Method("difficulty-aware, min-max", aware(scale="minmax"), published)
+        letter = (DIFFICULTY_AWARE,)
+        yield Method("difficulty-aware, as published", aware(scale=None), letter)
+        yield Method("difficulty-aware, min-max", aware(scale="minmax"), letter)
         yield Method("difficulty-aware", aware(), grid(temperature=(0.3,), alpha=(0.3,)))
 
 
@@ -143,14 +146,18 @@ def gra_methods(options):
     yield Method("BSCE-GRA", by_loss(losses.bsce_gra_loss))
 
 
-def image_settings(options, n_epochs, batch_size=128):
+def image_settings(options, study, batch_size=128, **other):
+    """Return the settings of a study; those of a trial keep the shares of the milestones."""
+    student = {"lr": 0.1, "milestones": (), **STUDENTS[study], **other}
+    n_epochs = options.epochs or student["n_epochs"]
+    milestones = (round(at * n_epochs / student["n_epochs"]) for at in student["milestones"])
     return Settings(
-        n_epochs=options.epochs or n_epochs, lr=0.1, batch_size=batch_size, weight_decay=5e-4,
-        optimizer="sgd", device=options.device,
+        n_epochs=n_epochs, lr=student["lr"], batch_size=batch_size, device=options.device,
+        weight_decay=student["weight_decay"], optimizer="sgd", milestones=tuple(milestones),
     )  # fmt: skip
 
 
-COMPARED = {"rmd": (rmd_methods, "resnet18", 200), "gra": (gra_methods, "resnet50", 350)}
+COMPARED = {"rmd": rmd_methods, "gra": gra_methods}
 OTHERS = {"prio": "full_prio", "depth": "full_depth"}
 
 
@@ -160,13 +167,13 @@ def run(options):
         return
     if options.study not in COMPARED:
         raise SystemExit(f"--scale full is there for {', '.join([*COMPARED, *OTHERS])}")
-    methods, network, n_epochs = COMPARED[options.study]
-    network = options.network or network
+    methods = COMPARED[options.study]
+    network = options.network or STUDENTS[options.study]["network"]
     compare(
         Records(options.out / f"full_{options.study}.jsonl"),
         partial(full_task, options, network),
         [m for m in methods(options) if options.only in m.name],
-        image_settings(options, n_epochs),
+        image_settings(options, options.study),
         named_setting(options, network),
         range(options.seeds),
         every=True,

@@ -5,8 +5,9 @@ every one of which holds out a tenth of the training images; nearest-neighbor pr
 neighbors. Then one network that is asked about other held-out images, and one that memorizes 40 %
 flipped labels. Depths of the held-out images are compared between architectures.
 
-Our reading: seven hidden layers of 2048 units, VGG16 with batch normalization, SGD (momentum .9,
-cosine schedule, batches of 256) for 100 epochs, and no augmentation, so that probes and network
+Learning rates, momentum and steps are those of the paper's Table 1 for CIFAR-10; VGG16 has no
+batch normalization. Our reading: seven hidden layers of 2048 units, a tenth of the rate after each
+number of steps, batches of 256, and no augmentation, so that probes and network
 see the same images. Activations of more than 1024 features are reduced to 1024 by a random
 projection: all of those of a ResNet-18 would take 100 GB. Finished networks are kept, one file
 each, so that an interrupted study goes on: 250 networks take days.
@@ -28,16 +29,23 @@ from skcalib.nets import MLP, CalibratedNetClassifier
 from .depth import of_a_fresh_network, of_random_labels, of_the_ensemble, rank_correlation
 from .full import image_set, named_setting
 from .images import as_input
+from .published import DEPTH
 from .records import Records
 from .students import half_precision
 
-N_EPOCHS = 100
-# Learning rate and network of a number of classes.
+N_IMAGES, BATCH = 45_000, 256
+# The network of a number of classes.
 NETWORKS = {
-    "resnet18": (0.1, CifarResNet18),
-    "vgg16": (0.05, CifarVGG16),
-    "mlp": (0.02, lambda n_classes: MLP(3 * 32 * 32, n_classes, hidden=(2048,) * 7)),
+    "resnet18": CifarResNet18,
+    "vgg16": partial(CifarVGG16, batch_norm=False),
+    "mlp": lambda n_classes: MLP(3 * 32 * 32, n_classes, hidden=(2048,) * 7),
 }
+
+
+def schedule(name):
+    """Return epochs in all, and those after which the rate falls."""
+    ends = np.ceil(np.cumsum(DEPTH[name]["steps"]) * BATCH / N_IMAGES).astype(int).tolist()
+    return ends[-1], ends[:-1]
 
 
 class ImageNetwork(torch.nn.Module):
@@ -45,7 +53,7 @@ class ImageNetwork(torch.nn.Module):
 
     def __init__(self, name, n_classes):
         super().__init__()
-        self.network = NETWORKS[name][1](n_classes)
+        self.network = NETWORKS[name](n_classes)
 
     def forward(self, X):
         device = X.device.type if self.training else "cpu"
@@ -54,11 +62,14 @@ class ImageNetwork(torch.nn.Module):
 
 
 def scorer(options, name, seed=None, max_iter=None):
-    n_epochs = max_iter or options.epochs or N_EPOCHS
+    n_epochs, milestones = schedule(name)
+    longer = (max_iter or options.epochs or n_epochs) / n_epochs
+    milestones = [round(longer * at) for at in milestones]
     net = CalibratedNetClassifier(
-        ImageNetwork, module__name=name, max_epochs=n_epochs, lr=NETWORKS[name][0],
-        optimizer=torch.optim.SGD, optimizer__momentum=0.9, batch_size=256, train_split=None,
-        callbacks=[LRScheduler("CosineAnnealingLR", T_max=n_epochs)], device=options.device,
+        ImageNetwork, module__name=name, max_epochs=round(longer * n_epochs),
+        lr=DEPTH[name]["lr"], optimizer=torch.optim.SGD, batch_size=BATCH, train_split=None,
+        optimizer__momentum=DEPTH[name]["momentum"], device=options.device,
+        callbacks=[LRScheduler("MultiStepLR", milestones=milestones)],
         random_state=seed, verbose=0,
     )  # fmt: skip
     return PredictionDepthScorer(net, n_components=1024, random_state=0)
@@ -95,7 +106,7 @@ def measured(options, name, seed):
     found = of_the_ensemble(profiler, y)
     found |= of_a_fresh_network(X, y, profiler.profile_["difficulty_type"], seed, make)
     # The random labels are memorized by twice the epochs that the right ones take.
-    found |= of_random_labels(X, y, seed, make, 2 * (options.epochs or N_EPOCHS))
+    found |= of_random_labels(X, y, seed, make, 2 * (options.epochs or schedule(name)[0]))
     return {"found": {name: float(value) for name, value in found.items()}}
 
 

@@ -2,12 +2,12 @@
 
 A ResNet-34 trains for 200 epochs; after 10 on all images, every epoch is on the 30, 20 or 10 % of
 them that a guide is least certain of, by the entropy of its prediction: the network itself, or a
-ResNet-50 that was trained on all images with the same loss, at the same epoch or after its last.
-Random images are there for comparison. The parameters of label smoothing, mixup and focal loss are
-the published ones for each fraction.
+ResNet-50 that was trained on all images with mixup, at the same epoch or after its last. Random
+images are there for comparison. The parameters of label smoothing, mixup and focal loss are the
+published ones for each fraction, with a target those of its own table (label smoothing, which we
+do not find there, as without).
 
-Our reading: the length of the warm-up, the target's network, SGD (learning rate .1, cosine
-schedule, weight decay 5e-4, batches of 128), flips and shifts, a tenth of the images for
+Our reading: SGD with a cosine schedule (weight decay 5e-4, batches of 128), flips and shifts, a tenth of the images for
 validation, and the cases besides "clean", for cross-entropy alone. Redundant: a fifth of the
 images, five times each. Imbalanced: from all images of a class down to a twenty-fifth. U20: 20 %
 of the labels flipped. Seconds are those of the clock, with the choosing and without the target's
@@ -30,34 +30,26 @@ from .compare import Tasks
 from .full import full_task, image_settings, named_setting, resnet
 from .images import Pictures
 from .measures import measure, proba_of
+from .published import FRACTIONS, N_WARMUP, PRIO, STUDENTS
 from .records import Records
 from .students import Plan, Trainer, half_precision, logits_of
 
-N_EPOCHS, N_WARMUP = 200, 10
-FRACTIONS = (1.0, 0.3, 0.2, 0.1)
 GUIDES = ("random", "entropy", "target of the epoch", "fixed target")
 CASES = ("clean", "redundant", "imbalanced", "U20")
-# One parameter for each fraction.
-PUBLISHED = {
-    "cifar10": {
-        "label smoothing": (0.03, 0.05, 0.05, 0.03),
-        "mixup": (0.1, 0.3, 0.2, 0.15),
-        "focal": (1.0, 3.0, 3.0, 3.0),
-    },
-    "cifar100": {
-        "label smoothing": (0.03, 0.03, 0.03, 0.09),
-        "mixup": (0.15, 0.15, 0.15, 0.35),
-        "focal": (1.0, 3.0, 3.0, 5.0),
-    },
-}
 
 
-def plan_of(options, loss, fraction, given):
-    """Return the plan of a loss; sets that the paper has not have the parameters of CIFAR-10."""
+def published(options):
+    """Return the settings of a data set; sets that the paper has not have those of CIFAR-10."""
+    return PRIO["cifar100" if options.dataset == "cifar100" else "cifar10"]
+
+
+def plan_of(options, loss, fraction, given, *, guided=False):
+    """Return the plan of a loss at a fraction, alone or guided by a target."""
     if loss == "cross-entropy":
         return Plan(losses.cross_entropy_loss, given)
-    published = PUBLISHED["cifar100" if options.dataset == "cifar100" else "cifar10"]
-    value = published[loss][FRACTIONS.index(fraction)]
+    found = published(options)
+    by_loss = found["alone"] | (found["target"] if guided else {})
+    value = by_loss[loss][FRACTIONS.index(fraction)]
     if loss == "mixup":
         return Plan(losses.cross_entropy_loss, given, mixup_alpha=value)
     if loss == "focal":
@@ -67,13 +59,16 @@ def plan_of(options, loss, fraction, given):
 
 def runs(case):
     """Yield (loss, fraction, guide): all losses on clean images, cross-entropy elsewhere."""
-    for loss in ("cross-entropy", *PUBLISHED["cifar10"])[: 4 if case == "clean" else 1]:
+    for loss in ("cross-entropy", *PRIO["cifar10"]["alone"])[: 4 if case == "clean" else 1]:
         yield loss, 1.0, "all"
         yield from ((loss, fraction, guide) for fraction in FRACTIONS[1:] for guide in GUIDES)
 
 
 def run(options):
-    network, records = options.network or "resnet34", Records(options.out / "full_prio.jsonl")
+    network, records = (
+        options.network or STUDENTS["prio"]["network"],
+        Records(options.out / "full_prio.jsonl"),
+    )
     setting = named_setting(options, network)
     for seed in range(options.seeds):
         for case in options.noise or CASES:
@@ -118,10 +113,10 @@ def _keep(task, rows):
 
 def prioritized(options, task, case, loss, fraction, guide):
     """Train with prioritization; measure after the last epoch."""
-    settings = image_settings(options, N_EPOCHS)
+    settings = image_settings(options, "prio", lr=published(options)["lr"])
     recorded = None
     if "target" in guide:
-        recorded = target_entropies(options, task, case, loss, settings)
+        recorded = target_entropies(options, task, case, settings)
         recorded = recorded[-1:] if guide == "fixed target" else recorded
     rng = np.random.default_rng([task.seed, 5])
     n_samples = len(task.given)
@@ -140,7 +135,7 @@ def prioritized(options, task, case, loss, fraction, guide):
         return torch.from_numpy(np.argsort(-scores, kind="stable")[:n_chosen].copy())
 
     start = time.perf_counter()
-    plan = plan_of(options, loss, fraction, task.given)
+    plan = plan_of(options, loss, fraction, task.given, guided=recorded is not None)
     net, n_seen = train_by(choose, task, plan, settings, task.net(), task.seed)
     seconds = time.perf_counter() - start
     parts = {n: logits_of(net, i).numpy() for n, i in task.inputs.items() if n != "train"}
@@ -168,10 +163,10 @@ def entropies(net, inputs):
         return predictive_entropy(proba_of(logits_of(net, inputs).numpy()))
 
 
-def target_entropies(options, task, case, loss, settings):
+def target_entropies(options, task, case, settings):
     """Return the entropies (n_epochs, n_samples) that the target's own training went through."""
     network = options.target
-    name = "-".join([named_setting(options, network), case, loss, str(task.seed)])
+    name = "-".join([named_setting(options, network), case, str(task.seed)])
     path = options.out / f"full_prio_target-{name.replace(', ', '-').replace(' ', '_')}.npy"
     if not path.exists():
         plain, lines = Pictures(task.inputs["train"].images, device=options.device), []
@@ -181,7 +176,8 @@ def target_entropies(options, task, case, loss, settings):
                 lines.append(entropies(net, plain).astype(np.float32))
             return torch.arange(len(plain))
 
-        plan = plan_of(options, loss, 1.0, task.given)
+        alpha = published(options)["target mixup"]
+        plan = Plan(losses.cross_entropy_loss, task.given, mixup_alpha=alpha)
         net = resnet(network, task.net().fc.out_features)
         net, _ = train_by(choose, task, plan, settings, net, 100 + task.seed)
         np.save(path, np.stack([*lines, entropies(net, plain)]))

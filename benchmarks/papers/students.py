@@ -26,7 +26,8 @@ class Settings:
     weight_decay: float = 0.0
     optimizer: str = "adam"
     device: str = "cpu"
-    cosine: bool = False  # stochastic gradient descent always has that schedule
+    cosine: bool = False  # stochastic gradient descent always has that schedule, or milestones
+    milestones: tuple[int, ...] = ()  # epochs at which the rate falls to a tenth
 
 
 @dataclass
@@ -82,6 +83,9 @@ def make_optimizer(net, settings, weight_decay=0.0):
         optimizer = torch.optim.AdamW(
             net.parameters(), settings.lr, weight_decay=decay, fused=True
         )
+    if settings.milestones:
+        steps = torch.optim.lr_scheduler.MultiStepLR(optimizer, list(settings.milestones))
+        return optimizer, steps
     if not settings.cosine and settings.optimizer != "sgd":
         return optimizer, None
     return optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.n_epochs)

@@ -9,11 +9,11 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmarks.papers import full_depth, full_prio
+from benchmarks.papers import full_depth, full_prio, published
 from benchmarks.papers.__main__ import main
-from benchmarks.papers.full import full_task, image_set
+from benchmarks.papers.full import full_task, image_set, image_settings, rmd_methods
 from benchmarks.papers.images import Pictures
-from benchmarks.papers.students import Plan, Settings, Trainer
+from benchmarks.papers.students import Plan, Settings, Trainer, make_optimizer
 from skcalib.losses import cross_entropy_loss
 
 STUDIES = {
@@ -54,9 +54,8 @@ def _narrow(monkeypatch):
 
     monkeypatch.setattr("benchmarks.papers.full.resnet", narrow)
     monkeypatch.setattr(full_prio, "resnet", narrow)
-    rate, _ = full_depth.NETWORKS["mlp"]
     small = lambda n_classes: full_depth.MLP(3 * 32 * 32, n_classes, hidden=(8,))
-    monkeypatch.setitem(full_depth.NETWORKS, "mlp", (rate, small))
+    monkeypatch.setitem(full_depth.NETWORKS, "mlp", small)
 
 
 # The networks are as good as untrained.
@@ -142,3 +141,71 @@ def test_gray_images_get_a_border_and_three_channels(data):
     assert images.shape == (4, 32, 32, 3)
     assert (images[:, 2:-2, 2:-2] == gray[..., None]).all()
     assert images.sum() == 3 * gray.sum(dtype=int)
+
+
+def _options(**options):
+    return SimpleNamespace(**{"dataset": "cifar10", "epochs": None, "device": "cpu", **options})
+
+
+def test_settings_are_those_that_the_papers_print():
+    """Typed again from the papers, and read off what the studies would train."""
+    rmd, gra = (image_settings(_options(), study) for study in ("rmd", "gra"))
+    assert (rmd.weight_decay, rmd.n_epochs, published.STUDENTS["rmd"]["network"]) == (
+        1e-4, 200, "resnet34",
+    )  # fmt: skip
+    assert (gra.lr, gra.n_epochs, gra.milestones) == (0.1, 350, (150, 250))
+    net = torch.nn.Linear(1, 1)
+    optimizer, schedule = make_optimizer(net, gra)
+    rates = []
+    for _ in range(350):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert [rates[i] for i in (149, 150, 249, 250)] == pytest.approx([0.1, 0.01, 0.01, 0.001])
+    methods = {m.name: m for m in rmd_methods(_options(features="x"))}
+    assert methods["difficulty-aware, as published"].candidates == (
+        {"temperature": 0.7, "alpha": 0.3},
+    )
+
+
+@pytest.mark.parametrize(
+    ("dataset", "loss", "guided", "values"),
+    [
+        ("cifar10", "mixup", False, (0.1, 0.3, 0.2, 0.15)),
+        ("cifar10", "mixup", True, (0.1, 0.3, 0.15, 0.15)),
+        ("cifar10", "focal", False, (1, 3, 3, 3)),
+        ("cifar10", "focal", True, (1, 2, 2, 1)),
+        ("cifar10", "label smoothing", False, (0.03, 0.05, 0.05, 0.03)),
+        ("cifar100", "mixup", False, (0.15, 0.15, 0.15, 0.35)),
+        ("cifar100", "mixup", True, (0.15, 0.2, 0.15, 0.15)),
+        ("cifar100", "focal", False, (1, 3, 3, 5)),
+        ("cifar100", "focal", True, (1, 2, 3, 2)),
+        ("cifar100", "label smoothing", False, (0.03, 0.03, 0.03, 0.09)),
+    ],
+)
+def test_prioritization_has_the_parameters_of_its_tables(dataset, loss, guided, values):
+    for fraction, value in zip((1.0, 0.3, 0.2, 0.1), values):
+        plan = full_prio.plan_of(_options(dataset=dataset), loss, fraction, [0], guided=guided)
+        if loss == "mixup":
+            assert plan.mixup_alpha == value
+        else:
+            assert list(plan.loss.keywords.values()) == [value]
+    assert full_prio.published(_options(dataset=dataset))["lr"] == {
+        "cifar10": 0.01, "cifar100": 0.1,
+    }[dataset]  # fmt: skip
+    assert full_prio.N_WARMUP == 10
+
+
+def test_example_difficulty_has_the_rates_and_steps_of_its_table():
+    wanted = {"resnet18": (0.04, 0.95, [7000]), "vgg16": (0.04, 0.9, [5000, 1000]),
+              "mlp": (0.02, 0.9, [5000, 1250, 1000])}  # fmt: skip
+    for name, (rate, momentum, steps) in wanted.items():
+        options = _options(networks=10)
+        net = full_depth.scorer(options, name).estimator
+        assert (net.lr, net.get_params()["optimizer__momentum"]) == (rate, momentum)
+        per_epoch = 45_000 / 256
+        ((_, scheduler),) = [("", callback) for callback in net.callbacks]
+        ends = [*scheduler.kwargs["milestones"], net.max_epochs]
+        assert np.abs(np.array(ends) * per_epoch - np.cumsum(steps)).max() <= per_epoch
+    vgg = full_depth.NETWORKS["vgg16"](10)
+    assert not any(isinstance(m, torch.nn.BatchNorm2d) for m in vgg.modules())
