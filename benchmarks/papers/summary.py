@@ -213,6 +213,8 @@ def _prio(records):
 def _depth(records):
     """Besides, per seed the correlation of mean depth and accuracy over the data sets."""
     settings = by_name("found", "value")(records)
+    if len(settings) < 3:
+        return settings
     of_sets = [
         [methods[name]["last"]["value"] for methods in settings.values()]
         for name in ("mean depth", "accuracy, held out")

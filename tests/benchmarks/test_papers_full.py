@@ -59,7 +59,7 @@ def _narrow(monkeypatch):
 
 
 # The networks are as good as untrained.
-@pytest.mark.filterwarnings("ignore:The depth is undefined")
+@pytest.mark.filterwarnings("ignore:The depth is undefined", "ignore:The temperature is at")
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_ends_and_goes_on_where_it_stopped(study, data, capsys):
     arguments = [
