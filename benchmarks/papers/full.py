@@ -4,7 +4,7 @@
 a cosine schedule (ours). [GRA]: ResNet-50, 350 epochs, learning rate divided by ten after 150 and
 250; the exponents are those of CIFAR-100, where the paper chooses them by cross-validation.
 Batches of 128, flips and shifts, bfloat16 on CUDA; nothing is chosen. A tenth of the training
-images is held out for validation. Difficulty needs features of the training images: ``--features`` names an
+images is held out for validation. Difficulty needs features of them: ``--features`` names an
 ``.npz`` with ``train`` (50000, d), made for instance by ``skcalib.embeddings.OpenClipEmbedder``;
 without it, the methods that need difficulty are left out. [PRIO] is in ``full_prio.py``, [DEPTH]
 in ``full_depth.py``; ``gpu.py`` is a part that takes ten minutes.

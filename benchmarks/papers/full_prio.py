@@ -8,7 +8,8 @@ published ones for each fraction, with a target those of its own table (label sm
 do not find there, as without).
 
 Our reading: SGD with a cosine schedule (weight decay 5e-4, batches of 128), flips and shifts, a
-tenth of the images for validation, and the cases besides "clean", for cross-entropy alone. Redundant: a fifth of the
+tenth of the images for validation, and the cases besides "clean", for cross-entropy alone.
+Redundant: a fifth of the
 images, five times each. Imbalanced: from all images of a class down to a twenty-fifth. U20: 20 %
 of the labels flipped. Seconds are those of the clock, with the choosing and without the target's
 training, which is kept: entropies of every epoch, one file a target in ``--out``.

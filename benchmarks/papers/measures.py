@@ -66,6 +66,9 @@ def divergence(human, proba):
 
 
 def _errors_auroc(y, proba):
+    correct = proba.argmax(axis=1) == y
+    if correct.all() or not correct.any():
+        return float("nan")
     return misclassification_report(y, proba, confidence=("msp",))["msp"]["auroc"]
 
 
