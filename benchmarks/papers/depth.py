@@ -213,7 +213,7 @@ def input_margin(net, X):
     X = torch.tensor(np.asarray(X), dtype=torch.float64, requires_grad=True)
     hidden, last = X, len(net.coefs_) - 1
     for i, (weights, bias) in enumerate(zip(net.coefs_, net.intercepts_)):
-        hidden = hidden @ torch.from_numpy(weights) + torch.from_numpy(bias)
+        hidden = hidden @ torch.from_numpy(weights).double() + torch.from_numpy(bias).double()
         hidden = hidden.relu() if i < last else hidden
     top = hidden.argmax(dim=1)
     margins = []
