@@ -20,6 +20,7 @@ from benchmarks._tables import shown, simple_table
 from skcalib.metrics import (
     calibration_error_interval,
     classwise_calibration_error,
+    compare_calibration,
     debiased_calibration_error,
     expected_calibration_error,
     ks_calibration_error,
@@ -190,6 +191,61 @@ def coverage(regime: str, names: list[str], n_draws: int) -> list[dict[str, obje
     return lines
 
 
+# Two models of the same samples, whose labels have the probabilities `true`.
+PAIRS: dict[str, tuple[int, Callable, Callable]] = {
+    "calibrated and overconfident": (500, lambda t: t, lambda t: t**1.3),
+    "both off, one by more": (1000, lambda t: t**1.4, lambda t: t**1.8),
+    "opposite": (800, lambda t: expit(1.3 * logit(t)), lambda t: expit(logit(t) / 1.5)),
+    "both slightly overconfident": (
+        2000, lambda t: expit(1.1 * logit(t)), lambda t: expit(1.25 * logit(t))
+    ),
+    "equally off, other samples": (
+        1000, lambda t: np.clip(t + 0.06, 0, 1), lambda t: np.clip(t - 0.06, 0, 1)
+    ),
+    "both calibrated": (600, lambda t: t, lambda t: np.full_like(t, 0.5)),
+}  # fmt: skip
+
+
+def difference_coverage(pair: str, names: list[str], n_draws: int) -> list[dict[str, object]]:
+    """Return how often `compare_calibration` holds the true difference of two models."""
+    n_samples, *stated = PAIRS[pair]
+    many = np.random.default_rng(1).uniform(0.01, 0.99, N_POPULATION)
+    truth = [true_errors(Samples(model(many), many)) for model in stated]
+    held: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    for trial in range(n_draws):
+        rng = np.random.default_rng([trial, n_samples])
+        true = rng.uniform(0.01, 0.99, n_samples)
+        y = (rng.random(n_samples) < true).astype(int)
+        models = {str(k): model(true) for k, model in enumerate(stated)}
+        for name in names:
+            metric, options = METRICS[name]
+            table = compare_calibration(
+                y, models, metric=metric, n_resamples=N_RESAMPLES, random_state=trial, **options
+            )
+            held[name].append((table["difference_low"][1], table["difference_high"][1]))
+    lines = []
+    for name, rows in held.items():
+        low, high = np.array(rows).T
+        difference = truth[1][name] - truth[0][name]
+        inside = (low - 1e-9 <= difference) & (difference <= high + 1e-9)
+        lines.append({
+            "regime": pair, "n": n_samples, "metric": name, "draws": n_draws,
+            "truth": difference, "coverage": inside.mean(), "width": (high - low).mean(),
+        })  # fmt: skip
+    return lines
+
+
+def table_of_differences(lines: list[dict]) -> str:
+    """Return the table of the user guide: how often intervals hold the true difference."""
+    metrics = list(dict.fromkeys(line["metric"] for line in lines))
+    by_key = {(r["regime"], r["metric"]): r for r in lines}
+    rows = [
+        (pair, str(PAIRS[pair][0]), *(shown(by_key[pair, m]["coverage"], 2) for m in metrics))
+        for pair in PAIRS
+    ]
+    return simple_table(("models", "samples", *metrics), rows)
+
+
 def guide_table(lines: list[dict]) -> str:
     """Return the table of the user guide: how often the intervals hold the truth."""
     by_key = {(r["regime"], r["metric"]): r for r in lines}
@@ -208,7 +264,20 @@ def main() -> None:
     parser.add_argument("--metrics", nargs="+", default=list(METRICS), choices=list(METRICS))
     parser.add_argument("--regimes", nargs="+", default=list(REGIMES))
     parser.add_argument("--out", type=Path, help="JSON of all lines, written as they come")
+    parser.add_argument("--differences", action="store_true", help="of compare_calibration")
     arguments = parser.parse_args()
+    if arguments.differences:
+        lines = []
+        for pair in PAIRS:
+            lines += difference_coverage(pair, arguments.metrics, arguments.draws)
+            lines = [
+                {k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()}
+                for line in lines
+            ]
+            print(*lines[-len(arguments.metrics) :], sep="\n", flush=True)
+            if arguments.out:
+                arguments.out.write_text(json.dumps(lines, indent=1) + "\n")
+        return
     lines = []
     for regime in arguments.regimes:
         for line in coverage(regime, arguments.metrics, arguments.draws):

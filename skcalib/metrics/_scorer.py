@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from ..utils._private import LabeledProbaScorer
+from ._calibration_error import expected_calibration_error, maximum_calibration_error
+from ._classwise import classwise_calibration_error
+from ._debiased import debiased_calibration_error
 from ._decomposition import score_decomposition
+from ._ks import ks_calibration_error
 from ._refinement import refined_log_loss
+from ._selective import (
+    area_under_generalized_risk_coverage,
+    area_under_risk_coverage,
+    excess_area_under_risk_coverage,
+)
+from ._selective_points import accuracy_at_coverage, coverage_at_risk
+from ._smooth import smooth_calibration_error
 
 Metric = Callable[..., float]
 
@@ -54,35 +63,23 @@ def _miscalibration(
     return score_decomposition(y_true, y_proba, average=average, **options).miscalibration
 
 
-@cache
-def _metrics() -> dict[str, Metric]:
-    """Return the metrics by the names of their scorers.
-
-    They are the public functions of (y_true, y_proba) that need nothing else and give a number.
-    """
-    # At the first call and not on import: the package imports this module.
-    package = import_module(__package__)
-    metrics: dict[str, Metric] = {
-        "discrimination": _discrimination,
-        "neg_miscalibration": _miscalibration,
-    }
-    for name in package.__all__:
-        function = getattr(package, name)
-        if inspect.isfunction(function) and _is_score(inspect.signature(function)):
-            smaller_is_better = any(word in name for word in ("error", "loss", "risk_coverage"))
-            metrics[f"neg_{name}" if smaller_is_better else name] = function
-    return metrics
-
-
-def _is_score(signature: inspect.Signature) -> bool:
-    names = list(signature.parameters)
-    options = [signature.parameters[name] for name in names[2:]]
-    return (
-        names[:2] == ["y_true", "y_proba"]
-        and all(option.default is not option.empty for option in options)
-        # Annotations are text here. "float | NDArray" is a number by default.
-        and str(signature.return_annotation).startswith("float")
-    )
+# By the names of the scorers; "neg_" marks a metric of which smaller = better.
+_METRICS: dict[str, Metric] = {
+    "accuracy_at_coverage": accuracy_at_coverage,
+    "coverage_at_risk": coverage_at_risk,
+    "discrimination": _discrimination,
+    "neg_area_under_generalized_risk_coverage": area_under_generalized_risk_coverage,
+    "neg_area_under_risk_coverage": area_under_risk_coverage,
+    "neg_classwise_calibration_error": classwise_calibration_error,
+    "neg_debiased_calibration_error": debiased_calibration_error,
+    "neg_excess_area_under_risk_coverage": excess_area_under_risk_coverage,
+    "neg_expected_calibration_error": expected_calibration_error,
+    "neg_ks_calibration_error": ks_calibration_error,
+    "neg_maximum_calibration_error": maximum_calibration_error,
+    "neg_miscalibration": _miscalibration,
+    "neg_refined_log_loss": refined_log_loss,
+    "neg_smooth_calibration_error": smooth_calibration_error,
+}
 
 
 def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
@@ -133,9 +130,9 @@ def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
     >>> search.fit(*load_iris(return_X_y=True)).best_params_
     {'C': 1.0}
     """
-    if scoring not in _metrics():
+    if scoring not in _METRICS:
         raise ValueError(f"scoring must be one of {get_scorer_names()}, got {scoring!r}.")
-    return ProbabilityScorer(scoring, _metrics()[scoring], options)
+    return ProbabilityScorer(scoring, _METRICS[scoring], options)
 
 
 def get_scorer_names() -> list[str]:
@@ -156,4 +153,4 @@ def get_scorer_names() -> list[str]:
     >>> "neg_expected_calibration_error" in get_scorer_names()
     True
     """
-    return sorted(_metrics())
+    return sorted(_METRICS)
