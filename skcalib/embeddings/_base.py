@@ -134,7 +134,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             collate_fn=collate,
             # A spawned worker imports PIL anew, with PIL's own limit.
             worker_init_fn=partial(set_pixel_limit, limit=limit),
-            # Of its own, because the loader would draw from the generator of the user.
+            # Without one of its own, the loader would draw from the generator of the user.
             generator=torch.Generator(),
             pin_memory=loaded.device.type == "cuda",
         )

@@ -266,7 +266,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         sizes = list(self.layer_sizes_)
         for batch in gen_batches(len(X), self.batch_size):
             parts = self._record(X[batch], names)
-            # Of the output, `fit` has not learned the size.
+            # `fit` does not know the size of the output.
             sizes += [part.shape[1] for part in parts[len(sizes) :]]
             for name, part, size in zip(names, parts, sizes):
                 if part.shape[1] != size:

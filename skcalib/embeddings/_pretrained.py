@@ -1,4 +1,4 @@
-"""What a user is told when a model or its weights cannot be had."""
+"""Errors that say what to do when a model or its weights cannot be had."""
 
 from __future__ import annotations
 

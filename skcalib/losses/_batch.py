@@ -8,7 +8,7 @@ losses of the samples back into the form of the labels::
     (n, K, d, ...)  (n, d, ...)      (n, K, d, ...)         every position: n d ...
     (n,)            (n,) of 0, 1     (n,) in [0, 1]         n; z stands for the two logits (0, z)
 
-The form is told by the number of dimensions of the logits alone.
+The number of dimensions of the logits alone says which form it is.
 """
 
 from __future__ import annotations

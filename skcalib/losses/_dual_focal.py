@@ -59,7 +59,7 @@ def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: st
         return power(miss, gamma)
     if rival == "second_largest":
         proba = largest_probabilities(logits, target, nll, 2)[:, 1]
-        # Of the whole row, so the same rival for every class of a soft target.
+        # One rival for the whole row, so the same one for every class of a soft target.
         proba = proba.unsqueeze(1) if target.is_floating_point() else proba
     elif target.is_floating_point():
         proba = _below_every_class(logits, nll)

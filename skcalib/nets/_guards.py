@@ -17,7 +17,7 @@ from ..utils._warnings import warn
 def check_names(net: Any, names: Any) -> None:
     """Raise if a keyword of the constructor is no parameter of the net."""
     known = {"history"}  # skorch takes it out of its keywords
-    # What an __init__ passes on by **kwargs is a parameter of one of its bases.
+    # An __init__ passes its **kwargs on to its bases: their parameters are parameters too.
     for base in type(net).__mro__:
         known |= set(inspect.signature(vars(base).get("__init__", object)).parameters)
     for name in names:
