@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
@@ -52,7 +53,8 @@ class LabelCleaningClassifier(DelegatingClassifier):
         The classifier. A clone is fitted.
     finder : LabelIssueFinder, default=None
         What judges the labels. A clone is fitted; None means ``LabelIssueFinder()``. Its scorer
-        may be a Pipeline that embeds the samples first.
+        may be a Pipeline that embeds the samples first. A finder that was recalibrated on the
+        samples of `fit` is taken as it is, and so is one in a ``FrozenEstimator``.
     action : {"soft", "relabel", "drop", "weight"}, default="soft"
         What happens to the labels:
 
@@ -107,12 +109,12 @@ class LabelCleaningClassifier(DelegatingClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
-        "finder": [LabelIssueFinder, None],
+        "finder": [LabelIssueFinder, FrozenEstimator, None],
         "action": [StrOptions({"soft", "relabel", "drop", "weight"})],
     }
 
     def __init__(
-        self, estimator: Any, finder: LabelIssueFinder | None = None, *, action: str = "soft"
+        self, estimator: Any, finder: Any = None, *, action: str = "soft"
     ) -> None:
         self.estimator = estimator
         self.finder = finder
@@ -155,7 +157,8 @@ class LabelCleaningClassifier(DelegatingClassifier):
         Raises
         ------
         ValueError
-            If the classifier does not take the weights that it needs.
+            If the classifier does not take the weights that it needs, or if a frozen finder has
+            judged other labels.
 
         Warns
         -----
@@ -178,14 +181,16 @@ class LabelCleaningClassifier(DelegatingClassifier):
         self.finder_ = self._fitted_finder(
             X, labels, used, sample_weight=weight, verified=verified, groups=groups
         )
-        rows, cleaned, factor = self._cleaned(labels[used], repeats=repeats)
+        # A finder that is taken as it is has judged the samples of weight 0 as well.
+        judged = used if len(self.finder_.issues_) == len(labels) else np.arange(len(used))
+        rows, cleaned, factor = self._cleaned(labels[used], judged, repeats=repeats)
         rows = used[rows]
         params = _check_method_params(X, params, indices=rows)
         if factor is not None or weight is not None:
             given = 1.0 if weight is None else weight[rows]
             params[weight_name] = given * (1.0 if factor is None else factor)
         if target_name is not None:
-            params[target_name] = self._targets()
+            params[target_name] = self._targets(judged)
         self.estimator_ = fit_clone(
             self.estimator, _safe_indexing(X, rows), cleaned, params=params
         )
@@ -198,12 +203,24 @@ class LabelCleaningClassifier(DelegatingClassifier):
         self, X: Any, labels: NDArray[Any], used: NDArray[np.intp], **given: ArrayLike | None
     ) -> LabelIssueFinder:
         finder = LabelIssueFinder() if self.finder is None else self.finder
+        frozen = isinstance(finder, FrozenEstimator)
+        fitted = finder.estimator if frozen else finder
+        issues = getattr(fitted, "issues_", None)
+        is_of_these = issues is not None and np.array_equal(issues["label"], labels)
+        if is_of_these and (frozen or fitted.n_checks_):
+            return fitted
+        if frozen:
+            raise ValueError(
+                "finder must have judged the labels of this fit where it is frozen, got one that "
+                "has not."
+            )
+        warn_if_fitted(finder=finder)
         params = {name: value for name, value in given.items() if value is not None}
         return fit_clone(finder, X, labels, used if len(used) < len(labels) else None, params)
 
-    def _targets(self) -> NDArray[np.floating]:
+    def _targets(self, judged: NDArray[np.intp]) -> NDArray[np.floating]:
         """Return the probabilities of the labels in the order of the classes of the classifier."""
-        proba, classes = self.finder_.label_proba_, self.finder_.classes_
+        proba, classes = self.finder_.label_proba_[judged], self.finder_.classes_
         # As nets of skorch have it: their columns are in the order of their parameter `classes`.
         named = getattr(last_step(self.estimator)[0], "classes", None)
         if named is None:
@@ -213,10 +230,10 @@ class LabelCleaningClassifier(DelegatingClassifier):
         return targets
 
     def _cleaned(
-        self, labels: NDArray[Any], *, repeats: bool
+        self, labels: NDArray[Any], judged: NDArray[np.intp], *, repeats: bool
     ) -> tuple[NDArray[np.intp], NDArray[Any], NDArray[np.float64] | None]:
         """Return the samples to learn (some of them repeatedly), their labels, and weights."""
-        issues, everything = self.finder_.issues_, np.arange(len(labels))
+        issues, everything = self.finder_.issues_[judged], np.arange(len(labels))
         issue = issues["is_issue"].astype(bool)
         if self.action == "drop":
             return everything[~issue], labels[~issue], None
@@ -227,7 +244,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
             return everything, labels, issues["p_label_correct"].astype(np.float64)
         if not repeats:
             return everything, labels, None
-        rows, columns, weights = soft_labels(self.finder_.label_proba_)
+        rows, columns, weights = soft_labels(self.finder_.label_proba_[judged])
         return rows, self.finder_.classes_[columns], weights
 
     def _warn_of_lost(self, labels: NDArray[Any], cleaned: NDArray[Any]) -> None:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils._estimators import common_input_tags, joint_classes, show_inner, warn_if_fitted
@@ -19,87 +20,98 @@ from ..utils._labels import check_several_classes, encode
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context
 from ..utils._tables import as_table, row_index
 from ..utils._validation import check_weights
-from ._distances import LeaveOneOut, OutOfFold, scores_left_out
-from ._likelihood import label_posterior
-from ._noise_model import NoiseFit, fit_noise_model, rate_interval
-from ._systematic import SystematicFlips
+from ..utils._warnings import warn
+from ._checks import recalibrated
+from ._judges import Precomputed, judges_of, look_like_probabilities
+from ._noise_model import belief_in_noise, rate_interval
+from ._rounds import Given, Judged, judge
+from ._trust import doubts_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _FEWEST_OF_A_CLASS = 10
-_DEFAULT_FOLDS = 5
-# Samples a class at which the probabilities before all refits count as much as those after.
-# CLINC150, 5 samples a class, calibration error after, and of the mean: 40 % random flips .101,
-# .051; 20 % nearest-class flips .075, .048. With 20 samples, 40 % random: .006, .010.
-_WEIGHT_OF_FIRST = 5.0
+# So many checks at random settle what the model alone leaves in doubt.
+_FEWEST_CHECKS = 50
 
 
 class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     """Find wrong labels by a model of how labels go wrong.
 
-    The scorer says how far every training sample is from every class, each sample left out of
-    its own judgement. Four numbers are then fitted to the labels by maximum likelihood: how far
-    the scorer can be trusted (a temperature), the rate of random flips, the rate of flips to a
-    class that is near the sample, and what "near" means (a spread). Where many samples of one
-    class bear the label of one other, this pair of classes gets a rate of its own. With them, the
-    probability that a label is right follows from Bayes' rule, and the noise rate is one minus its
-    mean. There is no threshold to choose on the distances and no network to train.
+    Several judges say how far every training sample is from every class, each sample left out of
+    its own judgement. How much each judge counts, and how often labels go wrong, follow from the
+    given labels by maximum likelihood. Where labels of some classes turn into some others, and
+    the judges' own doubt does not explain it as well, every pair of classes has a rate of its own
+    (`flip_matrix_`). Bayes' rule then gives the probability that a label is right. There is no
+    threshold to choose on the distances and no network to train.
+
+    Labels alone cannot tell a wrong label of a hard sample from a right one. Where people gave
+    the labels, `noise_rate_` is a lower bound for that reason, and a hundred random checks settle
+    the rest: `draw_samples_to_check` and `recalibrate`.
 
     Parameters
     ----------
-    estimator : scorer, Pipeline or classifier, default=None
-        A :class:`~skcalib.difficulty.RelativeMahalanobisScorer`, or a Pipeline that ends in one:
-        leave-one-out distances in closed form. Or any classifier with `predict_proba`: its
-        out-of-fold probabilities over `cv`. None is
-        ``RelativeMahalanobisScorer(shrinkage="auto")``, whose shrinkage matters where classes
-        have few samples.
+    estimator : scorer, Pipeline, classifier, list of them or "precomputed", default=None
+        Who judges.
+
+        - None: several judges of standardized features, as far as the size of the data allows.
+          Distances of class Gaussians (:class:`~skcalib.difficulty.RelativeMahalanobisScorer`
+          with ``shrinkage="auto"``), a logistic regression out-of-fold, the votes of the nearest
+          neighbors, and a random forest out-of-bag for small tables.
+        - "precomputed": `X` holds class probabilities of a model that has not seen the sample,
+          such as out-of-fold ones. Columns are in the order of the sorted labels, or those of a
+          DataFrame that are named after the labels. Nothing is fitted.
+        - A :class:`~skcalib.difficulty.RelativeMahalanobisScorer`, or a Pipeline that ends in
+          one: leave-one-out distances in closed form.
+        - A classifier with `predict_proba`: its out-of-fold probabilities over `cv`.
+        - A list of them: each is a judge.
     noise : {"mixed", "random"}, default="mixed"
-        "random" leaves out flips to a near class, and systematic ones. These look like doubt of
-        the scorer, so that "mixed" takes some hard samples for wrong, and "random" nearly all
-        flips to a near class for hard samples.
+        "mixed" looks for classes whose labels turn into certain others; "random" takes all flips
+        for equally frequent.
     threshold : float in (0, 1), default=0.5
         A sample is an issue where its label is right with less probability than this.
-    n_refits : int, default=1
-        Number of times that the scorer is fitted again, to the suggested labels. Without it,
-        wrong labels blur the classes that judge them. The probabilities are a weighted mean of
-        those before and after: with 5 samples a class both count alike, with more the latter
-        counts more, in proportion to the samples.
+    n_refits : int, default=2
+        How often the judges are fitted again, to the labels believed, at most: without it, wrong
+        labels blur the classes that judge them. A refit is kept only where the given labels are
+        more likely after it. With few samples a class, the probabilities are a mean of those
+        before and after (with five, both count alike).
     cv : int, cross-validation generator or iterable, default=None
-        Folds of a classifier; None means 5 stratified ones. A scorer, which leaves out one sample
-        at a time, has no use for them.
+        Folds of classifiers; None means 5 stratified ones.
 
     Attributes
     ----------
     issues_ : structured array of shape (n_samples,)
         ``label``; ``suggested_label``, the most probable one; ``p_label_correct``; ``margin``,
-        by how much farther the class of the label is than the nearest class; ``difficulty`` of
-        the sample with its label, left out (for a classifier the out-of-fold log-loss);
-        ``is_issue``.
+        by how much farther the class of the label is than the nearest class; ``difficulty``, the
+        log-loss of the label by the pooled judges; ``is_issue``.
     label_proba_ : ndarray of shape (n_samples, n_classes)
         Probability of every class to be the true one.
     noise_rate_ : float
-        Estimated fraction of wrong labels.
+        Estimated fraction of wrong labels. **A lower bound where labels are wrong on hard samples
+        more often than on easy ones**, as those that people give: the model takes wrong labels of
+        hard samples for doubt of the judges. After `recalibrate` the estimate is unbiased.
     noise_rate_interval_ : tuple of two floats
-        95 % interval of `noise_rate_` by profile likelihood. It holds for samples that follow
-        the model: it does not cover what few samples a class leave unknown of the classes.
-    random_rate_, near_rate_, systematic_rate_ : float
-        The parts of the noise rate that are random flips, flips to a near class and systematic
-        flips.
-    systematic_flips_ : structured array of shape (n_pairs,)
-        The pairs of classes with systematic flips, the highest rate first: ``true_label``,
-        ``label``, and ``rate``, the fraction of the samples of the one class that bear the label
-        of the other. Empty where there are none.
+        95 % interval of `noise_rate_`. After `fit`, by profile likelihood: it covers the chance
+        by which labels went wrong if they did so as the model has it, not that the model may be
+        wrong. After `recalibrate`, an interval that holds whatever the model.
+    is_trustworthy_ : bool
+        Whether nothing speaks against the probabilities: `doubts_` is empty.
+    doubts_ : tuple of str
+        Reasons not to trust the probabilities, a sentence each; `fit` warns of them.
+    judges_ : dict of str to float
+        Who judged, and their part of the pooled judgement; the parts add up to one.
+    n_checks_ : int
+        Number of checked samples behind the probabilities; 0 before `recalibrate`.
+    flip_matrix_ : ndarray of shape (n_classes, n_classes)
+        Estimated fraction of the samples of a class (row) that bear a label (column). Equal
+        outside the diagonal where no pair of classes stands out.
     class_noise_rate_ : ndarray of shape (n_classes,)
         Estimated fraction of wrong ones among the labels of each class; NaN for a class with less
         than ten.
-    temperature_, spread_ : float
-        The other two numbers: distances are divided by twice the temperature, and by the spread
-        besides to say which classes are near.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    estimator_ : estimator
-        Fitted on all samples, to the labels of the last refit.
+    estimator_ : estimator or None
+        The first judge that is an estimator, fitted to the labels of the last refit.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Of `estimator_`, where it has them.
 
@@ -112,17 +124,18 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    A wrong label that names a class near the sample cannot be told from a right label of a hard
-    sample by distances alone. What settles it are labels that are known to be right:
-    ``fit(X, y, verified=...)``.
+    With q_k the pooled belief of the judges that class k is the true one and T the matrix of
+    flips, labels have the likelihood ``P(y | x) = sum_k q_k(x) T_ky`` [1]_, here with weights of
+    the judges, with T shrunk toward a common rate, and with both strength of the shrinkage and
+    the need of a matrix chosen by the likelihood of labels left out.
 
-    Systematic flips need ten samples with the label of either class, and a rate of at least a
-    fifth: the scorer's own confusion of two classes looks like a smaller one. They have to
-    explain the labels better than chance does by the Bayesian information criterion, and better
-    than class sizes do.
+    Of more than 2 million distances, a random part enters the likelihood, the same at every call;
+    all samples are judged. More than 256 classes have a common rate of flips.
 
-    Of more than 2 million distances (and 5000 samples), a random part enters the likelihood, the
-    same at every call; all samples are judged.
+    References
+    ----------
+    .. [1] A. P. Dawid, A. M. Skene, "Maximum Likelihood Estimation of Observer Error-Rates Using
+       the EM Algorithm", Applied Statistics 1979.
 
     Examples
     --------
@@ -134,9 +147,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     >>> finder = LabelIssueFinder().fit(X, given)
     >>> found = finder.issues_["is_issue"]
     >>> int(flipped.sum()), int(found.sum()), int((found & flipped).sum())
-    (15, 17, 15)
-    >>> round(finder.noise_rate_, 2)
-    0.11
+    (15, 15, 15)
+
+    Somebody looks at thirty of them, drawn at random:
+
+    >>> rows = finder.draw_samples_to_check(30, random_state=0)
+    >>> low, high = finder.recalibrate(rows, y[rows]).noise_rate_interval_
+    >>> bool(low < flipped.mean() < high)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -144,6 +162,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             HasMethods(["fit", "predict_proba"]),
             RelativeMahalanobisScorer,
             Pipeline,
+            list,
+            StrOptions({"precomputed"}),
             None,
         ],
         "noise": [StrOptions({"mixed", "random"})],
@@ -158,7 +178,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         *,
         noise: str = "mixed",
         threshold: float = 0.5,
-        n_refits: int = 1,
+        n_refits: int = 2,
         cv: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -189,11 +209,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             Weight k stands for k copies of a sample; one of weight 0 is judged and counts
             nowhere.
         verified : array-like of shape (n_samples,), dtype bool, default=None
-            Samples whose label is known to be right. They are no issues, and tell the model how
-            hard samples with right labels are.
+            Samples whose label is known to be right. They are no issues and tell the model how
+            far the judges can be trusted, which changes little. It learns nothing from them of
+            how many labels are wrong: that takes samples drawn at random, wrong ones among them
+            (`recalibrate`).
         groups : array-like of shape (n_samples,), default=None
             What samples belong together, such as patients: no group is in two folds of a
-            classifier.
+            classifier. Judges that leave out single samples do not take part then.
 
         Returns
         -------
@@ -204,123 +226,203 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         ------
         ValueError
             If there is one class alone, or if `verified` holds other values than True and False.
+
+        Warns
+        -----
+        SkcalibWarning
+            If the probabilities cannot be trusted; if class probabilities are taken for features.
         """
         X, labels = samples_and_labels(X, y)
         given_weight = check_weights(sample_weight, len(labels))
         weight = np.ones(len(labels)) if given_weight is None else given_weight
         known = _check_verified(verified, len(labels))
         check_several_classes(np.unique(labels[weight > 0]))
-        warn_if_fitted(estimator=self.estimator)
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        self.classes_ = joint_classes(self.estimator, labels) if frozen else np.unique(labels)
-        codes = encode(labels, self.classes_)
-        source = self._source(X, labels, given_weight, groups)
-        mixed, believed, first = self.noise == "mixed", labels, None
-        for _ in range(self.n_refits + 1):
-            # The scorer is fitted to the labels believed; those given are judged.
-            distances = source.distances(believed, self.classes_)
-            if believed is labels:  # before any refit
-                difficulty = source.difficulty()
-            margin = distances[np.arange(len(codes)), codes] - distances.min(axis=1)
-            noise = fit_noise_model(distances, codes, weight, known, mixed=mixed)
-            proba = label_posterior(
-                distances, codes, known, noise.parameters, noise.flips, out=distances
+        several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
+        for estimator in several:
+            warn_if_fitted(estimator=estimator)
+        if look_like_probabilities(self.estimator, X, labels):
+            warn(
+                "X looks like class probabilities and is taken for features; with "
+                "estimator='precomputed' it is taken for the probabilities of a model."
             )
-            first = proba if first is None else first
-            believed = self.classes_[proba.argmax(axis=1)]
-        # A refit believes its own mistakes, the more the fewer samples a class has.
-        n_each = weight.sum() / len(np.unique(codes[weight > 0]))
-        part = float(_WEIGHT_OF_FIRST / (_WEIGHT_OF_FIRST + n_each))
-        if first is not proba:
-            first -= proba
-            first *= part
-            proba += first
-        believed = self.classes_[proba.argmax(axis=1)]
-        self.label_proba_ = proba
-        self._summarize(labels, codes, weight, noise, known)
-        p_correct = proba[np.arange(len(codes)), codes]
+        judges = judges_of(self.estimator, X, labels, given_weight, self.cv, groups)
+        self.classes_ = np.unique(labels)
+        for estimator, source in zip(several, judges.values()):
+            if isinstance(source, Precomputed):
+                self.classes_ = source.classes
+            elif isinstance(estimator, FrozenEstimator):
+                self.classes_ = joint_classes(estimator, np.append(labels, self.classes_))
+        codes = encode(labels, self.classes_)
+        given = Given(codes, self.classes_, weight, known, judges)
+        self._show(judge(given, self.n_refits, mixed=self.noise == "mixed"), labels)
+        self.estimator_ = next(iter(judges.values())).fitted
+        show_inner(self, self.estimator_)
+        for doubt in self.doubts_:
+            warn(doubt)
+        return self
+
+    def _show(self, judged: Judged, labels: NDArray) -> None:
+        """Set what `fit` has learned."""
+        last, fit, proba, gain = judged
+        given, rows = last.given, np.arange(len(labels))
+        believed = belief_in_noise(last.likelihood, last.choice.common, gain)
+        # Where the labels are as likely without any flips, there may be none.
+        proba *= believed
+        proba[rows, given.codes] += 1.0 - believed
+        self.label_proba_, self._weight = proba, given.weight
+        margin, difficulty = last.judged(fit)
+        p_correct = proba[rows, given.codes]
+        suggested = self.classes_[proba.argmax(axis=1)]
         columns = {
             "label": labels,
-            "suggested_label": believed,
+            "suggested_label": suggested,
             "p_label_correct": p_correct,
             "margin": margin,
             "difficulty": difficulty,
             "is_issue": p_correct < self.threshold,
         }
         self.issues_ = as_table(columns, as_frame=False)
-        self.estimator_ = source.fitted
-        show_inner(self, self.estimator_)
-        return self
-
-    def _source(
-        self, X: Any, labels: NDArray, weight: NDArray | None, groups: ArrayLike | None
-    ) -> LeaveOneOut | OutOfFold:
-        estimator = self.estimator
-        if estimator is None:
-            estimator = RelativeMahalanobisScorer(shrinkage="auto")
-        if not scores_left_out(estimator):
-            cv = _DEFAULT_FOLDS if self.cv is None else self.cv
-            return OutOfFold(estimator, X, labels, weight, cv, groups)
-        if groups is not None:
-            raise ValueError("groups must be None for a scorer, which has no folds, got groups.")
-        return LeaveOneOut(estimator, X, labels, weight)
-
-    def _summarize(
-        self,
-        labels: NDArray,
-        codes: NDArray[np.intp],
-        weight: NDArray[np.float64],
-        noise: NoiseFit,
-        known: NDArray[np.bool_],
-    ) -> None:
-        """Set the rates: the means of the probabilities that labels are wrong."""
-        wrong = 1.0 - self.label_proba_[np.arange(len(codes)), codes].astype(np.float64)
-        self.noise_rate_ = float(np.average(wrong, weights=weight))
-        p, flips = noise.parameters, noise.flips
-        unverified = float(weight[~known].sum())
-        n_systematic = 0.0 if flips is None else float(flips.n_flipped.sum())
-        systematic = n_systematic / unverified if n_systematic else 0.0
-        # Divided as the model divides its own rate.
-        per_rate = self.noise_rate_ / (p.rate + systematic)
-        self.random_rate_ = p.random_rate * per_rate
-        self.systematic_rate_ = systematic * per_rate
-        self.near_rate_ = self.noise_rate_ - self.random_rate_ - self.systematic_rate_
-        ends = np.array(rate_interval(noise)) - p.rate
-        # What is counted has the square root of its number as its standard error.
-        if n_systematic:
-            ends = np.sign(ends) * np.hypot(ends, 1.96 * systematic / np.sqrt(n_systematic))
+        wrong = 1.0 - p_correct.astype(np.float64)
+        self._set_class_rates(wrong)
+        self.noise_rate_ = float(np.average(wrong, weights=given.weight))
         # The rate of the model is that among labels nobody has verified.
-        ends *= unverified / weight.sum()
-        low, high = np.clip(self.noise_rate_ + ends, 0.0, 1.0)
+        unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
+        ends = np.array(rate_interval(last.likelihood, fit)) - fit.rate
+        low, high = np.clip(self.noise_rate_ + unverified * ends, 0.0, 1.0)
+        # Without any flips, the labels are about as likely: the interval reaches down to 0.
+        low = low if believed > 0.975 else 0.0
         self.noise_rate_interval_ = (float(low), float(high))
-        self.systematic_flips_ = self._table_of(flips)
-        count = np.bincount(codes, weight, len(self.classes_))
-        total = np.bincount(codes, weight * wrong, len(self.classes_))
+        self.flip_matrix_, self.judges_ = fit.flips, last.shares(fit)
+        self.doubts_: tuple[str, ...] = doubts_of(judged, wrong, self.threshold)
+        self.is_trustworthy_ = not self.doubts_
+        self._p_of_model = p_correct.astype(np.float64)
+        self.n_checks_ = 0
+        self._checked: tuple[NDArray, NDArray] | None = None
+
+    def _set_class_rates(self, wrong: NDArray[np.float64]) -> None:
+        codes = encode(self.issues_["label"], self.classes_)
+        count = np.bincount(codes, self._weight, len(self.classes_))
+        total = np.bincount(codes, self._weight * wrong, len(self.classes_))
         enough = count >= _FEWEST_OF_A_CLASS
         self.class_noise_rate_ = np.full(len(count), np.nan)
         self.class_noise_rate_[enough] = total[enough] / count[enough]
-        self.temperature_, self.spread_ = p.temperature, p.spread
 
-    def _table_of(self, flips: SystematicFlips | None) -> NDArray[Any]:
-        none = np.empty(0, dtype=np.intp)
-        true, given = (none, none) if flips is None else (flips.true, flips.given)
-        rate = np.empty(0) if flips is None else flips.rate
-        order = np.argsort(-rate, kind="stable")
-        columns = {
-            "true_label": self.classes_[true[order]],
-            "label": self.classes_[given[order]],
-            "rate": rate[order],
-        }
-        return np.asarray(as_table(columns, as_frame=False))
+    def draw_samples_to_check(
+        self, n_samples: int = 100, *, random_state: Any = None
+    ) -> NDArray[np.intp]:
+        """Draw samples at random, whose labels somebody should check for `recalibrate`.
+
+        Parameters
+        ----------
+        n_samples : int, default=100
+            How many to check. The error of the rate falls with the square root of them.
+        random_state : int, RandomState instance or None, default=None
+            Which samples are drawn.
+
+        Returns
+        -------
+        positions : ndarray of shape (n_samples,)
+            Positions in the `X` of `fit`, in rising order. All are equally likely, the suspicious
+            ones too.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer samples than this.
+        """
+        check_is_fitted(self)
+        n_all = len(self.label_proba_)
+        if not isinstance(n_samples, Integral) or not 2 <= n_samples <= n_all:
+            raise ValueError(
+                f"n_samples must be an int from 2 to the {n_all} samples, got {n_samples!r}."
+            )
+        drawn = check_random_state(random_state).choice(n_all, int(n_samples), replace=False)
+        return np.sort(drawn)
+
+    def recalibrate(self, positions: ArrayLike, true_labels: ArrayLike) -> Self:
+        """Correct all probabilities and the noise rate by labels that somebody has checked.
+
+        The checked samples have to be drawn at random (`draw_samples_to_check`): of suspicious
+        ones alone, more are wrong than of all. Their true labels are taken as known;
+        `p_label_correct` of all others is corrected by a line on the log-odds, and `label_proba_`,
+        ``is_issue``, ``suggested_label``, `noise_rate_` and `class_noise_rate_` follow. The rate
+        and its interval are prediction-powered; with fewer than five wrong or right labels among
+        the checks, the interval is that of Clopper and Pearson. Ranking changes only through
+        checked samples.
+
+        A second call replaces the first: pass all checks so far.
+
+        Parameters
+        ----------
+        positions : array-like of shape (n_checks,)
+            Positions of the checked samples in the `X` of `fit`.
+        true_labels : array-like of shape (n_checks,)
+            Their true labels.
+
+        Returns
+        -------
+        self : LabelIssueFinder
+            The finder.
+
+        Raises
+        ------
+        ValueError
+            If positions repeat or are none of the samples, or a label is none of `classes_`.
+        """
+        check_is_fitted(self)
+        n_samples, n_classes = self.label_proba_.shape
+        rows = np.asarray(positions)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) < 2:
+            raise ValueError("positions must be at least two integers, got " f"{positions!r}.")
+        if len(np.unique(rows)) < len(rows) or rows.min() < 0 or rows.max() >= n_samples:
+            raise ValueError(
+                f"positions must be distinct and from 0 to {n_samples - 1}, got {rows!r}."
+            )
+        true = encode(np.asarray(true_labels), self.classes_, name="true_labels")
+        if true.shape != rows.shape:
+            raise ValueError(
+                f"true_labels must have one label for each of the {len(rows)} positions, got "
+                f"shape {true.shape}."
+            )
+        codes = encode(self.issues_["label"], self.classes_)
+        result = recalibrated(self._p_of_model, self._weight, rows, true != codes[rows])
+        if self._checked is not None:  # what was known of them is among the checks again, or not
+            self.label_proba_[self._checked[0]] = self._checked[1]
+        self._checked = rows, self.label_proba_[rows]
+        _give_label(self.label_proba_, codes, result.p_correct)
+        self.label_proba_[rows] = np.eye(n_classes)[true]
+        p_correct = self.label_proba_[np.arange(n_samples), codes]
+        self.issues_["p_label_correct"] = p_correct
+        self.issues_["is_issue"] = p_correct < self.threshold
+        self.issues_["suggested_label"] = self.classes_[self.label_proba_.argmax(axis=1)]
+        self._set_class_rates(1.0 - p_correct.astype(np.float64))
+        self.noise_rate_, self.noise_rate_interval_ = result.rate, result.interval
+        self.n_checks_ = len(rows)
+        if len(rows) >= _FEWEST_CHECKS:
+            self.doubts_, self.is_trustworthy_ = (), True
+        return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        estimator = self.estimator
-        tags.input_tags = common_input_tags(
-            RelativeMahalanobisScorer() if estimator is None else estimator
-        )
+        inside = self.estimator if isinstance(self.estimator, list) else [self.estimator]
+        if self.estimator is None or isinstance(self.estimator, str):
+            inside = [RelativeMahalanobisScorer()]
+        tags.input_tags = common_input_tags(*inside)
         tags.target_tags.required = True
         return tags
+
+
+def _give_label(proba: NDArray, codes: NDArray[np.intp], p_correct: NDArray[np.float64]) -> None:
+    """Set the probabilities of the labels, in place; those of other classes keep their ratios."""
+    rows = np.arange(len(proba))
+    proba[rows, codes] = 0.0
+    others = proba.sum(axis=1)
+    impossible = others <= 0  # so far: all other classes are as likely now
+    proba[impossible] = 1.0
+    proba[rows[impossible], codes[impossible]] = 0.0
+    others[impossible] = proba.shape[1] - 1
+    proba *= ((1.0 - p_correct) / others)[:, None].astype(proba.dtype)
+    proba[rows, codes] = p_correct
 
 
 def _check_verified(verified: ArrayLike | None, n_samples: int) -> NDArray[np.bool_]:
@@ -342,18 +444,21 @@ def find_label_issues(
     *,
     noise: str = "mixed",
     threshold: float = 0.5,
-    n_refits: int = 1,
+    n_refits: int = 2,
     cv: Any = None,
     sample_weight: ArrayLike | None = None,
     verified: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    checks: tuple[ArrayLike, ArrayLike] | None = None,
     as_frame: bool = False,
 ) -> pd.DataFrame | NDArray[Any]:
     """Return all samples, the one with the most suspicious label first.
 
     Parameters
     ----------
-    estimator : scorer, Pipeline, classifier or None
-        As for :class:`LabelIssueFinder`.
+    estimator : scorer, Pipeline, classifier, list, "precomputed" or None
+        Who judges, as for :class:`LabelIssueFinder`. "precomputed": `X` holds out-of-sample class
+        probabilities.
     X : array-like of shape (n_samples, n_features), or whatever the estimator takes
         Samples.
     y : array-like of shape (n_samples,)
@@ -362,12 +467,15 @@ def find_label_issues(
         As for :class:`LabelIssueFinder`.
     threshold : float in (0, 1), default=0.5
         As for :class:`LabelIssueFinder`.
-    n_refits : int, default=1
+    n_refits : int, default=2
         As for :class:`LabelIssueFinder`.
     cv : int, cross-validation generator or iterable, default=None
         As for :class:`LabelIssueFinder`.
-    sample_weight, verified : array-like of shape (n_samples,), default=None
+    sample_weight, verified, groups : array-like of shape (n_samples,), default=None
         As for :meth:`LabelIssueFinder.fit`.
+    checks : tuple of two array-like of shape (n_checks,), default=None
+        Positions drawn at random, and the true labels of these samples, for
+        :meth:`LabelIssueFinder.recalibrate`.
     as_frame : bool, default=False
         Whether to return a DataFrame (needs pandas), with the index of X or y.
 
@@ -399,7 +507,9 @@ def find_label_issues(
     """
     finder = LabelIssueFinder(
         estimator, noise=noise, threshold=threshold, n_refits=n_refits, cv=cv
-    ).fit(X, y, sample_weight=sample_weight, verified=verified)
+    ).fit(X, y, sample_weight=sample_weight, verified=verified, groups=groups)
+    if checks is not None:
+        finder.recalibrate(*checks)
     issues = finder.issues_
     # lexsort sorts by its last key first.
     order = np.lexsort([-issues["margin"], issues["p_label_correct"]])

@@ -1,4 +1,22 @@
-"""The most likely noise: its four numbers, and an interval of its rate."""
+"""How labels go wrong: a matrix of flips, seen through the doubt of several judges.
+
+Judge s says how far sample x is from every class, d_s(x). Pooled, the judges believe that class k
+is the true one with probability q_k, and a label goes wrong by its class alone:
+
+    P(y | x) = sum_k q_k(x) T_ky,    q = softmax(-1/2 sum_s w_s d_s(x)),    w_s >= 0.
+
+The weights w say how far each judge can be trusted, T_ky is the rate at which samples of class k
+bear the label y. Both are those under which the given labels are most likely, by expectation and
+maximization: the posterior r_k = q_k T_ky / P(y | x) gives the counts N_ky of expected flips,
+and the gradient by w_s is that of a logistic regression with r as its targets,
+-1/2 sum_k (r_k - q_k) d_sk.
+
+Three explanations compete for labels that the judges find unlikely. *Flips at a common rate* has
+one number for all of T. *Flips between classes* shrinks T toward it, T_k ~ Dirichlet(alpha m_k).
+*Doubt* has the common rate, and judges whose confusions depend on how near the classes are: a
+matrix scaling of their scores. Flips leave a floor under the doubt of the surest samples, doubt
+does not; which of them the labels follow is decided by the likelihood of labels left out.
+"""
 
 from __future__ import annotations
 
@@ -6,209 +24,406 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, logit
 from scipy.stats import chi2
 
-from ._likelihood import NoiseLikelihood, NoiseParameters, believed_classes
-from ._newton import Derivatives, maximum
-from ._systematic import SystematicFlips, find_systematic_flips
-
-# Elements of the distances that enter the likelihood, and samples that do in any case: of very
-# many samples, a random part tells four numbers well enough.
-_MAX_ELEMENTS = 2**21
-_MIN_SAMPLES = 5000
-# A vector of parameters holds the logarithms of t, of both rates relative to that of true labels
-# (their odds), and of b - 1. Near flips are fewer than true labels, or the nearest class could
-# pass for the truth and every label for wrong.
-_BOUNDS = np.array([(-5.0, 10.0), (-14.0, 4.0), (-14.0, 0.0), (-6.0, 4.0)])
-_START = NoiseParameters(8.0, 0.05)
-_NEAR_START = NoiseParameters(1.0, 0.0, 0.15, 1.5)
-# Times that systematic flips are looked for.
-_SYSTEMATIC_ROUNDS = 4
-_BISECTIONS = 5  # of a step that is about a standard error
+# Pseudo-samples of every class at the common rate.
+_SHRINKAGES = (20.0, 100.0, 500.0)
+# Of the squared entries of the matrix scaling, in samples. 20 does as well.
+_DOUBT_PENALTY = 100.0
+# The matrix has a square of numbers: beyond, it takes too long and too many samples.
+MOST_CLASSES_OF_A_MATRIX = 256
+_N_FOLDS = 3
+# Elements of the distances that choose among explanations, and that the chosen one is fitted to.
+_ELEMENTS_TO_CHOOSE, _ELEMENTS_TO_FIT = 2**18, 2**21
+_FEWEST_SAMPLES = 2000
+# A wrong label stays rarer than the right one, or both could change places.
+_LARGEST_FLIP = 0.95
+# Standard deviation of the pooled log-odds, a priori. A fit that takes all doubt of the judges for
+# flips makes them certain of everything; this keeps it from infinity, and costs half a sample.
+_LOG_ODDS = 4.0
+_STEPS, _STEPS_OF_A_FOLD, _TOLERANCE = 40, 12, 1e-6
+_SMALLEST_RATE, _LARGEST_RATE = 1e-6, 0.9
+_TINY = 1e-300
 
 
 class NoiseFit(NamedTuple):
-    """The maximum of the likelihood."""
+    """What explains the labels best."""
 
-    parameters: NoiseParameters
+    weights: NDArray[np.float64]  # (n_judges + 1,) the last one of the class frequencies
+    flips: NDArray[np.float64]  # (n_classes, n_classes) from the true class to the label
     log_likelihood: float  # mean over the samples
-    likelihood: NoiseLikelihood
-
-    @property
-    def flips(self) -> SystematicFlips | None:
-        """Systematic flips, if there are any."""
-        return self.likelihood.flips
+    rate: float  # of flips
+    shrinkage: float | None = None  # None for flips at a common rate
 
 
-def fit_noise_model(
-    distances: NDArray,
+class Explained(NamedTuple):
+    """Beliefs of the judges, and of the model that has seen the labels as well."""
+
+    belief: NDArray  # (n, K) q
+    posterior: NDArray  # (n, K) r
+    log_likelihood: NDArray[np.float64]  # (n,)
+
+
+def explain(
+    distances: list[NDArray],
     codes: NDArray[np.intp],
-    weight: NDArray[np.float64],
     verified: NDArray[np.bool_],
-    *,
-    mixed: bool,
-) -> NoiseFit:
-    """Return the most likely parameters; those of random flips alone are among the candidates.
+    weights: NDArray[np.float64],
+    flips: NDArray[np.float64],
+) -> Explained:
+    """Return q, the posterior of the true classes, and the log-likelihood of the labels.
+
+    A verified label is the true one: its posterior is 1 and its likelihood q_y.
+    """
+    pooled = pool(distances, weights)
+    np.negative(pooled, out=pooled)
+    pooled *= 0.5
+    pooled -= pooled.max(axis=1, keepdims=True)
+    belief = np.exp(pooled, out=pooled)
+    belief /= belief.sum(axis=1, keepdims=True)
+    joint = belief * flips.T.astype(belief.dtype)[codes]
+    if verified.any():
+        known, label = np.flatnonzero(verified), codes[verified]
+        joint[known] = 0.0
+        joint[known, label] = belief[known, label]
+    likelihood = joint.sum(axis=1, dtype=np.float64)
+    # Where rounding leaves nothing, the label is as good as impossible: the judges decide.
+    lost = likelihood <= 0
+    if lost.any():
+        joint[lost] = belief[lost]
+        joint[lost & verified] = 0.0
+        joint[lost & verified, codes[lost & verified]] = 1.0
+    joint /= joint.sum(axis=1, keepdims=True)
+    return Explained(belief, joint, np.log(np.maximum(likelihood, _TINY)))
+
+
+def pool(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
+    """Return the weighted sum of the distances, those of the class frequencies last."""
+    total = distances[0] * distances[0].dtype.type(weights[0])
+    for judge, weight in zip(distances[1:], weights[1:]):
+        if weight:
+            total += judge * total.dtype.type(weight)
+    return total
+
+
+def common_flips(rate: float, n_classes: int) -> NDArray[np.float64]:
+    """Return the matrix of flips that are as frequent between all classes."""
+    flips = np.full((n_classes, n_classes), rate / (n_classes - 1))
+    np.fill_diagonal(flips, 1.0 - rate)
+    return flips
+
+
+class LabelLikelihood:
+    """Likelihood of given labels, by the weights of the judges and the flips.
 
     Parameters
     ----------
-    distances, codes, weight, verified : ndarray
-        As in `NoiseLikelihood`.
-    mixed : bool
-        Whether there may be near and systematic flips.
+    distances : list of ndarray of shape (n_samples, n_classes) or (1, n_classes)
+        Of every judge; the last of them the class frequencies.
+    codes : ndarray of shape (n_samples,)
+        Given labels.
+    weight : ndarray of shape (n_samples,)
+        Weights of the samples.
+    verified : ndarray of shape (n_samples,), dtype bool
+        Samples whose label is known to be right. They tell of the judges, not of the flips.
     """
-    n_classes = distances.shape[1]
-    kept = np.flatnonzero(weight > 0)
-    n_kept = max(_MIN_SAMPLES, _MAX_ELEMENTS // n_classes)
-    if len(kept) > n_kept:
-        kept = np.sort(np.random.default_rng(0).choice(kept, n_kept, replace=False))
-    part = distances[kept], codes[kept], weight[kept], verified[kept]
-    fit = _most_likely(NoiseLikelihood(*part), mixed=mixed)
-    if not mixed:
-        return fit
-    systematic = _with_systematic_flips(fit, distances, codes, weight, verified)
-    if systematic.flips is None:
-        return fit
-    # The model takes all classes for equally probable. Where they are not, the labels of the large
-    # ones look like flips from the small ones; then the sizes explain them better than flips do.
-    size = np.maximum(np.bincount(codes, weight, n_classes), 1.0)
-    shift = -2.0 * fit.parameters.temperature * np.log(size)  # of q = softmax(-distances / (2 t))
-    by_size = _most_likely(NoiseLikelihood(part[0] + shift, *part[1:]), mixed=True)
-    return systematic if systematic.log_likelihood > by_size.log_likelihood else fit
+
+    def __init__(
+        self,
+        distances: list[NDArray],
+        codes: NDArray[np.intp],
+        weight: NDArray[np.float64],
+        verified: NDArray[np.bool_],
+    ) -> None:
+        order = np.argsort(codes, kind="stable")  # one class after the other, for `_counts`
+        self.distances = _rows_of(distances, order)
+        self.codes, self.weight, self.verified = codes[order], weight[order], verified[order]
+        self.n_classes = distances[0].shape[1]
+        self.total = float(weight.sum())
+        self._given, self._starts = np.unique(self.codes, return_index=True)
+        # The penalty 1/2 sum_s precision_s w_s^2 on the log-likelihood of all samples.
+        self._precision = np.array([_spread(d) ** 2 for d in self.distances]) / _LOG_ODDS**2
+
+    def part(self, mask: NDArray[np.bool_]) -> LabelLikelihood:
+        """Return the likelihood of some samples."""
+        rows = np.flatnonzero(mask)
+        distances = _rows_of(self.distances, rows)
+        return LabelLikelihood(
+            distances, self.codes[rows], self.weight[rows], self.verified[rows]
+        )
+
+    def log_likelihood(self, weights: NDArray, flips: NDArray) -> float:
+        """Return the mean over the samples."""
+        explained = explain(self.distances, self.codes, self.verified, weights, flips)
+        return float(self.weight @ explained.log_likelihood) / self.total
+
+    def common_rate(self) -> NoiseFit:
+        """Return the most likely weights with flips at a common rate.
+
+        Doubt and flips explain the same labels: from few flips and soft judges the search ends in
+        doubt, from many and sharp ones in flips, where both are maxima. The higher one counts.
+        """
+        fits = [self.fit(start, None) for start in (self.soft(), self.soft(2.0, 0.3))]
+        return max(fits, key=lambda fit: fit.log_likelihood)
+
+    def soft(self, sharpness: float = 0.3, rate: float = 0.05) -> NoiseFit:
+        """Return where a search begins: judges of equal weights, and few flips."""
+        n_judges = len(self.distances) - 1
+        weights = np.append(np.full(n_judges, sharpness / n_judges), 0.5)
+        return NoiseFit(weights, common_flips(rate, self.n_classes), -np.inf, rate)
+
+    def fit(
+        self, start: NoiseFit, shrinkage: float | None, *, steps: int = _STEPS, noise: bool = True
+    ) -> NoiseFit:
+        """Return the most likely weights and flips; without noise, the weights alone."""
+        weights, flips, rate, damping = start.weights, start.flips, start.rate, 0.1
+        if not noise:
+            rate, flips = 0.0, common_flips(1e-12, self.n_classes)
+        last = -np.inf
+        for step in range(steps):
+            weights, damping, value = self._newton_step(weights, flips, damping)
+            for _ in range(2 if noise else 0):
+                flips, rate = self._flips_step(weights, flips, shrinkage)
+            if value - last < _TOLERANCE and step > 2:
+                break
+            last = value
+        value = self.log_likelihood(weights, flips)
+        return NoiseFit(weights, flips, value, rate, shrinkage)
+
+    def _newton_step(
+        self, weights: NDArray, flips: NDArray, damping: float
+    ) -> tuple[NDArray[np.float64], float, float]:
+        """Return weights of a larger likelihood, the damping of the next step, the likelihood.
+
+        The information is the mean of the outer products of the scores of the samples (Berndt,
+        Hall, Hall, Hausman 1974). A weight at its bound that is drawn beyond stays there.
+        """
+        explained = explain(self.distances, self.codes, self.verified, weights, flips)
+        penalty = self._precision / self.total
+        here = float(self.weight @ explained.log_likelihood) / self.total
+        here -= 0.5 * float(penalty @ weights**2)
+        surprise = explained.posterior - explained.belief
+        columns = [np.einsum("nk,nk->n", surprise, np.broadcast_to(d, surprise.shape))
+                   for d in self.distances]  # fmt: skip
+        scores = -0.5 * np.stack(columns, axis=1).astype(np.float64)
+        gradient = self.weight @ scores / self.total - penalty * weights
+        information = (scores * self.weight[:, None]).T @ scores / self.total + np.diag(penalty)
+        highest = np.append(np.full(len(weights) - 1, np.inf), 1.0)
+        free = np.where(gradient < 0, weights > 0, weights < highest)
+        for _ in range(8):
+            part = information[np.ix_(free, free)]
+            part = part + np.diag(damping * np.diag(part) + 1e-9)
+            moved = weights.copy()
+            moved[free] += np.linalg.solve(part, gradient[free])
+            moved = np.clip(moved, 0.0, highest)
+            there = self.log_likelihood(moved, flips) - 0.5 * float(penalty @ moved**2)
+            if there > here:
+                return moved, 0.2 * damping, there
+            damping = 5.0 * max(damping, 1e-3)
+        return weights, damping, here
+
+    def _flips_step(
+        self, weights: NDArray, flips: NDArray, shrinkage: float | None
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return the flips that their expected counts make most likely, and their rate."""
+        explained = explain(self.distances, self.codes, self.verified, weights, flips)
+        counted = explained.posterior * np.where(self.verified, 0.0, self.weight)[:, None]
+        counts = np.zeros((self.n_classes, self.n_classes))
+        counts[:, self._given] = np.add.reduceat(counted, self._starts, axis=0).T
+        total = max(counts.sum(), _TINY)
+        rate = float(np.clip(1.0 - np.trace(counts) / total, _SMALLEST_RATE, _LARGEST_RATE))
+        common = common_flips(rate, self.n_classes)
+        if shrinkage is None:
+            return common, rate
+        flips = (counts + shrinkage * common) / (counts.sum(axis=1, keepdims=True) + shrinkage)
+        right = np.diag(flips)[:, None]
+        flips = np.where(flips == right, flips, np.minimum(flips, _LARGEST_FLIP * right))
+        return flips / flips.sum(axis=1, keepdims=True), rate
 
 
-def _with_systematic_flips(
-    fit: NoiseFit,
-    distances: NDArray,
-    codes: NDArray[np.intp],
-    weight: NDArray[np.float64],
-    verified: NDArray[np.bool_],
-) -> NoiseFit:
-    likelihood = fit.likelihood
-    # What has been verified tells nothing of how labels are before.
-    unverified = np.where(verified, 0.0, weight)
-    for _ in range(_SYSTEMATIC_ROUNDS):
-        # Of all samples, also where a part of them served so far: a class needs some.
-        believed = believed_classes(distances, codes, verified, fit.parameters)
-        flips = find_systematic_flips(believed, codes, unverified, distances.shape[1])
-        if flips is None and fit.flips is None:
-            return fit
-        before = fit
-        # What the pairs explain passed for doubt of the scorer so far, and hid others.
-        fit = _most_likely(likelihood.with_flips(flips), mixed=True)
-        if flips is None or flips.has_pairs_of(before.flips):
-            return fit
-    return fit
+class Choice(NamedTuple):
+    """Explanations of the same labels; gains are of labels left out, over the common rate."""
+
+    common: NoiseFit  # flips at a common rate
+    flips: NoiseFit | None  # flips between classes; None where they gain nothing
+    gain_of_flips: float
+    gain_of_doubt: float
+    left_out: float  # log-likelihood of labels left out, by flips at a common rate
+
+    @property
+    def flips_win(self) -> bool:
+        """Tell whether flips between classes explain the labels better than doubt does."""
+        return self.flips is not None and self.gain_of_flips > self.gain_of_doubt
 
 
-def _most_likely(likelihood: NoiseLikelihood, *, mixed: bool) -> NoiseFit:
-    random = _maximum(likelihood, _START, mixed=False)
-    # Of two classes, the other one is random and near at once.
-    if not mixed or likelihood.n_classes == 2:
-        return random
-    p, near = random.parameters, _NEAR_START
-    # Near flips get a part of what random flips leave, so that the rates stay below one.
-    rest = p.random_rate * (1.0 - near.near_rate)
-    start = NoiseParameters(p.temperature, rest, near.near_rate * (1.0 - rest), near.spread)
-    return max(random, _maximum(likelihood, start, mixed=True), key=lambda f: f.log_likelihood)
+def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
+    """Fit the explanations of the labels, and compare them over folds."""
+    common = likelihood.common_rate()
+    if not mixed or likelihood.n_classes > MOST_CLASSES_OF_A_MATRIX:
+        return Choice(common, None, 0.0, 0.0, common.log_likelihood)
+    some = likelihood.part(_some_rows(len(likelihood.codes), likelihood.n_classes))
+    gains, left_out = _gains_left_out(some, common)
+    best = max(_SHRINKAGES, key=gains.__getitem__)
+    flips = likelihood.fit(common, best) if gains[best] > 0 else None
+    return Choice(common, flips, gains[best], gains[None], left_out)
 
 
-def rate_interval(fit: NoiseFit, confidence_level: float = 0.95) -> tuple[float, float]:
-    """Return the profile likelihood interval of the noise rate.
+def _gains_left_out(
+    likelihood: LabelLikelihood, start: NoiseFit
+) -> tuple[dict[float | None, float], float]:
+    """Return what every shrinkage and doubt (None) gain over a common rate, and its value."""
+    value = 0.0
+    gains: dict[float | None, float] = dict.fromkeys((*_SHRINKAGES, None), 0.0)
+    fold = np.random.default_rng(0).integers(0, _N_FOLDS, len(likelihood.codes))
+    for number in range(_N_FOLDS):
+        train, test = likelihood.part(fold != number), likelihood.part(fold == number)
+        share = test.total / likelihood.total
+        common = train.fit(start, None, steps=_STEPS_OF_A_FOLD)
+        reference = test.log_likelihood(common.weights, common.flips)
+        for shrinkage in _SHRINKAGES:
+            flips = train.fit(start, shrinkage, steps=_STEPS_OF_A_FOLD)
+            gains[shrinkage] += share * (
+                test.log_likelihood(flips.weights, flips.flips) - reference
+            )
+        value += share * reference
+        gains[None] += share * (_doubt(train, test, common) - reference)
+    return gains, value
 
-    It holds the rates whose best likelihood is not below the maximum by more than chance makes it
+
+def _doubt(train: LabelLikelihood, test: LabelLikelihood, common: NoiseFit) -> float:
+    """Return the log-likelihood of `test` where the judges may confuse classes (see above).
+
+    q = softmax(W z + b) of the pooled scores z, and flips at a common rate; W is drawn to the
+    identity.
+    """
+    n_classes = train.n_classes
+    size = n_classes * n_classes
+    scores, target = _scores(train, common), train.codes
+    rows, weight = np.arange(len(target)), train.weight
+
+    def of(x: NDArray) -> tuple[float, NDArray[np.float64]]:
+        matrix, rate = x[:size].reshape(n_classes, n_classes), expit(x[-1])
+        belief = _softmax(scores @ matrix + x[size:-1])
+        own = belief[rows, target]
+        wrong = rate / (n_classes - 1)
+        likelihood = np.maximum((1.0 - rate) * own + wrong * (1.0 - own), _TINY)
+        # d log P / d score_k = q_k (T_ky / P - 1)
+        slope = belief * (wrong / likelihood - 1.0)[:, None]
+        slope[rows, target] = own * ((1.0 - rate) / likelihood - 1.0)
+        slope *= weight[:, None]
+        excess = matrix - np.eye(n_classes)
+        penalty = 0.5 * _DOUBT_PENALTY * ((excess**2).sum() + (x[size:-1] ** 2).sum())
+        by_rate = weight @ (((1.0 - own) / (n_classes - 1) - own) / likelihood)
+        gradient = np.concatenate([
+            (scores.T @ slope - _DOUBT_PENALTY * excess).ravel(),
+            slope.sum(axis=0) - _DOUBT_PENALTY * x[size:-1],
+            [by_rate * rate * (1.0 - rate)],
+        ])  # fmt: skip
+        value = weight @ np.log(likelihood) - penalty
+        return -value / train.total, -gradient / train.total
+
+    start = np.concatenate([np.eye(n_classes).ravel(), np.zeros(n_classes), [logit(common.rate)]])
+    x = minimize(of, start, jac=True, method="L-BFGS-B", options={"maxiter": 25}).x
+    matrix, rate = x[:size].reshape(n_classes, n_classes), expit(x[-1])
+    own = _softmax(_scores(test, common) @ matrix + x[size:-1])[
+        np.arange(len(test.codes)), test.codes
+    ]
+    likelihood = (1.0 - rate) * own + rate / (n_classes - 1) * (1.0 - own)
+    return float(test.weight @ np.log(np.maximum(likelihood, _TINY))) / test.total
+
+
+def _scores(likelihood: LabelLikelihood, fit: NoiseFit) -> NDArray[np.float64]:
+    scores = -0.5 * pool(likelihood.distances, fit.weights).astype(np.float64)
+    return scores - scores.mean(axis=1, keepdims=True)
+
+
+def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    exponential = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return exponential / exponential.sum(axis=1, keepdims=True)
+
+
+def rows_to_fit(weight: NDArray[np.float64], n_classes: int) -> NDArray[np.intp]:
+    """Return the samples that the model is fitted to: of very many, a random part."""
+    counted = np.flatnonzero(weight > 0)
+    return counted[_some_rows(len(counted), n_classes, _ELEMENTS_TO_FIT)]
+
+
+def _some_rows(
+    n_samples: int, n_classes: int, n_elements: int = _ELEMENTS_TO_CHOOSE
+) -> NDArray[np.bool_]:
+    kept = np.ones(n_samples, dtype=bool)
+    n_kept = max(_FEWEST_SAMPLES, n_elements // n_classes)
+    if n_samples > n_kept:
+        kept[np.random.default_rng(0).permutation(n_samples)[n_kept:]] = False
+    return kept
+
+
+def _spread(distances: NDArray) -> float:
+    """Return the standard deviation of the log-odds of a judge with the weight 1."""
+    some = distances[:10_000].astype(np.float64)
+    return 0.5 * float(np.std(some - some.mean(axis=1, keepdims=True)))
+
+
+def _rows_of(distances: list[NDArray], rows: NDArray) -> list[NDArray]:
+    return [d if len(d) == 1 else d[rows] for d in distances]
+
+
+def rate_interval(
+    likelihood: LabelLikelihood, fit: NoiseFit, confidence_level: float = 0.95
+) -> tuple[float, float]:
+    """Return the profile likelihood interval of the rate of flips.
+
+    The odds of all flips change by one factor, and the weights of the judges follow. The interval
+    holds the rates whose best likelihood is not below the maximum by more than chance makes it
     (Wilks): half a quantile of chi-squared, between logarithms.
     """
-    # The log-likelihoods are means over the samples; this becomes one by the division.
-    allowed = 0.5 * chi2.ppf(confidence_level, df=1) / fit.likelihood.total_weight
-    best = float(np.log(fit.parameters.rate / (1.0 - fit.parameters.rate)))
+    allowed = 0.5 * chi2.ppf(confidence_level, df=1) / likelihood.total
+    odds = fit.flips / np.diag(fit.flips)[:, None]
+    wrong = ~np.eye(len(odds), dtype=bool)
+    frequency = np.bincount(likelihood.codes, likelihood.weight, len(odds)) / likelihood.total
+
+    def scaled(shift: float) -> NDArray[np.float64]:
+        flips = np.where(wrong, odds * np.exp(shift), odds)
+        return flips / flips.sum(axis=1, keepdims=True)
+
     ends = []
     for direction in (-1.0, 1.0):
-        vector = _vector(fit.parameters)
+        weights = fit.weights
 
-        def is_likely(log_odds: float) -> bool:
-            nonlocal vector  # every search starts where the last one ended
-            vector, value = _maximum_at_rate(fit.likelihood, vector, np.exp(log_odds))
+        def is_likely(shift: float) -> bool:
+            nonlocal weights  # every search starts where the last one ended
+            flips, damping = scaled(shift), 0.1
+            for _ in range(3):
+                weights, damping, value = likelihood._newton_step(weights, flips, damping)
             return value > fit.log_likelihood - allowed
 
-        # The search begins at the standard error of a counted rate, in log-odds.
-        n_wrong = fit.likelihood.total_weight * fit.parameters.rate
-        step = direction / np.sqrt(max(n_wrong, 1.0))
-        inside, outside = best, best + step
-        # Ever longer steps until the rate is unlikely, or the end of the bounds is passed.
-        while abs(outside) < -_BOUNDS[1, 0] and is_likely(outside):
+        # From the standard error of a counted rate, in log-odds, in ever longer steps.
+        step = 1.0 / np.sqrt(max(likelihood.total * fit.rate, 1.0))
+        inside, outside = 0.0, step
+        while outside < 20.0 and is_likely(direction * outside):
             inside, step = outside, 2.0 * step
             outside += step
-        for _ in range(_BISECTIONS if abs(outside) < -_BOUNDS[1, 0] else 0):
+        for _ in range(5):
             middle = 0.5 * (inside + outside)
-            inside, outside = (middle, outside) if is_likely(middle) else (inside, middle)
-        # The outer side of the last step: the interval is never too narrow by the search.
-        ends.append(outside)
-    low, high = 1.0 / (1.0 + np.exp(-np.array(ends)))
-    return float(low), float(high)
+            inside, outside = (middle, outside) if is_likely(direction * middle) else (
+                inside, middle)  # fmt: skip
+        ends.append(float(frequency @ (1.0 - np.diag(scaled(direction * outside)))))
+    return ends[0], ends[1]
 
 
-def _parameters(vector: NDArray[np.float64]) -> NoiseParameters:
-    temperature, random, near, excess = np.exp(vector)
-    # Odds against true labels, whose own are 1: the three probabilities add up to one.
-    true = 1.0 / (1.0 + random + near)
-    return NoiseParameters(
-        float(temperature), float(true * random), float(true * near), 1.0 + float(excess)
+def belief_in_noise(likelihood: LabelLikelihood, common: NoiseFit, gain: float) -> float:
+    """Return the probability that there are wrong labels at all, in (0, 1).
+
+    By the Bayesian information criterion: flips are one number more, which has to gain half the
+    logarithm of the number of samples; `gain` is what flips between classes gain besides.
+    """
+    # From judges as sharp as flips make them, and from soft ones.
+    none = max(
+        (likelihood.fit(start, None, noise=False) for start in (common, likelihood.soft())),
+        key=lambda fit: fit.log_likelihood,
     )
-
-
-def _vector(p: NoiseParameters) -> NDArray[np.float64]:
-    odds = np.array([p.random_rate, p.near_rate]) / (1.0 - p.rate)
-    with np.errstate(divide="ignore"):  # no near flips
-        return np.log([p.temperature, *odds, max(p.spread - 1.0, 1e-3)])
-
-
-def _derivatives(likelihood: NoiseLikelihood, vector: NDArray[np.float64]) -> Derivatives:
-    """Return the mean log-likelihood and its derivatives by the vector."""
-    p = _parameters(vector)
-    u, n = p.random_rate, p.near_rate
-    # The rates are a softmax: d r_i / d log odds_j = r_i ([i = j] - r_j). With the excess
-    # e = b - 1, d log b / d log e = e / b = 1 - 1 / b.
-    directions = np.diag([1.0, u * (1.0 - u), n * (1.0 - n), 1.0 - 1.0 / p.spread])
-    directions[1, 2] = directions[2, 1] = -u * n
-    return likelihood.derivatives(p).along(directions)
-
-
-def _maximum(likelihood: NoiseLikelihood, start: NoiseParameters, *, mixed: bool) -> NoiseFit:
-    n_free = 4 if mixed else 2
-    fixed = _vector(start)[n_free:]
-
-    def derivatives(x: NDArray[np.float64]) -> Derivatives:
-        return _derivatives(likelihood, np.append(x, fixed)).along(np.eye(n_free, 4))
-
-    x, value = maximum(derivatives, _vector(start)[:n_free], _BOUNDS[:n_free])
-    return NoiseFit(_parameters(np.append(x, fixed)), value, likelihood)
-
-
-def _maximum_at_rate(
-    likelihood: NoiseLikelihood, start: NDArray[np.float64], odds: float
-) -> tuple[NDArray[np.float64], float]:
-    """Return the vector, and the log-likelihood, where wrong labels have these odds."""
-    # Both rates by the same factor, to begin with.
-    start = start + np.log(odds / np.exp(start[1:3]).sum()) * np.array([0.0, 1.0, 1.0, 0.0])
-    # Without near flips, the rate leaves the temperature alone to be fitted.
-    free = [0] if np.isneginf(start[2]) else [0, 2, 3]
-
-    def vector(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        moved = start.copy()
-        moved[free] = x
-        moved[1] = np.log(max(odds - np.exp(moved[2]), 1e-300))
-        return moved
-
-    def derivatives(x: NDArray[np.float64]) -> Derivatives:
-        moved = vector(x)
-        directions = np.eye(4)
-        directions[2, 1] = -np.exp(moved[2] - moved[1])  # one rate grows at the cost of the other
-        return _derivatives(likelihood, moved).along(directions[free])
-
-    bounds = _BOUNDS.copy()
-    # Near flips stay below the odds of all: something is left for random ones.
-    highest = min(bounds[2, 1], np.log(odds) - 1e-6)
-    bounds[2] = min(bounds[2, 0], highest - 1.0), highest
-    x, value = maximum(derivatives, start[free], bounds[free])
-    return vector(x), value
+    gained = common.log_likelihood - none.log_likelihood + max(gain, 0.0)
+    total = likelihood.total
+    return float(expit(total * gained - 0.5 * np.log(max(total, 1.0))))

@@ -1,176 +1,174 @@
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.optimize import brentq, minimize
+from scipy.special import expit
+from scipy.stats import chi2
 
-from skcalib.labels._likelihood import NoiseParameters, label_posterior
 from skcalib.labels._noise_model import (
-    _derivatives,
-    _maximum_at_rate,
-    _parameters,
-    _vector,
-    fit_noise_model,
+    LabelLikelihood,
+    NoiseFit,
+    belief_in_noise,
+    choose,
+    common_flips,
+    explain,
     rate_interval,
 )
 
 
-def _draw(rng, proba):
-    return (proba.cumsum(axis=1) > rng.random((len(proba), 1))).argmax(axis=1)
+def _naive(distances, codes, verified, weights, flips):
+    """P(y | x) and the posterior, one sample and one class at a time."""
+    n, n_classes = distances[0].shape
+    likelihood, posterior = np.zeros(n), np.zeros((n, n_classes))
+    for i in range(n):
+        total = [
+            sum(w * d[i if len(d) > 1 else 0, k] for w, d in zip(weights, distances))
+            for k in range(n_classes)
+        ]
+        q = np.exp(-0.5 * np.array(total))
+        q /= q.sum()
+        for k in range(n_classes):
+            given = float(k == codes[i]) if verified[i] else flips[k, codes[i]]
+            posterior[i, k] = q[k] * given
+        likelihood[i] = posterior[i].sum()
+        posterior[i] /= likelihood[i]
+    return likelihood, posterior
 
 
-def _simulate(random_rate, near_rate, *, temperature=2.0, spread=1.5, n_samples=4000, seed=0):
-    """Distances, true and given labels of the model itself."""
+def _sample(n=400, n_classes=3, rate=0.2, seed=0, flips=None, scale=4.0):
+    """Distances of two judges who know as much as they say, and labels with flips."""
     rng = np.random.default_rng(seed)
-    n_classes = 8
-    distances = rng.gamma(1.0, 30.0, (n_samples, n_classes))
-    true = _draw(rng, softmax(-distances / (2 * temperature), axis=1))
-    near = softmax(-distances / (2 * temperature * spread), axis=1)
-    near[np.arange(n_samples), true] = 0.0
-    near_label = _draw(rng, near / near.sum(axis=1, keepdims=True))
-    random_label = (true + rng.integers(1, n_classes, n_samples)) % n_classes
-    kind = rng.choice(3, n_samples, p=[1 - random_rate - near_rate, random_rate, near_rate])
-    return distances, true, np.choose(kind, [true, random_label, near_label])
+    scores = rng.normal(scale=scale, size=(n, n_classes))
+    q = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    true = np.array([rng.choice(n_classes, p=p) for p in q])
+    flips = common_flips(rate, n_classes) if flips is None else flips
+    codes = np.array([rng.choice(n_classes, p=flips[k]) for k in true])
+    noisy = -2.0 * scores + rng.normal(scale=3.0, size=scores.shape)
+    return [-2.0 * scores, noisy, np.full((1, n_classes), 0.3)], codes, true
 
 
-def _fit(distances, given, *, mixed=True, verified=None, weight=None):
-    weight = np.ones(len(given)) if weight is None else weight
-    verified = np.zeros(len(given), dtype=bool) if verified is None else verified
-    return fit_noise_model(distances, given, weight, verified, mixed=mixed)
+def test_likelihood_and_posterior_are_those_of_bayes_rule():
+    distances, codes, _ = _sample(30)
+    verified = np.arange(30) % 7 == 0
+    rng = np.random.default_rng(1)
+    flips = rng.dirichlet(np.ones(3), size=3)
+    distances[2] = rng.normal(size=(1, 3))
+    weights = np.array([0.4, 0.2, 0.7])
+    result = explain(distances, codes, verified, weights, flips)
+    likelihood, posterior = _naive(distances, codes, verified, weights, flips)
+    np.testing.assert_allclose(result.log_likelihood, np.log(likelihood))
+    np.testing.assert_allclose(result.posterior, posterior)
 
 
-@pytest.mark.parametrize("random_rate", [0.0, 0.05, 0.4])
-def test_two_numbers_are_found_again(random_rate):
-    distances, true, given = _simulate(random_rate, 0.0)
-    p = _fit(distances, given, mixed=False).parameters
-    assert p.rate == pytest.approx((true != given).mean(), abs=0.015)
-    assert p.temperature == pytest.approx(2.0, rel=0.15)
-    assert p.near_rate == 0
+def _likelihood(distances, codes, weight=None, verified=None):
+    n = len(codes)
+    weight = np.ones(n) if weight is None else weight
+    verified = np.zeros(n, dtype=bool) if verified is None else verified
+    return LabelLikelihood(distances, codes, weight, verified)
 
 
-def test_four_numbers_are_found_again():
-    distances, true, given = _simulate(0.05, 0.15, n_samples=20_000)
-    p = _fit(distances, given).parameters
-    assert p.rate == pytest.approx((true != given).mean(), abs=0.06)
-    assert p.temperature == pytest.approx(2.0, rel=0.3)
-
-
-def test_the_mixed_model_is_at_least_as_likely():
-    distances, _, given = _simulate(0.1, 0.1)
-    mixed, random = _fit(distances, given), _fit(distances, given, mixed=False)
-    assert mixed.log_likelihood > random.log_likelihood
-
-
-def test_the_noise_rate_is_the_mean_probability_of_a_wrong_label():
-    distances, _, given = _simulate(0.1, 0.1)
-    p = _fit(distances, given).parameters
-    posterior = label_posterior(distances, given, np.zeros(len(given), dtype=bool), p)
-    wrong = 1 - posterior[np.arange(len(given)), given]
-    assert wrong.mean() == pytest.approx(p.rate, abs=1e-3)
-
-
-@pytest.mark.parametrize("mixed", [False, True])
-def test_interval_holds_the_rate(mixed):
-    distances, true, given = _simulate(0.1, 0.0, n_samples=1500)
-    fit = _fit(distances, given, mixed=mixed)
-    low, high = rate_interval(fit)
-    assert low < fit.parameters.rate < high
-    assert low < (true != given).mean() < high
-
-
-def test_derivatives_by_the_vector_are_those_of_finite_differences():
-    distances, _, given = _simulate(0.05, 0.15, n_samples=200)
-    likelihood, vector = _fit(distances, given).likelihood, np.array([0.4, -3.0, -1.5, -0.7])
-    _, gradient, _ = _derivatives(likelihood, vector)
-    numeric = [
-        (_derivatives(likelihood, vector + h).value - _derivatives(likelihood, vector - h).value)
-        / 2e-6
-        for h in 1e-6 * np.eye(4)
-    ]
-    np.testing.assert_allclose(gradient, numeric, atol=1e-8)
-
-
-def _best_by_simplex(likelihood, start, parameters):
-    """The largest value over vectors x, by a search that knows no derivatives."""
-    options = {"xatol": 1e-7, "fatol": 1e-10, "maxfev": 4000}
+def test_the_common_rate_is_at_the_maximum_of_the_likelihood():
+    distances, codes, _ = _sample()
+    fit = _likelihood(distances, codes).common_rate()
 
     def loss(x):
-        return -likelihood.derivatives(parameters(x)).value
+        weights = np.append(np.abs(x[:2]), 0.0)
+        flips = common_flips(expit(x[2]), 3)
+        none = np.zeros(len(codes), dtype=bool)
+        return -np.mean(np.log(_naive(distances, codes, none, weights, flips)[0]))
 
-    return -minimize(loss, start, method="Nelder-Mead", options=options).fun
-
-
-def test_maxima_are_those_of_a_search_without_derivatives():
-    distances, _, given = _simulate(0.05, 0.15, n_samples=1000)
-    fit = _fit(distances, given)
-    p = fit.parameters
-
-    def of_rates(x):
-        random, near = np.exp(x[1:3]) / (1 + np.exp(x[1:3]).sum())
-        return NoiseParameters(np.exp(x[0]), random, near, 1 + np.exp(x[3]))
-
-    best = _best_by_simplex(fit.likelihood, np.array([0.5, -3.0, -2.0, -0.5]), of_rates)
-    assert fit.log_likelihood == pytest.approx(best, abs=2e-6)
-    for rate in (0.7 * p.rate, 1.3 * p.rate):
-
-        def at_rate(x, rate=rate):
-            near = rate / (1 + np.exp(-x[1]))
-            return NoiseParameters(np.exp(x[0]), rate - near, near, 1 + np.exp(x[2]))
-
-        best = _best_by_simplex(fit.likelihood, np.array([0.5, 1.0, -0.5]), at_rate)
-        vector, value = _maximum_at_rate(fit.likelihood, _vector(p), rate / (1 - rate))
-        assert value == pytest.approx(best, abs=2e-6)
-        assert _parameters(vector).rate == pytest.approx(rate)
+    found = minimize(loss, [0.5, 0.1, -1.0], method="Nelder-Mead", options={"fatol": 1e-7})
+    assert fit.log_likelihood == pytest.approx(-found.fun, abs=1e-4)
+    np.testing.assert_allclose(fit.weights[:2], np.abs(found.x[:2]), atol=0.03)
+    assert fit.rate == pytest.approx(expit(found.x[2]), abs=0.01)
+    assert fit.rate == pytest.approx(0.2, abs=0.06)
 
 
-def test_interval_covers_at_its_level():
-    inside = 0
-    for seed in range(40):
-        distances, _, given = _simulate(0.1, 0.0, n_samples=400, seed=seed)
-        low, high = rate_interval(_fit(distances, given, mixed=False))
-        inside += low < 0.1 < high
-    # Fewer than 34 of 40 has probability .003.
-    assert inside >= 34
+def test_a_weight_is_a_number_of_copies_and_verified_labels_say_nothing_of_flips():
+    distances, codes, true = _sample(200)
+    copies = np.random.default_rng(0).integers(0, 3, 200)
+    rows = np.repeat(np.arange(200), copies)
+    weighted = _likelihood(distances, codes, copies.astype(float)).common_rate()
+    repeated = [d if len(d) == 1 else d[rows] for d in distances]
+    copied = _likelihood(repeated, codes[rows]).common_rate()
+    assert weighted.rate == pytest.approx(copied.rate, abs=1e-3)
+    np.testing.assert_allclose(weighted.weights, copied.weights, atol=0.01)
+    verified = codes == true
+    # Of the labels that nobody has verified, all are wrong.
+    rate = _likelihood(distances, codes, verified=verified).common_rate().rate
+    assert rate > 0.6
 
 
-def test_interval_of_clean_labels_begins_at_nothing():
-    distances, _, given = _simulate(0.0, 0.0, n_samples=1000)
-    low, high = rate_interval(_fit(distances, given, mixed=False))
-    assert low < 1e-3
-    assert high < 0.02
+def _flips_of_a_class():
+    flips = np.eye(4) * 0.98 + 0.005
+    flips[1] = [0.0, 0.6, 0.4, 0.0]
+    return flips / flips.sum(axis=1, keepdims=True)
 
 
-def test_weight_is_repetition():
-    distances, _, given = _simulate(0.1, 0.1, n_samples=600)
-    weight = np.random.default_rng(0).integers(0, 3, len(given))
-    rows = np.repeat(np.arange(len(given)), weight)
-    weighted = _fit(distances, given, weight=weight.astype(float))
-    repeated = _fit(distances[rows], given[rows])
-    assert weighted.parameters.rate == pytest.approx(repeated.parameters.rate, abs=1e-4)
-    np.testing.assert_allclose(rate_interval(weighted), rate_interval(repeated), atol=2e-3)
+def test_flips_between_classes_are_found_where_there_are_some():
+    distances, codes, _ = _sample(1500, 4, flips=_flips_of_a_class())
+    choice = choose(_likelihood(distances, codes), mixed=True)
+    assert choice.flips_win
+    assert choice.flips.flips[1, 2] == pytest.approx(0.4, abs=0.1)
+    assert np.diag(choice.flips.flips)[[0, 2, 3]].min() > 0.9
+    assert choose(_likelihood(distances, codes), mixed=False).flips is None
 
 
-def test_verified_samples_settle_the_rate_of_near_flips():
-    distances, true, given = _simulate(0.0, 0.2, n_samples=4000)
-    verified = np.random.default_rng(0).random(len(given)) < 0.3
-    labels = np.where(verified, true, given)
-    fit = _fit(distances, labels, verified=verified)
-    assert fit.parameters.near_rate == pytest.approx(0.2, abs=0.05)
-    low, high = rate_interval(fit)
-    wide_low, wide_high = rate_interval(_fit(distances, given))
-    assert high - low < wide_high - wide_low
-
-
-def test_of_two_classes_there_are_no_near_flips():
+def test_confusion_of_the_judges_is_no_flip():
     rng = np.random.default_rng(0)
-    distances = rng.gamma(1.0, 30.0, (500, 2))
-    given = _draw(rng, softmax(-distances / 4, axis=1))
-    assert _fit(distances, given).parameters.near_rate == 0
+    distances, _, _ = _sample(3000, 4, rate=1e-9, scale=2.0)
+    # Labels follow scores that the judges give to classes 1 and 2 in other proportions.
+    scores = -0.5 * distances[0]
+    scores = scores @ (np.eye(4) + 0.6 * (_flips_of_a_class() > 0.3) * (1 - np.eye(4)))
+    q = np.exp(scores - scores.max(axis=1, keepdims=True))
+    q /= q.sum(axis=1, keepdims=True)
+    codes = np.array([rng.choice(4, p=p) for p in q])
+    choice = choose(_likelihood([distances[0], distances[2]], codes), mixed=True)
+    assert choice.gain_of_doubt > 0.01
+    assert not choice.flips_win
 
 
-def test_of_very_many_samples_a_part_serves(monkeypatch):
-    monkeypatch.setattr("skcalib.labels._noise_model._MAX_ELEMENTS", 1)
-    monkeypatch.setattr("skcalib.labels._noise_model._MIN_SAMPLES", 2000)
-    distances, _, given = _simulate(0.2, 0.0)
-    fit = _fit(distances, given, mixed=False)
-    assert fit.likelihood.total_weight == 2000
-    assert fit.parameters.rate == pytest.approx(0.2, abs=0.03)
+def test_the_interval_is_that_of_the_profile_likelihood():
+    distances, codes, _ = _sample(500, scale=2.0)
+    only = [distances[0], np.zeros((1, 3))]
+    likelihood = _likelihood(only, codes)
+    fit = likelihood.common_rate()
+    low, high = rate_interval(likelihood, fit)
+    none = np.zeros(len(codes), dtype=bool)
+
+    def drop(rate):
+        def loss(x):
+            flips = common_flips(rate, 3)
+            return -np.sum(explain(only, codes, none, np.array([x[0], 0.0]), flips)[2])
+
+        best = minimize(loss, [fit.weights[0]], method="Nelder-Mead").fun
+        return best + len(codes) * fit.log_likelihood - 0.5 * chi2.ppf(0.95, 1)
+
+    step = brentq(drop, 1e-3, fit.rate), brentq(drop, fit.rate, 0.6)
+    # The search ends within a thirtieth of a step, on the outer side.
+    assert low - 2e-3 <= step[0] <= fit.rate <= step[1] <= high + 2e-3
+    np.testing.assert_allclose((low, high), step, atol=0.012)
+
+
+def test_noise_has_to_earn_its_number():
+    distances, codes, _ = _sample(300, rate=1e-9)
+    clean = _likelihood([distances[0], distances[2]], codes)
+    fit = clean.common_rate()
+    none = max(
+        clean.log_likelihood(np.array([w, 0.0]), common_flips(1e-12, 3))
+        for w in np.linspace(0.5, 1.5, 101)
+    )
+    expected = expit(300 * (fit.log_likelihood - none) - 0.5 * np.log(300))
+    assert belief_in_noise(clean, fit, 0.0) == pytest.approx(expected, abs=0.02)
+    assert expected < 0.3
+    distances, codes, _ = _sample(300, rate=0.2)
+    noisy = _likelihood([distances[0], distances[2]], codes)
+    assert belief_in_noise(noisy, noisy.common_rate(), 0.0) > 0.99
+
+
+def test_a_label_that_nothing_explains_is_judged_by_the_judges():
+    far = [np.array([[0.0, 1e6], [0.0, 1e6]]), np.zeros((1, 2))]
+    fit = NoiseFit(np.ones(2), np.eye(2), 0.0, 0.0)
+    verified = np.array([False, True])
+    result = explain(far, np.array([1, 1]), verified, fit.weights, fit.flips)
+    np.testing.assert_array_equal(result.posterior, [[1, 0], [0, 1]])
+    assert np.isfinite(result.log_likelihood).all()

@@ -1,0 +1,97 @@
+"""What labels that somebody has checked, drawn at random, tell of all others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from scipy.stats import beta
+
+# Probabilities are known no closer to 0 and 1 than this.
+_CLIP = 1e-4
+# Weights of the penalties on (slope - 1)^2 and on intercept^2, in checks.
+_SLOPE_PENALTY, _INTERCEPT_PENALTY = 0.5, 0.05
+# With fewer right or wrong ones among the checks, their mean is not normal.
+_FEWEST = 5
+
+
+class Recalibrated(NamedTuple):
+    """Probabilities that labels are right, and the rate of wrong ones."""
+
+    p_correct: NDArray[np.float64]
+    rate: float
+    interval: tuple[float, float]
+
+
+def recalibrated(
+    p_correct: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    checked: NDArray[np.intp],
+    is_wrong: NDArray[np.bool_],
+) -> Recalibrated:
+    """Correct probabilities by checks at random, and the rate by their residuals.
+
+    ``logit p' = a + b logit p`` is fitted to the checks, drawn to a = 0 and b = 1. The rate is
+    the mean of 1 - p' over all samples plus the mean of w - (1 - p') over the checks, which takes
+    out what the model has wrong [1]_; its standard error is that of the second mean.
+
+    Parameters
+    ----------
+    p_correct : ndarray of shape (n_samples,)
+        Probabilities that the labels are right.
+    weight : ndarray of shape (n_samples,)
+        Weights of the samples.
+    checked : ndarray of shape (n_checks,)
+        Positions of the checked samples, drawn uniformly.
+    is_wrong : ndarray of shape (n_checks,), dtype bool
+        Whether their labels were wrong.
+
+    References
+    ----------
+    .. [1] A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan, T. Zrnic, "Prediction-powered
+       inference", Science 2023.
+    """
+    score = logit(np.clip(p_correct, _CLIP, 1.0 - _CLIP))
+    intercept, slope = _line(score[checked], ~is_wrong)
+    # Two crossing extremes would turn the ranking around: at worst, all samples are alike.
+    corrected = expit(intercept + max(slope, 0.0) * score)
+    of_checks = weight[checked] / weight[checked].mean()
+    residual = of_checks * (is_wrong - (1.0 - corrected[checked]))
+    rate = float(np.average(1.0 - corrected, weights=weight) + residual.mean())
+    n_checks, n_wrong = len(checked), int(is_wrong.sum())
+    unseen = 1.0 - n_checks / len(p_correct)
+    if min(n_wrong, n_checks - n_wrong) < _FEWEST:
+        low, high = clopper_pearson(n_wrong, n_checks)
+    else:
+        error = 1.96 * residual.std(ddof=1) * np.sqrt(unseen / n_checks)
+        low, high = rate - error, rate + error
+    low, high = max(low, 0.0), min(high, 1.0)
+    return Recalibrated(corrected, float(np.clip(rate, low, high)), (float(low), float(high)))
+
+
+def clopper_pearson(n_wrong: int, n_checks: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of a rate of which `n_checks` samples tell."""
+    tail = 0.5 * (1.0 - level)
+    low = beta.ppf(tail, n_wrong, n_checks - n_wrong + 1) if n_wrong else 0.0
+    high = beta.ppf(1.0 - tail, n_wrong + 1, n_checks - n_wrong) if n_wrong < n_checks else 1.0
+    return float(low), float(high)
+
+
+def _line(score: NDArray[np.float64], is_right: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return intercept and slope of the penalized logistic regression."""
+    sign = np.where(is_right, 1.0, -1.0)
+
+    def of(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        margin = sign * (x[0] + x[1] * score)
+        slope = sign * expit(-margin)
+        value = np.logaddexp(0.0, -margin).sum()
+        value += _SLOPE_PENALTY * (x[1] - 1.0) ** 2 + _INTERCEPT_PENALTY * x[0] ** 2
+        by = np.array([slope.sum(), slope @ score])
+        drawn = np.array([2.0 * _INTERCEPT_PENALTY * x[0], 2.0 * _SLOPE_PENALTY * (x[1] - 1.0)])
+        return float(value), drawn - by
+
+    intercept, slope = minimize(of, np.array([0.0, 1.0]), jac=True, method="BFGS").x
+    return float(intercept), float(slope)

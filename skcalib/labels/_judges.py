@@ -1,0 +1,366 @@
+"""Judges: who says how far every sample is from every class, without having seen its label.
+
+Distances of Gaussians leave one sample out in closed form, neighbors do not count the sample
+itself, a forest asks the trees that have not seen it, and any other classifier is fitted on the
+other folds. Probabilities p are distances -2 log p.
+"""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
+
+from ..difficulty import RelativeMahalanobisScorer
+from ..utils import SkcalibWarning
+from ..utils._estimators import (
+    Folds,
+    class_columns,
+    fit_clone,
+    folds_of,
+    last_step,
+    out_of_fold,
+    weight_params,
+)
+from ..utils._labels import class_positions, match_columns
+from ..utils._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
+
+_FOLDS = 5
+# What the judges of the default may cost, in products of numbers: some seconds each on two cores.
+# Of 10 classes and 64 features: 300 000, 18 000 and 12 000 samples.
+_MOST_OF_REGRESSION = 2e8  # samples x features x classes
+_MOST_OF_NEIGHBORS = 2e10  # samples^2 x features
+_MOST_OF_FOREST = 1e6  # samples x classes x sqrt(features)
+_N_TREES = 100
+_NUMBERS_OF_NEIGHBORS = (5, 15, 40)
+
+# Part of the logarithm of the determinant that counts. All of it is right if the labels are: it
+# is better for classes of unequal size (CLINC150, 3 to 90 samples a class: precision of near flips
+# .76, .79, .82 with none, half, all of it) and worse for few samples with wrong labels, whose
+# numbers mean less (5 a class, 20 % random flips: labels right after repair .940, .929, .920).
+_DETERMINANT = 0.5
+
+
+def scores_left_out(estimator: Any) -> bool:
+    """Tell whether an estimator, or the last step of a Pipeline, leaves samples out itself."""
+    return isinstance(last_step(estimator)[0], RelativeMahalanobisScorer)
+
+
+class Judge(Protocol):
+    """Says how far samples are from classes; `fitted` is the estimator behind it, if any."""
+
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+        """Return (n_samples, n_classes), each sample left out of a fit to these labels."""
+
+
+class LeaveOneOut:
+    """Distances by a scorer of Gaussians, or by a Pipeline that ends in one.
+
+    The samples pass through the transformers of the Pipeline once.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: NDArray, weight: NDArray | None) -> None:
+        self.X, self.fitted = X, clone(estimator)
+        self.weight = np.ones(len(y)) if weight is None else weight
+        if weight is not None:
+            _check_counts(y, weight)
+        # A Pipeline at the end of a Pipeline is one: its transformers are at work one by one.
+        self.scorer = self.fitted
+        while isinstance(self.scorer, Pipeline):
+            pipeline, self.scorer = self.scorer, self.scorer[-1]
+            if len(pipeline) > 1:
+                transformers = pipeline[:-1]
+                self.X = transformers.fit_transform(self.X, y)
+                # With memory, a Pipeline fits copies of its steps.
+                pipeline.steps[:-1] = transformers.steps
+
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+        """Return the distances by a fit to these labels; infinite to classes without any."""
+        with warnings.catch_warnings():
+            # Here, a sample that is alone in its class is left out, and found suspicious.
+            warnings.filterwarnings("ignore", ".* have a single sample", SkcalibWarning)
+            self.scorer.fit(self.X, labels, self.weight)
+        # The background is a constant of the sample until distances are scaled. What is left out
+        # is left out of the sums of the fit, so that another parameter needs no other fit.
+        plain = copy(self.scorer).set_params(relative=False)
+        left_out = plain.leave_one_out_transform(self.X, labels, self.weight)
+        own = class_positions(labels, plain.classes_)
+        member = np.flatnonzero((own >= 0) & (self.weight > 0))
+        self._predict(left_out, plain.class_count_, member, own[member])
+        if len(plain.classes_) == len(classes):
+            return left_out
+        distances = np.full((len(labels), len(classes)), np.inf, dtype=left_out.dtype)
+        distances[:, class_positions(plain.classes_, classes)] = left_out
+        return distances
+
+    def _predict(
+        self,
+        left_out: NDArray,
+        size: NDArray[np.float64],
+        member: NDArray[np.intp],
+        own: NDArray[np.intp],
+    ) -> None:
+        """Turn distances to means of few samples into those of a new sample, in place.
+
+        The mean of m samples errs by 1/m of the variance, which widens the Gaussian of a new
+        sample by 1 + 1/m: its distance shrinks, and the logarithm of its determinant grows.
+        """
+        left_out *= (size / (size + 1.0)).astype(left_out.dtype)
+        # The own class is without the sample: rest / (rest + 1) instead of size / (size + 1). With
+        # no rest, the distance is infinite and a factor of 0 would make it NaN.
+        rest = size[own] - np.minimum(self.weight[member], 1.0)
+        change = rest / (rest + 1.0) * (size[own] + 1.0) / size[own]
+        left_out[member, own] *= np.where(rest > 0, change, 1.0)
+        of_members = left_out[member, own]
+        # Of independent features, this would be their number.
+        n_features = np.median(of_members[np.isfinite(of_members)])
+        penalty = _DETERMINANT * n_features * np.log1p(1.0 / size)
+        left_out += penalty.astype(left_out.dtype)
+        # One sample does not make a class that others could belong to.
+        left_out[:, size <= 1.0] = np.inf
+
+
+def _check_counts(y: NDArray, weight: NDArray[np.float64]) -> None:
+    """Raise where weights, which count samples, leave fewer than two classes of several."""
+    classes, codes = np.unique(y, return_inverse=True)
+    total = np.bincount(codes, weight, minlength=len(classes))
+    if np.count_nonzero(total > 1) < 2:
+        raise ValueError(
+            "sample_weight must count samples, more than one in at least two classes (weights "
+            f"that sum to 1 do not), got a total of {total.max():.3g} in the largest class."
+        )
+
+
+class OutOfFold:
+    """Distances by the out-of-fold probabilities of a classifier.
+
+    A frozen classifier is asked as it is: it has to be one that has not seen the samples.
+    `n_votes` is what its probabilities are counted from, see `_of_votes`.
+    """
+
+    def __init__(
+        self, estimator: Any, X: Any, weight: NDArray | None, folds: Folds, n_votes: float = np.inf
+    ) -> None:
+        self.X, self.estimator, self.folds, self.n_votes = X, estimator, folds, n_votes
+        self.params = {} if weight is None else weight_params(estimator, weight)
+
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+        """Return the distances by fits to these labels; large to classes that a fit lacks."""
+        self.labels = labels
+        if isinstance(self.estimator, FrozenEstimator):
+            proba = class_columns(self.estimator, self.X, classes)
+        else:
+            proba = out_of_fold(
+                self.estimator, self.X, labels, self.folds, classes=classes, params=self.params
+            )
+        return _of_votes(proba, self.n_votes)
+
+    @property
+    def fitted(self) -> Any:
+        """The classifier, fitted on all samples with the labels of the last fits."""
+        return fit_clone(self.estimator, self.X, self.labels, params=self.params)
+
+
+class _Regression(OutOfFold):
+    """A logistic regression on standardized features; it need not have settled."""
+
+    def __init__(self, X: Any, weight: NDArray | None, folds: Folds) -> None:
+        super().__init__(LogisticRegression(C=0.1, max_iter=60, tol=1e-3), X, weight, folds)
+
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return super().distances(labels, classes)
+
+
+class OutOfBag:
+    """Distances by the votes of those trees of a forest that have not seen the sample."""
+
+    def __init__(self, X: NDArray, weight: NDArray | None, folds: Folds | None = None) -> None:
+        self.X, self.weight, self.folds = X, weight, folds
+
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+        """Return the distances by a forest that is fitted to these labels."""
+        forest = RandomForestClassifier(_N_TREES, min_samples_leaf=2, random_state=0)
+        if self.folds is not None:
+            return OutOfFold(forest, self.X, self.weight, self.folds, _N_TREES).distances(
+                labels, classes
+            )
+        with warnings.catch_warnings():
+            # A sample that all trees have seen is left to the other judges: NaN below.
+            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
+            forest.set_params(oob_score=True).fit(self.X, labels, self.weight)
+        proba = np.zeros((len(labels), len(classes)))
+        proba[:, class_positions(forest.classes_, classes)] = np.nan_to_num(
+            forest.oob_decision_function_, nan=1.0 / len(forest.classes_)
+        )
+        return _of_votes(proba, _N_TREES)
+
+
+class Neighbors:
+    """Distances by the labels of the nearest other samples; their number by likelihood."""
+
+    def __init__(self, X: NDArray, weight: NDArray | None) -> None:
+        most = min(max(_NUMBERS_OF_NEIGHBORS), len(X) - 1)
+        search = NearestNeighbors(n_neighbors=most, algorithm="brute").fit(X)
+        self.nearest = search.kneighbors(return_distance=False)
+        self.weight = np.ones(len(X)) if weight is None else weight
+
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+        """Return the distances by votes for these labels."""
+        codes = class_positions(labels, classes)
+        rows = np.arange(len(codes))
+        votes = np.zeros((len(codes), len(classes)), dtype=np.float32)
+        best, result, done = -np.inf, votes, 0
+        for number in _NUMBERS_OF_NEIGHBORS:
+            voters = self.nearest[:, done:number]
+            np.add.at(votes, (rows[:, None], codes[voters]), self.weight[voters])
+            done = number
+            total = votes.sum(axis=1, keepdims=True)
+            found = _of_votes(votes / np.maximum(total, 1e-30), 0.5 * number)
+            likelihood = -float(self.weight @ found[rows, codes])
+            if likelihood > best:
+                best, result = likelihood, found
+        return result
+
+
+class Precomputed:
+    """Distances by probabilities that are given; nothing is fitted."""
+
+    fitted = None
+
+    def __init__(self, X: Any, labels: NDArray) -> None:
+        proba = check_proba_matrix(X, name="X")
+        names = np.asarray(getattr(X, "columns", np.arange(proba.shape[1])))
+        # Names that are not 0..K-1 are those of a DataFrame, and have to be the labels.
+        named = None if np.array_equal(names, np.arange(len(names))) else names
+        _, classes = match_columns(
+            labels, labels=named, n_columns=proba.shape[1], y_name="y", columns_name="X"
+        )
+        order = np.argsort(classes, kind="stable")
+        self.classes, self.proba = classes[order], proba[:, order]
+
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+        """Return the distances, whatever the labels."""
+        return _of_votes(self.proba, np.inf)
+
+
+def _of_votes(proba: NDArray, n_votes: float) -> NDArray:
+    """Return -2 log p; of probabilities that are fractions of votes, one more vote for all."""
+    if n_votes < np.inf:
+        proba = (n_votes * proba + 1.0 / proba.shape[1]) / (n_votes + 1.0)
+    dtype = np.result_type(proba.dtype, np.float32)
+    return -2.0 * np.log(np.maximum(proba, LOSS_FLOOR, dtype=dtype))
+
+
+def judges_of(
+    estimator: Any,
+    X: Any,
+    labels: NDArray,
+    weight: NDArray[np.float64] | None,
+    cv: Any,
+    groups: ArrayLike | None,
+) -> dict[str, Any]:
+    """Return the judges by their names."""
+    if isinstance(estimator, str):  # "precomputed"
+        return {estimator: Precomputed(X, labels)}
+    if estimator is None:
+        return _default_judges(X, labels, weight, cv, groups)
+    several = estimator if isinstance(estimator, list) else [estimator]
+    judges: dict[str, Any] = {}
+    folds = None
+    for judge in several:
+        name = base = type(last_step(judge)[0]).__name__
+        number = 1
+        while name in judges:
+            number += 1
+            name = f"{base}_{number}"
+        if scores_left_out(judge):
+            if groups is not None:
+                raise ValueError(
+                    f"groups must be None for a {base}, which leaves out single samples, got "
+                    "groups."
+                )
+            judges[name] = LeaveOneOut(judge, X, labels, weight)
+            continue
+        if folds is None:  # by the given labels, so that all judges and refits share them
+            folds = folds_of(_FOLDS if cv is None else cv, X, labels, groups)
+        judges[name] = OutOfFold(judge, X, weight, folds)
+    return judges
+
+
+def _default_judges(
+    X: Any, labels: NDArray, weight: NDArray | None, cv: Any, groups: ArrayLike | None
+) -> dict[str, Any]:
+    """Return those that the number of samples, features and classes allows."""
+    scorer = make_pipeline(StandardScaler(), RelativeMahalanobisScorer(shrinkage="auto"))
+    distances = LeaveOneOut(scorer, _as_numbers(X), labels, weight)
+    features, n_classes = np.asarray(distances.X), len(np.unique(labels))
+    n_samples, n_features = features.shape
+    judges: dict[str, Any] = {"distances": distances}
+    folds = None
+    if groups is not None:
+        # Single samples left out would be judged by others of their group.
+        judges, folds = {}, folds_of(_FOLDS if cv is None else cv, X, labels, groups)
+    if n_samples * n_features * n_classes <= _MOST_OF_REGRESSION or groups is not None:
+        of_regression = _stratified(features, labels, cv) if folds is None else folds
+        if of_regression is not None:
+            judges["logistic regression"] = _Regression(features, weight, of_regression)
+    if n_samples**2 * n_features <= _MOST_OF_NEIGHBORS and groups is None and n_samples > 2:
+        judges["neighbors"] = Neighbors(features, weight)
+    if n_samples * n_classes * n_features**0.5 <= _MOST_OF_FOREST:
+        judges["forest"] = OutOfBag(features, weight, folds)
+    return judges
+
+
+def _stratified(X: NDArray, labels: NDArray, cv: Any) -> Folds | None:
+    """Return folds of a judge that nobody has asked for; None where no class has two samples."""
+    if cv is not None:
+        return folds_of(cv, X, labels)
+    largest = int(np.unique(labels, return_counts=True)[1].max())
+    if largest < 2:
+        return None
+    splitter = StratifiedKFold(min(_FOLDS, largest), shuffle=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return folds_of(splitter, X, labels)
+
+
+def _as_numbers(X: Any) -> Any:
+    """Return X where it holds numbers; columns of text get an error that says what to do."""
+    try:
+        check_array(X, dtype="numeric", ensure_all_finite=False)
+    except (ValueError, TypeError) as error:
+        kinds = getattr(X, "dtypes", None)
+        text = [] if kinds is None else [n for n, k in kinds.items() if k.kind not in "biuf"]
+        if not text:
+            raise
+        raise ValueError(
+            f"X must hold numbers where estimator is None, got column {text[0]!r} of other "
+            "values; make_pipeline(ColumnTransformer(...), RMDScorer()) as the estimator turns "
+            "columns into numbers."
+        ) from error
+    return X
+
+
+def look_like_probabilities(estimator: Any, X: Any, labels: NDArray) -> bool:
+    """Tell whether features look like class probabilities: K columns whose rows sum to one."""
+    if not (estimator is None or scores_left_out(estimator)) or isinstance(estimator, Pipeline):
+        return False
+    array = np.asarray(X) if getattr(X, "ndim", 0) == 2 or isinstance(X, list) else None
+    if array is None or array.ndim != 2 or array.dtype.kind != "f":
+        return False
+    return array.shape[1] == len(np.unique(labels)) and holds_proba(array)

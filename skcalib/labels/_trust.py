@@ -1,0 +1,3 @@
+from __future__ import annotations
+def doubts_of(judged, wrong, threshold):
+    return ()

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import StandardScaler
+
+from skcalib.labels._judges import Neighbors, OutOfBag, OutOfFold, Precomputed, judges_of
+
+X, Y = load_iris(return_X_y=True)
+CLASSES = np.unique(Y)
+
+
+def test_neighbors_vote_without_the_sample_and_with_weights():
+    weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    found = Neighbors(X, weight).distances(Y, CLASSES)
+    best = []
+    for number in (5, 15, 40):
+        p = np.zeros((len(X), 3))
+        for i in range(len(X)):
+            far = ((X - X[i]) ** 2).sum(axis=1)
+            far[i] = np.inf
+            for j in np.argsort(far, kind="stable")[:number]:
+                p[i, Y[j]] += weight[j]
+        p /= np.maximum(p.sum(axis=1, keepdims=True), 1e-30)
+        p = (0.5 * number * p + 1 / 3) / (0.5 * number + 1)
+        best.append((weight @ np.log(p[np.arange(len(X)), Y]), p))
+    expected = max(best, key=lambda pair: pair[0])[1]
+    # Two samples as far as each other may change places at the end of the list.
+    assert np.mean(np.abs(np.exp(-0.5 * found) - expected).max(axis=1) > 1e-5) < 0.05
+
+
+def test_a_forest_is_asked_out_of_bag():
+    found = np.exp(-0.5 * OutOfBag(X, None).distances(Y, CLASSES))
+    forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0, oob_score=True)
+    votes = forest.fit(X, Y).oob_decision_function_
+    np.testing.assert_allclose(found, (100 * votes + 1 / 3) / 101, rtol=1e-5)
+
+
+def test_weights_reach_the_classifiers_of_the_folds():
+    rng = np.random.default_rng(0)
+    weight = rng.integers(0, 4, len(X)).astype(float)
+    half = np.arange(len(X)) % 2
+    folds = [(np.flatnonzero(half == k), np.flatnonzero(half != k)) for k in (0, 1)]
+    found = OutOfFold(GaussianNB(), X, weight, folds).distances(Y, CLASSES)
+    train, test = folds[0]
+    fitted = GaussianNB().fit(X[train], Y[train], weight[train])
+    expected = np.maximum(fitted.predict_proba(X[test]), np.finfo(float).eps)
+    np.testing.assert_allclose(np.exp(-0.5 * found[test]), expected)
+    plain = OutOfFold(GaussianNB(), X, None, folds).distances(Y, CLASSES)
+    assert np.abs(plain - found).max() > 0.1
+
+
+def test_the_default_are_judges_of_standardized_features():
+    judges = judges_of(None, X, Y, None, None, None)
+    assert list(judges) == ["distances", "logistic regression", "neighbors", "forest"]
+    np.testing.assert_allclose(judges["neighbors"].nearest.shape, (150, 40))
+    scaled = StandardScaler().fit_transform(X)
+    np.testing.assert_allclose(judges["logistic regression"].X, scaled)
+    one = judges_of(None, X * [1e6, 1, 1e-6, 1], Y, None, None, None)
+    for name, judge in one.items():
+        changed = judge.distances(Y, CLASSES)
+        np.testing.assert_allclose(changed, judges[name].distances(Y, CLASSES), rtol=1e-3)
+
+
+def test_size_decides_who_judges(monkeypatch):
+    for name in ("_MOST_OF_REGRESSION", "_MOST_OF_NEIGHBORS", "_MOST_OF_FOREST"):
+        monkeypatch.setattr(f"skcalib.labels._judges.{name}", 1.0)
+    assert list(judges_of(None, X, Y, None, None, None)) == ["distances"]
+
+
+def test_groups_are_in_no_two_folds():
+    groups = np.arange(len(X)) // 3
+    judges = judges_of(None, X, Y, None, None, groups)
+    assert list(judges) == ["logistic regression", "forest"]
+    for judge in judges.values():
+        for train, test in judge.folds:
+            assert not np.isin(groups[test], groups[train]).any()
+    one = judges_of([GaussianNB(), LogisticRegression()], X, Y, None, 3, groups)
+    assert list(one) == ["GaussianNB", "LogisticRegression"]
+    assert one["GaussianNB"].folds is one["LogisticRegression"].folds
+
+
+def test_columns_of_probabilities_are_named_or_in_the_order_of_the_labels():
+    pd = pytest.importorskip("pandas")
+    words = np.array(["b", "c", "a"])[Y]
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), size=len(X))
+    sorted_ = Precomputed(proba, words)
+    np.testing.assert_array_equal(sorted_.classes, ["a", "b", "c"])
+    expected = -2 * np.log(proba)
+    np.testing.assert_allclose(sorted_.distances(words, sorted_.classes), expected)
+    named = Precomputed(pd.DataFrame(proba, columns=["c", "a", "b"]), words)
+    np.testing.assert_allclose(named.distances(words, named.classes), expected[:, [1, 2, 0]])
+    more = Precomputed(pd.DataFrame(np.eye(4)[Y], columns=["c", "a", "b", "d"]), words)
+    np.testing.assert_array_equal(more.classes, ["a", "b", "c", "d"])
+    for wrong, message in [
+        (pd.DataFrame(proba, columns=["x", "y", "z"]), "y must hold"),
+        (proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True), "labels must name the columns"),
+        (X, "X must lie in"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            Precomputed(wrong, words)
+
+
+def test_columns_of_text_get_an_error_that_says_what_to_do():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"length": X[:, 0], "size": "medium"})
+    with pytest.raises(ValueError, match="got column 'size' of other values; make_pipeline"):
+        judges_of(None, frame, Y, None, None, None)
