@@ -113,9 +113,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
         "action": [StrOptions({"soft", "relabel", "drop", "weight"})],
     }
 
-    def __init__(
-        self, estimator: Any, finder: Any = None, *, action: str = "soft"
-    ) -> None:
+    def __init__(self, estimator: Any, finder: Any = None, *, action: str = "soft") -> None:
         self.estimator = estimator
         self.finder = finder
         self.action = action

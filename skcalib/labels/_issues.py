@@ -23,9 +23,9 @@ from ..utils._validation import check_weights
 from ..utils._warnings import warn
 from ._checks import recalibrated
 from ._judges import Precomputed, judges_of, look_like_probabilities
-from ._noise_model import belief_in_noise, rate_interval
+from ._noise_model import rate_interval
 from ._rounds import Given, Judged, judge
-from ._trust import doubts_of
+from ._trust import SURE, belief_in_noise, doubts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -263,9 +263,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
     def _show(self, judged: Judged, labels: NDArray) -> None:
         """Set what `fit` has learned."""
-        last, fit, proba, gain = judged
+        last, fit, proba, _ = judged
         given, rows = last.given, np.arange(len(labels))
-        believed = belief_in_noise(last.likelihood, last.choice.common, gain)
+        believed = belief_in_noise(judged)
         # Where the labels are as likely without any flips, there may be none.
         proba *= believed
         proba[rows, given.codes] += 1.0 - believed
@@ -290,10 +290,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         ends = np.array(rate_interval(last.likelihood, fit)) - fit.rate
         low, high = np.clip(self.noise_rate_ + unverified * ends, 0.0, 1.0)
         # Without any flips, the labels are about as likely: the interval reaches down to 0.
-        low = low if believed > 0.975 else 0.0
+        low = low if believed > SURE else 0.0
         self.noise_rate_interval_ = (float(low), float(high))
         self.flip_matrix_, self.judges_ = fit.flips, last.shares(fit)
-        self.doubts_: tuple[str, ...] = doubts_of(judged, wrong, self.threshold)
+        self.doubts_: tuple[str, ...] = doubts_of(judged, believed, self.issues_["is_issue"])
         self.is_trustworthy_ = not self.doubts_
         self._p_of_model = p_correct.astype(np.float64)
         self.n_checks_ = 0
@@ -373,7 +373,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         n_samples, n_classes = self.label_proba_.shape
         rows = np.asarray(positions)
         if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) < 2:
-            raise ValueError("positions must be at least two integers, got " f"{positions!r}.")
+            raise ValueError(f"positions must be at least two integers, got {positions!r}.")
         if len(np.unique(rows)) < len(rows) or rows.min() < 0 or rows.max() >= n_samples:
             raise ValueError(
                 f"positions must be distinct and from 0 to {n_samples - 1}, got {rows!r}."

@@ -144,15 +144,13 @@ class LabelLikelihood:
         self.total = float(weight.sum())
         self._given, self._starts = np.unique(self.codes, return_index=True)
         # The penalty 1/2 sum_s precision_s w_s^2 on the log-likelihood of all samples.
-        self._precision = np.array([_spread(d) ** 2 for d in self.distances]) / _LOG_ODDS**2
+        self._precision = np.array([spread_of(d) ** 2 for d in self.distances]) / _LOG_ODDS**2
 
     def part(self, mask: NDArray[np.bool_]) -> LabelLikelihood:
         """Return the likelihood of some samples."""
         rows = np.flatnonzero(mask)
         distances = _rows_of(self.distances, rows)
-        return LabelLikelihood(
-            distances, self.codes[rows], self.weight[rows], self.verified[rows]
-        )
+        return LabelLikelihood(distances, self.codes[rows], self.weight[rows], self.verified[rows])
 
     def log_likelihood(self, weights: NDArray, flips: NDArray) -> float:
         """Return the mean over the samples."""
@@ -360,10 +358,12 @@ def _some_rows(
     return kept
 
 
-def _spread(distances: NDArray) -> float:
+def spread_of(distances: NDArray) -> float:
     """Return the standard deviation of the log-odds of a judge with the weight 1."""
     some = distances[:10_000].astype(np.float64)
-    return 0.5 * float(np.std(some - some.mean(axis=1, keepdims=True)))
+    possible = some < 1e5  # beyond are classes of one sample, which nobody else can belong to
+    mean = np.mean(some, axis=1, where=possible, keepdims=True)
+    return 0.5 * float(np.std(some - mean, where=possible))
 
 
 def _rows_of(distances: list[NDArray], rows: NDArray) -> list[NDArray]:
@@ -413,17 +413,9 @@ def rate_interval(
     return ends[0], ends[1]
 
 
-def belief_in_noise(likelihood: LabelLikelihood, common: NoiseFit, gain: float) -> float:
-    """Return the probability that there are wrong labels at all, in (0, 1).
-
-    By the Bayesian information criterion: flips are one number more, which has to gain half the
-    logarithm of the number of samples; `gain` is what flips between classes gain besides.
-    """
-    # From judges as sharp as flips make them, and from soft ones.
-    none = max(
-        (likelihood.fit(start, None, noise=False) for start in (common, likelihood.soft())),
-        key=lambda fit: fit.log_likelihood,
-    )
-    gained = common.log_likelihood - none.log_likelihood + max(gain, 0.0)
-    total = likelihood.total
-    return float(expit(total * gained - 0.5 * np.log(max(total, 1.0))))
+def no_flips(likelihood: LabelLikelihood, fit: NoiseFit) -> NoiseFit:
+    """Return the most likely weights where no label is wrong."""
+    # From judges as sharp as flips have made them, and from soft ones.
+    starts = fit, likelihood.soft()
+    fits = [likelihood.fit(start, None, noise=False) for start in starts]
+    return max(fits, key=lambda fit: fit.log_likelihood)

@@ -18,6 +18,7 @@ from ._noise_model import (
     explain,
     pool,
     rows_to_fit,
+    spread_of,
 )
 
 # Samples a class at which the probabilities before all refits count as much as those after.
@@ -85,10 +86,15 @@ class Round:
         n_rows = 1 + _BLOCK_ELEMENTS // len(self.given.classes)
         spread = []
         for judge, weight in zip(self.distances[:-1], fit.weights):
-            some = judge[:n_rows].astype(np.float64)
-            spread.append(float(weight * np.std(some - some.mean(axis=1, keepdims=True))))
+            spread.append(weight * spread_of(judge[:n_rows]))
         total = sum(spread) or 1.0
         return {name: part / total for name, part in zip(self.given.judges, spread)}
+
+    def agreement(self, fit: NoiseFit) -> float:
+        """Return how often the pooled judges believe in the given label most."""
+        part = self.likelihood
+        nearest = pool(part.distances, fit.weights).argmin(axis=1)
+        return float(part.weight @ (nearest == part.codes)) / part.total
 
     def _blocks(self) -> Iterator[slice]:
         n_samples, n_classes = self.distances[0].shape
@@ -123,38 +129,33 @@ def judge(given: Given, n_refits: int, *, mixed: bool) -> Judged:
     flips at a common rate.
     """
     first = Round(given, given.codes, mixed=mixed)
-    if first.choice.flips is not None:
-        judged = _refitted(first, n_refits, mixed=True)
-        if judged is not None:
-            return judged
-    judged = _refitted(first, n_refits, mixed=False)
-    assert judged is not None
-    return judged
+    judged, won = _refitted(first, n_refits, mixed=first.choice.flips is not None)
+    return judged if won else _refitted(first, n_refits, mixed=False)[0]
 
 
-def _refitted(first: Round, n_refits: int, *, mixed: bool) -> Judged | None:
+def _refitted(first: Round, n_refits: int, *, mixed: bool) -> tuple[Judged, bool]:
     """Refit the judges to the labels believed while that explains the given ones better.
 
-    None where flips between classes lose to doubt.
+    Also tells whether flips between classes, if there are to be any, win over doubt.
     """
     last, fit, value = first, *_explanation(first, mixed=mixed)
     before = proba = first.posterior(fit)
+    lost = False
     for _ in range(n_refits):
         believed = proba.argmax(axis=1)
         if np.mean(believed != last.believed) < _FEWEST_CHANGED:
             break
         after = Round(first.given, believed, mixed=mixed)
-        if mixed and not after.choice.flips_win:
-            return None
+        lost = mixed and not after.choice.flips_win
+        if lost:
+            break
         fit_after, value_after = _explanation(after, mixed=mixed)
         # A refit makes judges surer. One that finds fewer flips has traded flips for doubt.
-        lost = not mixed and fit_after.rate < _LEAST_OF_RATE * fit.rate
-        if value_after <= value or lost:
+        traded = not mixed and fit_after.rate < _LEAST_OF_RATE * fit.rate
+        if value_after <= value or traded:
             break
         last, fit, value = after, fit_after, value_after
         proba = after.posterior(fit)
-    if mixed and not last.choice.flips_win:
-        return None
     if proba is not before:
         # A refit believes its own mistakes, the more the fewer samples a class has.
         given = first.given
@@ -163,7 +164,8 @@ def _refitted(first: Round, n_refits: int, *, mixed: bool) -> Judged | None:
         before -= proba
         before *= part
         proba += before
-    return Judged(last, fit, proba, last.choice.gain_of_flips if mixed else 0.0)
+    won = not lost and (not mixed or last.choice.flips_win)
+    return Judged(last, fit, proba, last.choice.gain_of_flips if mixed else 0.0), won
 
 
 def _explanation(judged: Round, *, mixed: bool) -> tuple[NoiseFit, float]:
