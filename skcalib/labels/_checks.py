@@ -16,6 +16,9 @@ _CLIP = 1e-4
 _SLOPE_PENALTY, _INTERCEPT_PENALTY = 0.5, 0.05
 # With fewer right or wrong ones among the checks, their mean is not normal.
 _FEWEST = 5
+# Squared residuals that may be missing among the checks: where the model errs on one sample in
+# two hundred, most draws of a hundred show none, and their variance alone would be near 0.
+_UNSEEN = 0.5
 
 
 class Recalibrated(NamedTuple):
@@ -36,7 +39,8 @@ def recalibrated(
 
     ``logit p' = a + b logit p`` is fitted to the checks, drawn to a = 0 and b = 1. The rate is
     the mean of 1 - p' over all samples plus the mean of w - (1 - p') over the checks, which takes
-    out what the model has wrong [1]_; its standard error is that of the second mean.
+    out what the model has wrong [1]_; its standard error is that of the second mean, with half an
+    error more than the checks have shown.
 
     Parameters
     ----------
@@ -66,7 +70,8 @@ def recalibrated(
     if min(n_wrong, n_checks - n_wrong) < _FEWEST:
         low, high = clopper_pearson(n_wrong, n_checks)
     else:
-        error = 1.96 * residual.std(ddof=1) * np.sqrt(unseen / n_checks)
+        variance = residual.var(ddof=1) + _UNSEEN / n_checks
+        error = 1.96 * np.sqrt(variance * unseen / n_checks)
         low, high = rate - error, rate + error
     low, high = max(low, 0.0), min(high, 1.0)
     return Recalibrated(corrected, float(np.clip(rate, low, high)), (float(low), float(high)))

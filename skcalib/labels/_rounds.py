@@ -50,7 +50,7 @@ class Round:
         self.given, self.believed, classes = given, believed, given.classes
         labels = classes[believed]
         self.distances = [
-            np.minimum(judge.distances(labels, classes), _FAR) for judge in given.judges.values()
+            _excess(judge.distances(labels, classes)) for judge in given.judges.values()
         ]
         # Distances take all classes for equally frequent; how far frequencies count is fitted.
         size = np.bincount(given.codes, given.weight, len(classes))
@@ -109,6 +109,11 @@ class Round:
         return explain(
             self._some(rows), given.codes[rows], given.verified[rows], fit.weights, fit.flips
         )
+
+
+def _excess(distances: NDArray) -> NDArray:
+    """Return how much farther the classes are than the nearest one: all that counts."""
+    return np.minimum(distances - distances.min(axis=1, keepdims=True), _FAR)
 
 
 class Judged(NamedTuple):

@@ -9,9 +9,10 @@ from ._noise_model import no_flips
 from ._rounds import Judged
 
 # Below, the labels are about as likely without any wrong one.
-SURE = 0.975
+SURE = 0.9
 # Weak judges that call many labels wrong: the rate, and how often they agree with right labels.
 _MANY, _SELDOM = 0.3, 0.7
+_SEVERAL = 5  # issues that may all be right
 _ADVICE = "Check some labels (draw_samples_to_check, recalibrate), or leave them as they are."
 
 
@@ -37,7 +38,7 @@ def doubts_of(judged: Judged, believed: float, is_issue: NDArray[np.bool_]) -> t
     if not is_issue.any():
         return ()
     last, doubts = judged.last, []
-    if believed < SURE:
+    if believed < SURE and is_issue.sum() >= _SEVERAL:
         doubts.append(
             f"The {is_issue.sum()} issues may all be right: the labels are about as likely "
             f"without any wrong one (probability of any {believed:.2f}). {_ADVICE}"

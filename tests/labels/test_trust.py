@@ -51,7 +51,7 @@ def test_noise_has_to_earn_its_number():
         warnings.simplefilter("ignore", SkcalibWarning)
         p = finder.fit(proba, given).issues_["p_label_correct"]
     # Of a sample whose label cannot be right, this is what is left.
-    assert p.min() == pytest.approx(1 - expected, abs=0.12)
+    assert p.min() == pytest.approx(1 - expected, abs=0.17)
 
 
 def test_weak_judges_that_call_many_labels_wrong_warn(monkeypatch):

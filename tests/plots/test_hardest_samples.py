@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -231,7 +231,7 @@ def test_samples_may_be_lists_of_numbers():
 
 
 def test_label_issues_are_shown_by_their_arrays():
-    X, y = load_iris(return_X_y=True)
+    X, y = load_wine(return_X_y=True)
     given, _ = flip_labels(y, fraction=0.1, random_state=0)
     issues = LabelIssueFinder().fit(X, given).issues_
     display = HardestSamplesDisplay.from_predictions(
