@@ -124,6 +124,7 @@ def test_columns_agree_with_each_other():
     np.testing.assert_allclose(finder.class_noise_rate_, rate)
 
 
+@pytest.mark.filterwarnings("ignore:Confusions of the judges")
 def test_difficulty_and_margin_are_those_of_the_pooled_judges():
     finder = LabelIssueFinder(RelativeMahalanobisScorer(), n_refits=0).fit(X[:, 20:30], Y)
     others = np.arange(len(X)) != 5
