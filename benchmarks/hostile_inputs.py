@@ -257,6 +257,8 @@ def function_calls() -> Iterator[Call]:
                 fixed = {"n_resamples": 5, "random_state": 0}
             if name == "groupwise_calibration_error":
                 fixed = {"n_resamples": 5, "random_state": 0, "min_samples": 1}
+            if name == "compare_calibration":
+                fixed = {"y_probas": {"model": PROBA}, "n_resamples": 5, "random_state": 0}
             yield Call(f"{package.__name__}.{name}", getattr(package, name), arguments, fixed)
     for function, name, history in (
         (difficulty.area_under_margin, "logits", np.stack([LOGITS, LOGITS[::-1]])),
