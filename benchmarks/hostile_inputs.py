@@ -233,6 +233,17 @@ LEFT_OUT = {
     "cross_val_difficulty",
 }  # fmt: skip
 
+RESAMPLES = {"n_resamples": 5, "random_state": 0}
+FIXED = {
+    "flip_labels": {"fraction": 0.5, "random_state": 0},
+    "isotonic_reliability_curve": {"random_state": 0},
+    "smooth_reliability_curve": {"random_state": 0},
+    "calibration_error_interval": RESAMPLES,
+    "calibration_test": RESAMPLES,
+    "groupwise_calibration_error": {**RESAMPLES, "min_samples": 1},
+    "compare_calibration": {**RESAMPLES, "y_probas": {"model": PROBA}},
+}
+
 
 def function_calls() -> Iterator[Call]:
     for package in (metrics, difficulty, datasets):
@@ -250,15 +261,7 @@ def function_calls() -> Iterator[Call]:
                     "history", np.eye(PROBA.shape[1], dtype=int)[LABELS]
                 )
                 arguments["y_proba"] = Argument("unit", PROBA)
-            fixed = {"fraction": 0.5, "random_state": 0} if name == "flip_labels" else {}
-            if name in ("isotonic_reliability_curve", "smooth_reliability_curve"):
-                fixed = {"random_state": 0}
-            if name in ("calibration_error_interval", "calibration_test"):
-                fixed = {"n_resamples": 5, "random_state": 0}
-            if name == "groupwise_calibration_error":
-                fixed = {"n_resamples": 5, "random_state": 0, "min_samples": 1}
-            if name == "compare_calibration":
-                fixed = {"y_probas": {"model": PROBA}, "n_resamples": 5, "random_state": 0}
+            fixed = FIXED.get(name, {})
             yield Call(f"{package.__name__}.{name}", getattr(package, name), arguments, fixed)
     for function, name, history in (
         (difficulty.area_under_margin, "logits", np.stack([LOGITS, LOGITS[::-1]])),
