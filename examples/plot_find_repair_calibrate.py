@@ -102,9 +102,13 @@ kept = {}
 for seed in seeds:
     print(f"seed {seed} of {len(seeds)}, {perf_counter() - start:.0f} s", flush=True)
     (X_train, noisy, y_train, flipped), (X_val, X_test, y_val, y_test) = split(seed)
+    finder = FrozenEstimator(LabelIssueFinder().fit(X_train, noisy))  # one for all repairs
     for name, model in models.items():
         labels = y_train if name == "true labels" else noisy
-        fitted = clone(model).fit(X_train, labels)
+        fitted = clone(model)
+        if isinstance(fitted, LabelCleaningClassifier):
+            fitted.set_params(finder=finder)
+        fitted.fit(X_train, labels)
         if name == "soft labels":
             suspected = fitted.finder_.issues_["is_issue"]
             found["noise rate"].append(fitted.finder_.noise_rate_)

@@ -4,9 +4,11 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -246,3 +248,30 @@ def test_a_net_learns_soft_labels():
         warnings.simplefilter("error")
         cleaning = LabelCleaningClassifier(net, _finder()).fit(scaled, GIVEN)
     assert cleaning.score(TEST.astype(np.float32) / 16, Y_TEST) > 0.88
+
+
+def test_a_recalibrated_or_frozen_finder_is_taken_as_it_is():
+    finder = _finder().fit(X, GIVEN)
+    frozen = LabelCleaningClassifier(GaussianNB(), FrozenEstimator(finder), action="relabel")
+    assert clone(frozen).fit(X, GIVEN).finder_ is finder
+    with pytest.raises(ValueError, match="finder must have judged the labels of this fit"):
+        frozen.fit(X[:100], GIVEN[:100])
+    rows = finder.draw_samples_to_check(60, random_state=0)
+    finder.recalibrate(rows, Y[rows])
+    weight = np.arange(len(X)) % 4
+    cleaning = LabelCleaningClassifier(Recorder(), finder, action="relabel")
+    cleaning.fit(X, GIVEN, sample_weight=weight)
+    assert cleaning.finder_ is finder
+    used = np.flatnonzero(weight)
+    known = np.isin(used, rows)
+    np.testing.assert_array_equal(cleaning.estimator_.seen_[1][known], Y[used][known])
+
+
+def test_verified_samples_are_those_of_positive_weight():
+    verified = np.zeros(len(X), dtype=bool)
+    verified[np.flatnonzero(~FLIPPED)[:300]] = True
+    weight = (np.arange(len(X)) % 3).astype(float)
+    cleaning = LabelCleaningClassifier(GaussianNB(), _finder(), action="drop")
+    cleaning.fit(X, GIVEN, sample_weight=weight, verified=verified)
+    p = cleaning.finder_.issues_["p_label_correct"]
+    np.testing.assert_array_equal(p[verified[weight > 0]], 1.0)
