@@ -1,14 +1,24 @@
-"""Draw the picture of the landing page and the README: ``python docs/before_after.py``."""
+"""Draw the picture of the landing page and the README: ``python docs/before_after.py``.
+
+One picture for light pages and one for dark ones. All its numbers are computed here.
+"""
 
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import PercentFormatter
+from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from skcalib.plots import ReliabilityDisplay
+from skcalib.metrics import (
+    calibration_error_interval,
+    calibration_test,
+    expected_calibration_error,
+    reliability_curve,
+)
 from skcalib.posthoc import PostHocCalibratedClassifier
 
 X, y = make_classification(
@@ -16,18 +26,61 @@ X, y = make_classification(
 )
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
 boosting = HistGradientBoostingClassifier(random_state=0)
-models = {
-    "Before": boosting.fit(X_train, y_train),
-    "After": PostHocCalibratedClassifier(clone(boosting)).fit(X_train, y_train),
+MODELS = {
+    "Before": clone(boosting).fit(X_train, y_train),
+    "After": PostHocCalibratedClassifier(boosting, "auto").fit(X_train, y_train),
 }
 
-figure, axes = plt.subplots(1, 2, figsize=(8.4, 5.2), layout="constrained")
-for ax, (name, model) in zip(axes, models.items(), strict=True):
-    ReliabilityDisplay.from_estimator(model, X_test, y_test, name=name, ax=ax)
-    confidence = model.predict_proba(X_test).max(axis=1).mean()
-    numbers = ax.get_title().partition("\n")[2]
-    says = f"{name}: says {confidence:.0%}, is right {model.score(X_test, y_test):.0%}"
-    ax.set_title(f"{says}\n{numbers}", fontsize="medium")
-figure.savefig(
-    Path(__file__).parent / "_static" / "before_after.png", dpi=144, bbox_inches="tight"
-)
+
+def draw(ax, name, model, color, gray):
+    """Dots with 95 % intervals, sized by their counts, and the gap to the diagonal."""
+    proba = model.predict_proba(X_test)
+    curve = reliability_curve(y_test, proba, n_bins=10)
+    many = curve.bin_weight >= 10
+    x, accuracy, count = curve.prob_pred[many], curve.prob_true[many], curve.bin_weight[many]
+    ends = [
+        binomtest(round(a * n), round(n)).proportion_ci(method="wilson")
+        for a, n in zip(accuracy, count, strict=True)
+    ]
+    ax.plot([0, 1], [0, 1], color=gray, linewidth=1)
+    ax.fill_between(x, x, accuracy, color=color, alpha=0.25, linewidth=0)
+    ax.vlines(x, *zip(*ends, strict=True), color=color)
+    ax.scatter(x, accuracy, s=20 + count / 5, color=color, zorder=3)
+    says, right = proba.max(axis=1).mean(), model.score(X_test, y_test)
+    ax.set_title(
+        f"{name}: says {100 * says:.0f} %, is right {100 * right:.0f} %\n",
+        loc="left",
+        fontweight="bold",
+        fontsize=14,
+    )
+    error = 100 * expected_calibration_error(y_test, proba)
+    low, high = calibration_error_interval(y_test, proba, random_state=0)
+    ax.text(
+        *(0, 1.03),
+        f"mean gap {error:.1f} points, 95 % interval {100 * low:.1f} to {100 * high:.1f}",
+        transform=ax.transAxes,
+        color=gray,
+    )
+    pvalue = calibration_test(y_test, proba, random_state=0).pvalue
+    chance = f"what is left may\nbe chance: p = {pvalue:.2f}"
+    ax.text(0.76, 0.42, "the gap: promised,\nnot kept" if pvalue < 0.05 else chance, color=color)
+    ax.set(xlim=(0.25, 1.02), ylim=(0.25, 1.02), aspect="equal", xlabel="what the model says")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+        axis.set_ticks([0.25, 0.5, 0.75, 1])
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def picture(path, style, colors, gray):
+    """Draw both models side by side."""
+    with plt.style.context([style, {"font.size": 11}]):
+        figure, axes = plt.subplots(1, 2, figsize=(10, 5.2), layout="constrained")
+        for ax, color, (name, model) in zip(axes, colors, MODELS.items(), strict=True):
+            draw(ax, name, model, color, gray)
+        axes[0].set_ylabel("how often it is right")
+        figure.savefig(path, dpi=144, transparent=style != "default")
+
+
+static = Path(__file__).parent / "_static"
+picture(static / "before_after.png", "default", ("#d55e00", "#009e73"), "#555555")
+picture(static / "before_after_dark.png", "dark_background", ("#ff9a4d", "#2fd6a3"), "#aaaaaa")

@@ -26,6 +26,7 @@ release = skcalib.__version__
 version = release
 
 extensions = [
+    "notfound.extension",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -36,6 +37,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinx_llms_txt",
+    "sphinx_sitemap",
+    "sphinxext.opengraph",
 ]
 exclude_patterns = ["_build", "auto_examples/**/GALLERY_HEADER.rst"]
 templates_path = ["_templates"]
@@ -45,10 +48,12 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"skcalib {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_favicon = "_static/favicon.svg"
+html_favicon = html_logo = "_static/favicon.svg"
 html_baseurl = "https://skcalib.readthedocs.io/en/stable/"
 html_show_sourcelink = False
-html_sidebars = {"getting_started": [], "changelog": [], "evidence": [], "development": []}
+# Pages without a list of neighbors.
+_WIDE = ("getting_started", "changelog", "development")
+html_sidebars: dict[str, list[str]] = {page: [] for page in _WIDE}
 html_context = {
     "github_user": "skcalib",
     "github_repo": "skcalib",
@@ -61,13 +66,29 @@ html_theme_options = {
     "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
     "show_toc_level": 2,
+    "logo": {"text": "skcalib", "alt_text": "skcalib: home"},
     "use_edit_page_button": True,
     "secondary_sidebar_items": {
         "index": [],
         "api/**": ["page-toc"],
         "auto_examples/**": ["page-toc", "sg_download_links"],
+        **{
+            page: ["page-toc", "edit-this-page"]
+            for page in ("user_guide/**", "evidence", "evidence/**", *_WIDE)
+        },
     },
 }
+# Found: addresses for search engines, a picture where a link is shared, a page where one is wrong.
+sitemap_url_scheme = "{link}"
+ogp_site_url = html_baseurl
+ogp_image = "_static/before_after.png"
+ogp_image_alt = "Accuracy against confidence of a classifier, before and after calibration."
+ogp_social_cards = {"enable": False}
+ogp_custom_meta_tags = ['<meta name="twitter:card" content="summary_large_image">']
+notfound_urls_prefix = "/en/stable/"
+# Some sites refuse programs; what stands in examples of output is no address.
+linkcheck_ignore = [r"https://doi\.org/", r"https://openreview\.net/"]
+linkcheck_anchors = False
 # Formulas are drawn by the copy that is shipped with the pages.
 mathjax_path = "mathjax/tex-chtml.js"
 llms_txt_summary = (
@@ -89,6 +110,17 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 toc_object_entries_show_parents = "hide"
 
+# Inside a section, the first question comes first.
+_EXAMPLES = [
+    "plot_find_repair_calibrate.py",
+    *("plot_is_it_calibrated.py", "plot_trust_an_ece.py", "plot_which_class.py"),
+    *("plot_report.py", "plot_which_error_sees_what.py", "plot_brier_score.py"),
+    *("plot_pipeline.py", "plot_which_calibrator.py", "plot_simplex.py"),
+    *("plot_answer_when_sure.py", "plot_digits_never_seen.py"),
+    *("plot_wrong_labels.py", "plot_difficulty.py", "plot_hardest_patches.py"),
+    *("plot_training_map.py", "plot_prediction_depth.py", "hardest_images.py"),
+    *("plot_losses.py", "plot_what_losses_aim_at.py", "plot_which_samples.py"),
+]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
@@ -96,6 +128,8 @@ sphinx_gallery_conf = {
         f"../examples/{section}"
         for section in ("measure", "repair", "abstain", "difficulty", "train")
     ],
+    "within_subsection_order": _EXAMPLES.index,
+    "thumbnail_size": (560, 400),
     "filename_pattern": r"plot_",
     "ignore_pattern": r"__init__\.py",
     "download_all_examples": False,

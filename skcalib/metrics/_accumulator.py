@@ -97,10 +97,7 @@ class CalibrationAccumulator:
     """
 
     @validate_params(
-        {
-            "n_bins": [Interval(Integral, 1, None, closed="left")],
-            **NORM_CONSTRAINTS,
-        },
+        {"n_bins": [Interval(Integral, 1, None, closed="left")]} | NORM_CONSTRAINTS,
         prefer_skip_nested_validation=True,
     )
     def __init__(

@@ -21,7 +21,7 @@ from ._bins import (
 )
 
 
-@validate_params({**BINNING_CONSTRAINTS, **NORM_CONSTRAINTS}, prefer_skip_nested_validation=True)
+@validate_params(BINNING_CONSTRAINTS | NORM_CONSTRAINTS, prefer_skip_nested_validation=True)
 def expected_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -16,11 +16,7 @@ from ._bins import BINNING_CONSTRAINTS, NORM_CONSTRAINTS, binned, gap_norm, sums
 
 
 @validate_params(
-    {
-        **BINNING_CONSTRAINTS,
-        **NORM_CONSTRAINTS,
-        "average": [StrOptions({"macro"}), None],
-    },
+    BINNING_CONSTRAINTS | NORM_CONSTRAINTS | {"average": [StrOptions({"macro"}), None]},
     prefer_skip_nested_validation=True,
 )
 def classwise_calibration_error(

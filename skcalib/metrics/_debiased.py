@@ -13,7 +13,7 @@ from ._bins import BINNING_CONSTRAINTS, binned
 
 
 @validate_params(
-    {**BINNING_CONSTRAINTS, "squared": ["boolean"]}, prefer_skip_nested_validation=True
+    BINNING_CONSTRAINTS | {"squared": ["boolean"]}, prefer_skip_nested_validation=True
 )
 def debiased_calibration_error(
     y_true: ArrayLike,
