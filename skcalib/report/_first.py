@@ -12,7 +12,6 @@ from ._document import (
     count,
     interval,
     percent,
-    percent_interval,
     points,
     threshold,
 )
@@ -104,10 +103,13 @@ def _for_everybody(tested: list[dict[str, Any]]) -> tuple[str, str, str, str]:
 
 
 def _accurate(overview: dict[str, Any]) -> tuple[str, str, str, str]:
-    detail = f"99 % interval {percent_interval(overview['accuracy']).split('(')[1][:-1]}; always "
-    largest = overview["largest_class"]
-    detail += f"answering {largest['label']} is right in {percent(largest['value'])}"
-    return "How often is it right?", percent(overview["accuracy"]["value"]), detail, ""
+    accuracy, largest = overview["accuracy"], overview["largest_class"]
+    low, high = (100 * accuracy[end] for end in ("low", "high"))
+    detail = (
+        f"99 % interval {low:.1f} to {high:.1f}; always answering {largest['label']} is right in "
+        f"{percent(largest['value'])}"
+    )
+    return "How often is it right?", percent(accuracy["value"]), detail, ""
 
 
 def _declining(results: dict[str, Any]) -> tuple[str, str, str, str]:

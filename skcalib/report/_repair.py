@@ -8,13 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from .. import posthoc
 from ..metrics import expected_calibration_error
-from ..posthoc import (
-    IsotonicCalibration,
-    PostHocCalibrator,
-    TemperatureScaling,
-    choose_calibrator,
-)
+from ..posthoc import IsotonicCalibration, PostHocCalibrator, TemperatureScaling
 from ..utils._proba import label_log_loss
 from ._data import N_BINS, ReportData, mean, mean_interval
 from ._document import NONE, Code, Section, Table, Text, interval, number, percent
@@ -29,8 +25,10 @@ MANY_NUMBERS = 1_000_000
 
 def recommended(n_samples: int, n_classes: int) -> PostHocCalibrator:
     """Return what ``PostHocCalibratedClassifier(model, "auto")`` would take."""
-    kind = type(choose_calibrator(n_samples / n_classes, n_classes))
-    return kind(input="proba", classes=np.arange(n_classes))
+    kind = getattr(posthoc, "StackedCalibration", None)
+    kind = kind or type(posthoc.choose_calibrator(n_samples / n_classes, n_classes))
+    calibrator: PostHocCalibrator = kind(input="proba", classes=np.arange(n_classes))
+    return calibrator
 
 
 def results(data: ReportData) -> dict[str, Any]:
