@@ -169,7 +169,7 @@ def _about_size(results: dict[str, Any]) -> tuple[str, str] | None:
     what, least = ("", everybody)
     if everybody["clear"]:
         least = max(unclear, key=lambda part: part["hidden"])
-        what = f" {names_of([least], 1)}" if len(unclear) == 1 else " its groups and classes"
+        what = f" {names_of([least], 1)}" if len(unclear) == 1 else f" its {parts_called(unclear)}"
     # A range is half as long with four times as many samples.
     needed = least["n_samples"] * (least["hidden"] / least["tolerance"]) ** 2
     return (

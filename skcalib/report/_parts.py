@@ -110,7 +110,7 @@ def classes_section(results: dict[str, Any]) -> Section:
     if results["overview"]["n_classes"] > 2:
         if results["groups"]:  # which have the first screen
             blocks.append(_chart(results, "class"))
-        blocks += tested_table(results, "class", N_ROWS)
+        blocks += tested_table(results, "class", 5 * N_ROWS)
     return Section("Which classes?", blocks)
 
 
