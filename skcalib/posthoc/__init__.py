@@ -3,16 +3,19 @@
 from ._base import PostHocCalibrator
 from ._beta import BetaCalibration
 from ._calibrated_classifier import PostHocCalibratedClassifier
-from ._choice import choose_calibrator
-from ._dirichlet import DirichletCalibration
 from ._ensemble_temperature import EnsembleTemperatureScaling
 from ._histogram import HistogramBinning
 from ._isotonic import IsotonicCalibration
-from ._matrix import MatrixScaling
+from ._matrix import (
+    DirichletCalibration,
+    MatrixScaling,
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
+    VectorScaling,
+)
 from ._prior_shift import PriorShift
-from ._structured_matrix import StructuredMatrixScaling
+from ._stacked import StackedCalibration
 from ._temperature import TemperatureScaling
-from ._vector import VectorScaling
 
 __all__ = [
     "BetaCalibration",
@@ -24,8 +27,9 @@ __all__ = [
     "PostHocCalibratedClassifier",
     "PostHocCalibrator",
     "PriorShift",
+    "StackedCalibration",
     "StructuredMatrixScaling",
+    "StructuredVectorScaling",
     "TemperatureScaling",
     "VectorScaling",
-    "choose_calibrator",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -10,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import Tags, check_consistent_length, column_or_1d
+from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils import SkcalibWarning
 from ..utils._arrays import as_features, naming
 from ..utils._columns import refuse_names_in_other_order
 from ..utils._features import validate_data
@@ -24,8 +22,16 @@ from ..utils._labels import (
     encode,
 )
 from ..utils._private import StrOptions, _fit_context
-from ..utils._proba import SMALLEST_PROBABILITY, check_values, holds_proba
+from ..utils._proba import check_values, holds_proba
 from ..utils._validation import check_weights, count_unit, scale_weights
+from ..utils._warnings import warn
+
+# The logarithm of a probability is known no further: forests and counts give exact zeros, and a
+# single one of them would else decide a fit.
+SMALLEST = 1e-7
+LOWEST_LOG_PROBA = float(np.log(SMALLEST))
+_MOST_EM_STEPS = 1000
+_EM_TOLERANCE = 1e-7
 
 
 class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
@@ -93,6 +99,9 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         "input": [StrOptions({"logits", "proba"})],
         "classes": ["array-like", None],
     }
+
+    # Whether a logit of -inf may stand for an option that a sample does not have.
+    _takes_missing_options: ClassVar[bool] = False
 
     input: str
     classes: ArrayLike | None
@@ -232,6 +241,13 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         refuse_names_in_other_order(X, self.classes_, name="X")
         with naming("X", "y"):
             check_consistent_length(scores, codes)
+        if codes is not None and scores.shape[1] > 1:
+            of_label = scores[np.arange(len(codes)), codes]
+            if np.isneginf(of_label).any():
+                row = int(np.argmax(np.isneginf(of_label)))
+                raise ValueError(
+                    f"y must name options that exist, got one with a logit of -inf in row {row}."
+                )
         weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.
@@ -250,7 +266,19 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         # (n_samples,) is a column. Where there are several columns, scikit-learn refuses one axis.
         if n_axes == 1 and (reset or self.n_features_in_ == 1):
             X = np.asarray(X).reshape(-1, 1)
-        scores = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
+        options = self._takes_missing_options and self.input == "logits" and n_axes == 2
+        scores = validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=not options
+        )
+        if options and not np.isfinite(scores).all():
+            missing = np.isneginf(scores)
+            with naming("X"):
+                assert_all_finite(np.where(missing, 0, scores), input_name="X")
+            if missing.all(axis=1).any():
+                row = int(np.argmax(missing.all(axis=1)))
+                raise ValueError(
+                    f"X must hold a finite logit in every row, got none in row {row}."
+                )
         if self.input == "proba":
             proba = scores[:, 0] if scores.shape[1] == 1 else scores
             check_values(proba, name="X")
@@ -259,12 +287,9 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     def _warn_of_proba(self, scores: NDArray) -> None:
         # One column in [0, 1] may well be logits; with several, rows that sum to 1 hardly are.
         if self.input == "logits" and scores.shape[1] > 1 and holds_proba(scores):
-            warnings.warn(
+            warn(
                 'X holds probabilities, rows in [0, 1] that sum to 1, where input="logits"; '
-                f'{type(self).__name__}(input="proba") reads them as such.',
-                SkcalibWarning,
-                # This method, _check_and_fit, fit, its two wrappers, the caller.
-                stacklevel=6,
+                f'{type(self).__name__}(input="proba") reads them as such.'
             )
 
     def _read_labels(self, y: Any, n_classes: int) -> tuple[NDArray, Any]:
@@ -295,11 +320,48 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
                 return scores
             # softmax((0, z)) = (expit(-z), expit(z)).
             return np.hstack([np.zeros_like(scores), scores])
-        floor = scores.dtype.type(SMALLEST_PROBABILITY)
-        return np.log(np.maximum(self._as_proba(scores), floor))
+        return np.log(np.maximum(self._as_proba(scores), scores.dtype.type(SMALLEST)))
 
     def _as_proba(self, scores: NDArray) -> NDArray:
         """Return one probability a class."""
         if self.input == "logits":
             return softmax(self._as_logits(scores), axis=1)
         return np.hstack([1 - scores, scores]) if scores.shape[1] == 1 else scores
+
+
+def chance_level(logits: NDArray) -> NDArray[np.float64] | float:
+    """Return 1 / K, or one number a row where logits of -inf mean options that do not exist."""
+    missing = np.isneginf(logits)
+    if not missing.any():
+        return 1 / logits.shape[1]
+    return 1 / (logits.shape[1] - missing.sum(axis=1))
+
+
+def mixed_with_uniform(proba: NDArray, weight: float, logits: NDArray | None = None) -> NDArray:
+    """Return ``(1 - weight) proba + weight / K``, in the precision of `proba`, in its place."""
+    chance = 1 / proba.shape[1] if logits is None else chance_level(logits)
+    exists = True if np.isscalar(chance) else np.isfinite(logits)
+    proba *= proba.dtype.type(1 - weight)
+    shift = np.asarray(weight * chance, dtype=proba.dtype).reshape(-1, 1)
+    return np.add(proba, shift, out=proba, where=exists)
+
+
+def simplex_weights(of_label: NDArray, weight: NDArray, pseudo: float = 0.0) -> NDArray:
+    """Return the weights w on the simplex of largest mean log of ``of_label @ w``, by EM.
+
+    Every component has `pseudo` samples beside those given. At the optimum, and nowhere else, no
+    component has a mean ratio to the mixture above 1; the logarithm of the largest one bounds what
+    is left to gain.
+    """
+    n, k = weight.sum(), of_label.shape[1]
+    weights = np.full(k, 1 / k)
+    for _ in range(_MOST_EM_STEPS):
+        ratio = (weight / (of_label @ weights)) @ of_label / n
+        if ratio.max() <= 1 + _EM_TOLERANCE and not pseudo:
+            break
+        before = weights
+        weights = (n * weights * ratio + pseudo) / (n + k * pseudo)
+        weights /= weights.sum()
+        if np.abs(weights - before).max() < _EM_TOLERANCE / 10:
+            break
+    return weights

@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from ..utils._private import StrOptions
-from ..utils._proba import SMALLEST_PROBABILITY
+from ..utils._temperature import best_uniform_weight
+from ._base import SMALLEST
 from ._one_vs_rest import OneVsRestCalibrator
 
 # The columns (log p, -log(1 - p), 1) that every parametrization is free to weigh, one row each.
@@ -19,22 +20,26 @@ _DESIGNS = {
     "am": np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
     "ab": np.eye(3)[:2],
 }
+_MOST_ROUNDS = 30
+_TOLERANCE = 1e-5
 
 
 class BetaMap(NamedTuple):
-    """What is learned of one class: logit = a log(p) - b log(1 - p) + c."""
+    """The map of one class: logit = a log(p) - b log(1 - p) + c; the uniform component's weight."""
 
     a: float
     b: float
     c: float
+    uniform_weight: float = 0.0
 
 
 class BetaCalibration(OneVsRestCalibrator):
     """Map every probability by the ratio of two beta densities.
 
     A probability p becomes ``expit(a log(p) - b log(1 - p) + c)`` with a, b >= 0, fitted by least
-    log-loss. Unlike the sigmoid of Platt scaling the family holds the identity (a = b = 1, c = 0),
-    so a calibrated model is left as it is [1]_.
+    log-loss beside a uniform component: ``(1 - w) expit(...) + w / n_classes``. Unlike the sigmoid
+    of Platt scaling the family holds the identity (a = b = 1, c = 0), so a calibrated model is left
+    as it is [1]_.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
     are divided by their sum, which may spoil what was fitted. With two classes there is one map.
@@ -44,9 +49,11 @@ class BetaCalibration(OneVsRestCalibrator):
     parameters : {"abm", "am", "ab"}, default="abm"
         "abm" fits all three; "am" with a = b, which is Platt scaling of the logit; "ab" with
         c = 0, which leaves 1/2 in its place where a = b.
+    uniform : bool, default=True
+        Whether to fit a uniform component with every map; False is the calibration as published.
     input : {"logits", "proba"}, default="logits"
         What X holds. Logits turn into probabilities by their softmax. Probabilities below
-        1e-12 or above 1 - 1e-12 count as these.
+        1e-7 or above 1 - 1e-7 count as these.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
         sorted labels of `y`; give it where a class may have no sample in `y`.
@@ -54,7 +61,7 @@ class BetaCalibration(OneVsRestCalibrator):
     Attributes
     ----------
     calibrators_ : list of BetaMap
-        ``a``, ``b`` and ``c`` of every calibrated class.
+        ``a``, ``b``, ``c`` and ``uniform_weight``, which is w, of every calibrated class.
     classes_ : ndarray of shape (n_classes,)
         Labels of the columns.
     n_features_in_ : int
@@ -85,23 +92,26 @@ class BetaCalibration(OneVsRestCalibrator):
     >>> proba = np.array([0.1, 0.2, 0.3, 0.6, 0.8, 0.9, 0.99, 0.99])
     >>> beta = BetaCalibration(input="proba").fit(proba, [0, 0, 1, 0, 1, 1, 1, 0])
     >>> beta.predict_proba([0.3, 0.99]).round(2)
-    array([[0.66, 0.34],
+    array([[0.65, 0.35],
            [0.29, 0.71]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OneVsRestCalibrator._parameter_constraints,
         "parameters": [StrOptions(set(_DESIGNS))],
+        "uniform": ["boolean"],
     }
 
     def __init__(
         self,
         *,
         parameters: str = "abm",
+        uniform: bool = True,
         input: str = "logits",
         classes: ArrayLike | None = None,
     ) -> None:
         self.parameters = parameters
+        self.uniform = uniform
         self.input = input
         self.classes = classes
 
@@ -112,34 +122,57 @@ class BetaCalibration(OneVsRestCalibrator):
         # One column a parameter: the logit is columns @ theta.
         columns = _features(p) @ design.T
         weight = np.ones(len(p)) if sample_weight is None else sample_weight
-        weight = weight / weight.sum()
-        sign = np.where(positive, 1.0, -1.0)
-
-        def loss_and_gradient(theta: NDArray) -> tuple[float, NDArray]:
-            # Log-loss log(1 + exp(-margin)), of derivative -expit(-margin) in the margin.
-            margin = sign * (columns @ theta)
-            gradient = -(weight * sign * expit(-margin)) @ columns
-            return float(weight @ np.logaddexp(0, -margin)), gradient
-
         # Start at the identity, a = b = 1 and c = 0, as near as the parametrization holds it.
-        identity = np.linalg.lstsq(design.T, np.array([1.0, 1.0, 0.0]), rcond=None)[0]
+        theta = np.linalg.lstsq(design.T, np.array([1.0, 1.0, 0.0]), rcond=None)[0]
         # What weighs log(p) or -log(1 - p) is bounded by 0, the constant is free.
         slopes = design[:, 0] + design[:, 1] > 0
-        solution = minimize(
-            loss_and_gradient,
-            identity,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, None) if slope else (None, None) for slope in slopes],
-            options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": 1000},
-        )
+        if not self.uniform:
+            return BetaMap(
+                *map(float, _regression(columns, positive, weight, theta, slopes) @ design)
+            )
+        n, k = weight.sum(), len(self.classes_)
+        chance = np.where(positive, 1 / k, 1 - 1 / k)
+        uniform_weight, trust = 1 / (n + 1), np.ones(len(p))
+        for _ in range(_MOST_ROUNDS):
+            theta, before = _regression(columns, positive, weight * trust, theta, slopes), theta
+            of_label = expit(np.where(positive, 1, -1) * (columns @ theta))
+            uniform_weight = best_uniform_weight(of_label, chance, weight / n, n, uniform_weight)
+            # EM: a sample counts as far as the map explains its label.
+            mapped = (1 - uniform_weight) * of_label
+            trust = mapped / (mapped + uniform_weight * chance)
+            if np.abs(theta - before).max() < _TOLERANCE:
+                break
         # Back from the parametrization to (a, b, c).
-        return BetaMap(*map(float, solution.x @ design))
+        return BetaMap(*map(float, theta @ design), float(uniform_weight))
 
     def _map_class(self, learned: BetaMap, p: NDArray) -> NDArray:
-        return expit(_features(p) @ np.array(learned))
+        *theta, weight = learned
+        return (1 - weight) * expit(_features(p) @ np.array(theta)) + weight / len(self.classes_)
+
+
+def _regression(
+    columns: NDArray, positive: NDArray, weight: NDArray, start: NDArray, slopes: NDArray
+) -> NDArray:
+    """Return the theta of least log-loss of expit(columns @ theta), slopes being 0 or more."""
+    fraction = weight / weight.sum()
+    sign = np.where(positive, 1.0, -1.0)
+
+    def loss_and_gradient(theta: NDArray) -> tuple[float, NDArray]:
+        # Log-loss log(1 + exp(-margin)), of derivative -expit(-margin) in the margin.
+        margin = sign * (columns @ theta)
+        gradient = -(fraction * sign * expit(-margin)) @ columns
+        return float(fraction @ np.logaddexp(0, -margin)), gradient
+
+    return minimize(
+        loss_and_gradient,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None) if slope else (None, None) for slope in slopes],
+        options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": 1000},
+    ).x
 
 
 def _features(p: NDArray) -> NDArray:
-    p = np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
+    p = np.clip(p, SMALLEST, 1 - SMALLEST)
     return np.column_stack([np.log(p), -np.log1p(-p), np.ones_like(p)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -30,8 +32,35 @@ from ..utils._labels import check_several_classes
 from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context
 from ..utils._validation import check_weights
 from ._base import PostHocCalibrator
-from ._choice import choose_calibrator
+from ._beta import BetaCalibration
+from ._ensemble_temperature import EnsembleTemperatureScaling
+from ._histogram import HistogramBinning
+from ._isotonic import IsotonicCalibration
+from ._matrix import (
+    DirichletCalibration,
+    MatrixScaling,
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
+    VectorScaling,
+)
+from ._stacked import StackedCalibration
 from ._temperature import TemperatureScaling
+
+_BY_NAME: dict[str, Callable[[], PostHocCalibrator]] = {
+    "auto": StackedCalibration,
+    "beta": BetaCalibration,
+    "dirichlet": DirichletCalibration,
+    "ensemble_temperature": EnsembleTemperatureScaling,
+    "histogram": HistogramBinning,
+    "isotonic": IsotonicCalibration,
+    "matrix": MatrixScaling,
+    # No map at all: the probabilities as they are.
+    "none": partial(StackedCalibration, []),
+    "structured_matrix": StructuredMatrixScaling,
+    "structured_vector": StructuredVectorScaling,
+    "temperature": TemperatureScaling,
+    "vector": VectorScaling,
+}
 
 
 class PostHocCalibratedClassifier(MetaClassifier):
@@ -47,11 +76,13 @@ class PostHocCalibratedClassifier(MetaClassifier):
     ----------
     estimator : classifier with `predict_proba` or `decision_function`
         The classifier; a clone is fitted.
-    calibrator : PostHocCalibrator or "auto", default=None
+    calibrator : PostHocCalibrator, str or None, default="auto"
         The calibrator; a clone is fitted, with `input` set to what the scores of the classifier
         are, and `classes` to those of a frozen classifier where `y` lacks one of them. "auto"
-        means what :func:`choose_calibrator` returns for the samples of positive weight and the
-        classes, None :class:`TemperatureScaling`.
+        weighs several by samples that they were not fitted on: :class:`StackedCalibration`. Others
+        by their names: "beta", "dirichlet", "ensemble_temperature", "histogram", "isotonic",
+        "matrix", "structured_matrix", "structured_vector", "temperature", "vector"; "none" and
+        None leave the probabilities as they are.
     cv : int, cross-validation generator or iterable, default=5
         The folds, as in scikit-learn: an int is a number of stratified folds, which keep groups
         together where `fit` gets `groups`.
@@ -77,7 +108,7 @@ class PostHocCalibratedClassifier(MetaClassifier):
     See Also
     --------
     sklearn.calibration.CalibratedClassifierCV : Sigmoid, isotonic or temperature calibration.
-    choose_calibrator : The calibrator for a number of samples and classes.
+    StackedCalibration : What "auto" does, on scores.
     TemperatureScaling : The calibrator of fewest parameters.
     skcalib.plots.ReliabilityDisplay : Before and after.
 
@@ -105,7 +136,7 @@ class PostHocCalibratedClassifier(MetaClassifier):
             HasMethods(["fit", "predict_proba"]),
             HasMethods(["fit", "decision_function"]),
         ],
-        "calibrator": [PostHocCalibrator, StrOptions({"auto"}), None],
+        "calibrator": [PostHocCalibrator, StrOptions(set(_BY_NAME)), None],
         # "prefit" of older releases of scikit-learn: `fit` says what to do instead.
         "cv": ["cv_object", Hidden(StrOptions({"prefit"}))],
         "method": [StrOptions({"auto", "decision_function", "predict_proba"})],
@@ -115,7 +146,7 @@ class PostHocCalibratedClassifier(MetaClassifier):
     def __init__(
         self,
         estimator: Any,
-        calibrator: PostHocCalibrator | str | None = None,
+        calibrator: PostHocCalibrator | str | None = "auto",
         *,
         cv: Any = 5,
         method: str = "auto",
@@ -193,8 +224,7 @@ class PostHocCalibratedClassifier(MetaClassifier):
                 params=params,
                 n_jobs=self.n_jobs,
             )
-        n_used = len(labels) if weight is None else int(np.count_nonzero(weight))
-        calibrator = self._new_calibrator(n_used / len(self.classes_), len(self.classes_))
+calibrator = self._new_calibrator()
         calibrator.set_params(
             input="proba" if method == "predict_proba" else "logits",
             # Where all classes are in y, the calibrator finds them by itself.
@@ -237,11 +267,9 @@ class PostHocCalibratedClassifier(MetaClassifier):
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
 
-    def _new_calibrator(self, samples_per_class: float, n_classes: int) -> PostHocCalibrator:
-        if self.calibrator is None:
-            return TemperatureScaling()
-        if isinstance(self.calibrator, str):
-            return choose_calibrator(samples_per_class, n_classes)
+    def _new_calibrator(self) -> PostHocCalibrator:
+        if self.calibrator is None or isinstance(self.calibrator, str):
+            return _BY_NAME[self.calibrator or "none"]()
         return clone(self.calibrator)
 
     def _method(self) -> str:

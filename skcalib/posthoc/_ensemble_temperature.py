@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
-from scipy.special import softmax
 
-from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature
-from ._base import PostHocCalibrator
+from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
+from ._base import PostHocCalibrator, chance_level, simplex_weights
+
+_MOST_ROUNDS = 30
+# Of log T from one round to the next.
+_TOLERANCE = 1e-4
 
 
 class EnsembleTemperatureScaling(PostHocCalibrator):
     """Mix the probabilities at a fitted temperature, the raw ones and the uniform ones.
 
-    The probabilities are ``w1 softmax(z / T) + w2 softmax(z) + w3 / n_classes``. T is that of
-    :class:`TemperatureScaling`; the weights, which are >= 0 and sum to 1, minimize the log-loss
-    [1]_.
-    More expressive than one temperature, it still never changes the predicted class.
+    The probabilities are ``w1 softmax(z / T) + w2 softmax(z) + w3 / n_classes``; the weights are
+    >= 0 and sum to 1 [1]_. T and the weights minimize the log-loss together, by EM: weights fitted
+    to a temperature that is fixed before come too late where a few labels, held for all but
+    impossible, have ruled that temperature. More expressive than one temperature, it still never
+    changes the predicted class.
 
     Parameters
     ----------
     input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; those below 1e-12 count
-        as 1e-12.
+        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
+        as 1e-7. A logit of -inf is an option that does not exist for the sample.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
         sorted labels of `y`; give it where a class may have no sample in `y`.
@@ -43,7 +46,8 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
 
     See Also
     --------
-    TemperatureScaling : The first component alone.
+    TemperatureScaling : The first and the last component.
+    StackedCalibration : Weighs richer maps as well, out-of-fold.
     PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
 
     References
@@ -64,50 +68,39 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     True
     """
 
+    _takes_missing_options = True
+
     def __init__(self, *, input: str = "logits", classes: ArrayLike | None = None) -> None:
         self.input = input
         self.classes = classes
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        logits = self._as_logits(scores).astype(np.float64)
-        self.temperature_ = fit_temperature(logits, y, sample_weight, DEFAULT_BOUNDS)
+        logits = self._as_logits(scores)
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
         label = np.arange(len(y)), y
         # Of each component the log-loss sees the probability of the label alone.
-        of_label = np.column_stack([part[label] for part in self._components(logits)])
-        self.weights_ = _mixture_weights(of_label, sample_weight)
+        raw, uniform = softmax_at(logits, 1.0)[label], chance_level(logits)
+        self.temperature_, _ = fit_temperature(
+            logits, y, weight, DEFAULT_BOUNDS, uniform=True, pseudo_errors=1.0
+        )
+        for _ in range(_MOST_ROUNDS):
+            scaled = softmax_at(logits, self.temperature_)[label]
+            of_label = np.column_stack([scaled, raw, np.broadcast_to(uniform, raw.shape)])
+            self.weights_ = simplex_weights(of_label.astype(np.float64), weight)
+            # EM: a sample counts for the temperature as far as that component explains it.
+            trust = self.weights_[0] * scaled / (of_label @ self.weights_)
+            before = self.temperature_
+            self.temperature_, _ = fit_temperature(
+                logits, y, weight * trust, DEFAULT_BOUNDS, pseudo_errors=1.0
+            )
+            if abs(np.log(self.temperature_ / before)) < _TOLERANCE:
+                break
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        parts = self._components(self._as_logits(scores))
-        return sum(weight * part for weight, part in zip(self.weights_, parts))
-
-    def _components(self, logits: NDArray) -> list[NDArray]:
-        return [
-            softmax(logits / self.temperature_, axis=1),
-            softmax(logits, axis=1),
-            np.full_like(logits, 1 / logits.shape[1]),
-        ]
-
-
-def _mixture_weights(of_label: NDArray, sample_weight: NDArray | None) -> NDArray:
-    """Return the weights on the simplex that maximize the mean log of ``of_label @ weights``."""
-    weight = np.ones(len(of_label)) if sample_weight is None else sample_weight
-    fraction = weight / weight.sum()
-
-    def loss_and_gradient(weights: NDArray) -> tuple[float, NDArray]:
-        # -log of a linear function is convex: no other minimum than the global one.
-        mixed = of_label @ weights
-        return -float(fraction @ np.log(mixed)), -(fraction / mixed) @ of_label
-
-    solution = minimize(
-        loss_and_gradient,
-        np.array([0.8, 0.1, 0.1]),
-        jac=True,
-        method="SLSQP",
-        # The uniform component keeps the logarithm finite.
-        bounds=[(0, 1), (0, 1), (1e-12, 1)],
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    # The solver meets bounds and sum up to rounding.
-    weights = np.maximum(solution.x, 0)
-    return weights / weights.sum()
+        logits = self._as_logits(scores)
+        first, second, third = self.weights_
+        mixed = first * softmax_at(logits, self.temperature_).astype(np.float64)
+        mixed += second * softmax_at(logits, 1.0)
+        mixed += third * np.broadcast_to(chance_level(logits), len(logits))[:, None]
+        mixed[np.isneginf(logits)] = 0
+        return mixed.astype(np.result_type(logits.dtype, np.float32), copy=False)

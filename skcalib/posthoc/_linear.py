@@ -1,147 +1,259 @@
-"""Multinomial regression on the scores of a model: the fit behind the matrix calibrators."""
+"""Softmax of a linear map of scores beside a uniform component: the fit of the linear calibrators.
+
+The probability of the label is ``(1 - w) softmax(x + F theta)_y + w / K``: x are scores at their
+temperature, theta holds what the map adds to the identity, and F the features of every class: of a
+vector map its own score and 1, of a matrix map all scores and 1. With r, the probability that a
+label came from the map and not from the uniform component (EM), gradient and Hessian are those of
+a softmax regression with weights r; the Hessian is that of EM's upper bound of the log-loss, and
+so every step of Newton's method with it is one downhill.
+"""
 
 from __future__ import annotations
 
-import warnings
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-_GRADIENT_TOLERANCE = 1e-8
-# Where nothing is penalized and a class is never likely, the log-loss hardly bends.
-_LEAST_CURVATURE = 1e-12
-# Of the steps: more than the rounding of single precision, which must not look like a saddle.
-_DAMPING = 1e-6
+from ..utils._temperature import best_uniform_weight
+from ..utils._warnings import warn
+
+# Samples an entry of theta from which the search starts on a subset.
+_SAMPLES_PER_ENTRY = 100
+# What the next step would save of the mean log-loss.
+_LEAST_GAIN = 1e-11
+_LEAST_GAIN_OF_SUBSET = 1e-5
+_SHORTEST_STEP = 1e-6
+# Relative to the mean diagonal of the Hessian: a class that is never likely has no slope.
+_DAMPING = 1e-9
+_MOST_CONJUGATE_GRADIENTS = 50
 
 
 class LinearFit(NamedTuple):
-    """Slopes, (K,) or (K, K), intercepts (K,) and the number of iterations."""
+    """Slopes, (K,) or (K, K), intercepts (K,), weight of the uniform component, iterations."""
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
+    uniform_weight: float
     n_iter: int
 
 
 class Ridge(NamedTuple):
-    """Strengths that draw a matrix to the identity and its intercepts to 0; 1 as in the paper."""
+    """Strengths that draw a map to the identity and its intercepts to 0; 1 as in the paper."""
 
     diagonal: float = 1.0
     off_diagonal: float = 1.0
     intercept: float = 1.0
 
-    def of_entries(self, k: int, n: float) -> NDArray[np.float64]:
-        """Return the penalty of every squared entry of (W - I, b), beside the mean log-loss.
+    def of_entries(self, k: int, n: float, *, vector: bool) -> NDArray[np.float64]:
+        """Return the penalty of every squared entry of theta, beside the mean log-loss.
 
         For k classes and samples of total weight n: k / n on the diagonal and the intercepts,
         k (k - 1) / n off the diagonal, where there are k - 1 times as many entries.
         """
+        if vector:
+            return np.tile([self.diagonal, self.intercept], (k, 1)) * k / n
         penalty = np.full((k, k + 1), self.off_diagonal * k * (k - 1) / n)
         np.fill_diagonal(penalty, self.diagonal * k / n)
         penalty[:, k] = self.intercept * k / n
         return penalty
 
 
-def fit_matrix(
-    scores: NDArray,
+def fit_linear(
+    x: NDArray,
     y: NDArray,
     sample_weight: NDArray | None,
-    max_iter: int,
     ridge: Ridge,
+    *,
+    vector: bool,
+    uniform_weight: float | None,
+    max_iter: int,
 ) -> LinearFit:
-    """Return W, b of least penalized mean log-loss of softmax(scores @ W.T + b)."""
-    k = scores.shape[1]
-    objective = _Objective(scores, y, sample_weight, ridge)
-    solution = minimize(
-        objective.loss,
-        np.zeros(k * (k + 1)),
-        jac=objective.gradient,
-        hessp=objective.hessian_product,
-        method="trust-ncg",
-        options={"maxiter": max_iter, "gtol": _GRADIENT_TOLERANCE},
+    """Return the map of least penalized mean log-loss; no uniform component where it is None."""
+    k = x.shape[1]
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    theta = np.zeros((k, 2 if vector else k + 1))
+    stride = len(y) // (theta.size * _SAMPLES_PER_ENTRY)
+    if stride >= 3:
+        # A strided subset leads near to the optimum, so that the rest is read a few times only.
+        some = slice(None, None, stride)
+        problem = _Problem(x[some], y[some], weight[some], ridge, vector, weight.sum())
+        theta, uniform_weight, _, _ = _newton(
+            problem, theta, uniform_weight, max_iter, _LEAST_GAIN_OF_SUBSET
+        )
+    problem = _Problem(x, y, weight, ridge, vector, weight.sum())
+    theta, uniform_weight, n_iter, gain = _newton(
+        problem, theta, uniform_weight, max_iter, _LEAST_GAIN
     )
-    if solution.nit >= max_iter:
-        warn_of_max_iter(max_iter, np.abs(solution.jac).max())
-    deviation = solution.x.reshape(k, k + 1) * objective.unit
-    intercept = deviation[:, k] - deviation[:, k].mean()
-    # scikit-learn wants n_iter_ >= 1, also where the start is the solution.
-    return LinearFit(np.eye(k) + deviation[:, :k], intercept, max(1, solution.nit))
+    if n_iter >= max_iter:
+        warn(
+            f"The fit of the calibrator stopped after max_iter={max_iter} iterations, the last of "
+            f"which promised to save {gain:.1g} of the log-loss; increase max_iter or the "
+            "penalties.",
+            ConvergenceWarning,
+        )
+    slopes = 1 + theta[:, 0] if vector else np.eye(k) + theta[:, :k]
+    # Softmax does not see a shift of the intercepts.
+    intercept = theta[:, -1] - theta[:, -1].mean()
+    return LinearFit(slopes, intercept, uniform_weight or 0.0, max(1, n_iter))
 
 
-def warn_of_max_iter(max_iter: int, gradient: float) -> None:
-    """Tell that the solver has not converged."""
-    warnings.warn(
-        f"The fit of the calibrator stopped after max_iter={max_iter} iterations at a "
-        f"gradient of {gradient:.1g}; increase max_iter or the penalties.",
-        ConvergenceWarning,
-        stacklevel=2,
-    )
+def _newton(
+    problem: _Problem,
+    theta: NDArray,
+    uniform_weight: float | None,
+    max_iter: int,
+    least_gain: float,
+) -> tuple[NDArray, float | None, int, float]:
+    """Return theta, the weight of the uniform component, the number of steps and the last gain."""
+    gain, length, n_iter = np.inf, 1.0, 0
+    state = problem.at(theta, uniform_weight)
+    while n_iter < max_iter and gain > least_gain and length > _SHORTEST_STEP:
+        n_iter += 1
+        gradient = problem.gradient(theta, state)
+        step = -problem.solve(gradient, state)
+        # Twice what the quadratic approximation promises to save.
+        gain = -float(np.vdot(gradient, step))
+        length = 1.0
+        while length > _SHORTEST_STEP:
+            candidate = theta + length * step
+            latest = problem.at(candidate, state.uniform_weight)
+            # A step that is short enough does save something, up to rounding.
+            if latest.loss <= state.loss - 1e-4 * length * gain + 1e-15 * abs(state.loss):
+                theta, state = candidate, latest
+                break
+            length /= 2
+    return theta, state.uniform_weight, n_iter, gain
 
 
-class _Objective:
-    """The penalized mean log-loss of softmax(S W^T + b) as a function of theta.
+class _State(NamedTuple):
+    """What is known at some theta: p (n, K), r (n,) or 1, the best weight w, the loss there."""
 
-    Theta holds (W - I, b), a row a class, in units in which the Hessian at the start has a
-    diagonal of ones: a few conjugate gradients are then enough, whether the ridge rules (many
-    classes) or the log-loss (many samples). The problem is convex; shifts that softmax does not
-    see stay as at the start.
-    """
+    proba: NDArray
+    r: NDArray | float
+    uniform_weight: float | None
+    loss: float
+
+
+class _Problem:
+    """The penalized mean log-loss as a function of theta (K, d), a row a class."""
 
     def __init__(
-        self, scores: NDArray, y: NDArray, sample_weight: NDArray | None, ridge: Ridge
+        self, x: NDArray, y: NDArray, weight: NDArray, ridge: Ridge, vector: bool, n: float
     ) -> None:
-        weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        self.scores = scores
-        # A step that is not exact is corrected by the next one: half the precision, half the time.
-        self.narrow = scores.astype(np.float32)
+        self.x, self.vector = x, vector
+        # For steps that need not be exact.
+        self._narrow = x.astype(np.float32)
         self.label = np.arange(len(y)), y
-        self.fraction = (weight / weight.sum())[:, None]
-        penalty = ridge.of_entries(scores.shape[1], weight.sum())
-        proba = np.exp(log_softmax(scores, axis=1))
-        squares = np.column_stack([scores**2, np.ones(len(scores))])
-        curvature = 2 * penalty + (self.fraction * proba * (1 - proba)).T @ squares
-        self.unit = 1 / np.sqrt(np.maximum(curvature, _LEAST_CURVATURE))
-        self.penalty = (penalty * self.unit**2).ravel()
-        self._theta = np.full(penalty.size, np.nan)
+        self.n = weight.sum()
+        self.fraction = weight / self.n
+        self.penalty = ridge.of_entries(x.shape[1], n, vector=vector)
 
-    def loss(self, theta: NDArray) -> float:
-        mean = -float(self.fraction[:, 0] @ self._log_proba(theta)[self.label])
-        return mean + float(self.penalty @ theta**2)
+    def at(self, theta: NDArray, w: float | None) -> _State:
+        log_proba = log_softmax(self.x + self._apply(theta), axis=1)
+        log_q, penalty = log_proba[self.label], float(np.sum(self.penalty * theta**2))
+        proba = np.exp(log_proba, out=log_proba)
+        if w is None:
+            return _State(proba, 1.0, None, penalty - float(self.fraction @ log_q))
+        q, chance = np.exp(log_q), 1 / len(theta)
+        w = best_uniform_weight(q, chance, self.fraction, self.n, w)
+        mixed, pseudo = (1 - w) * q + w * chance, 1 / (self.n + 1)
+        prior = (pseudo * np.log(w) + (1 - pseudo) * np.log1p(-w)) / self.n
+        loss = penalty - prior - float(self.fraction @ np.log(mixed))
+        return _State(proba, (1 - w) * q / mixed, w, loss)
 
-    def gradient(self, theta: NDArray) -> NDArray:
-        # The gradient in the logits of a sample is p - e, e the one-hot vector of its label.
-        residual = np.exp(self._log_proba(theta))
+    def gradient(self, theta: NDArray, state: _State) -> NDArray[np.float64]:
+        weighted = self._residual(state.proba) * (self.fraction * state.r)[:, None]
+        return self._adjoint(weighted) + 2 * self.penalty * theta
+
+    def _residual(self, proba: NDArray) -> NDArray:
+        """Return the gradient in the logits of a sample: p - e, e one-hot of its label."""
+        residual = proba.copy()
         residual[self.label] -= 1
-        return self._adjoint(self.fraction * residual, self.scores) + 2 * self.penalty * theta
+        return residual
 
-    def hessian_product(self, theta: NDArray, direction: NDArray) -> NDArray:
-        proba = np.exp(self._log_proba(theta), dtype=np.float32, casting="same_kind")
-        change = self._change(direction, self.narrow)
-        # The Hessian of the log-loss in the logits of a sample is diag(p) - p p^T.
-        change -= np.sum(proba * change, axis=1, keepdims=True)
-        change *= proba
-        change *= self.fraction.astype(np.float32)
-        return self._adjoint(change, self.narrow) + (2 * self.penalty + _DAMPING) * direction
+    def solve(self, gradient: NDArray, state: _State) -> NDArray[np.float64]:
+        """Return about the Hessian's inverse times the gradient, by conjugate gradients.
 
-    def _log_proba(self, theta: NDArray) -> NDArray:
-        # The solver asks for the loss, the gradient and many products at the same theta.
-        if not np.array_equal(self._theta, theta):
-            self._theta = theta.copy()
-            self._latest = log_softmax(self.scores + self._change(theta, self.scores), axis=1)
-        return self._latest
+        A step that is not exact is corrected by the next one: half the precision, half the time.
+        """
+        proba, trust = state.proba.astype(np.float32), self.fraction * state.r
+        product = self._hessian(proba, trust, state)
+        narrow = trust.astype(np.float32)[:, None]
+        diagonal = self._adjoint(narrow * proba * (1 - proba), squared=True) + 2 * self.penalty
+        diagonal += _DAMPING * diagonal.mean()
+        solution, residual = np.zeros_like(gradient), gradient.copy()
+        scaled = residual / diagonal
+        direction, size = scaled, float(np.vdot(residual, scaled))
+        target = size * min(0.5, np.sqrt(size)) ** 2
+        for _ in range(_MOST_CONJUGATE_GRADIENTS):
+            if size <= target:
+                break
+            along = product(direction)
+            bend = float(np.vdot(direction, along))
+            if bend <= _DAMPING * float(np.vdot(direction * diagonal, direction)):
+                # Beside a uniform component the log-loss need not be convex: as far as it is.
+                return solution if solution.any() else scaled
+            solution += size / bend * direction
+            residual -= size / bend * along
+            scaled = residual / diagonal
+            before, size = size, float(np.vdot(residual, scaled))
+            direction = scaled + size / before * direction
+        return solution
 
-    def _change(self, theta: NDArray, scores: NDArray) -> NDArray:
-        """Return S (W - I)^T + b: what theta adds to the logits."""
-        k = scores.shape[1]
-        deviation = (theta.reshape(k, k + 1) * self.unit).astype(scores.dtype)
-        change = scores @ deviation[:, :k].T
-        change += deviation[:, k]
+    def _hessian(
+        self, proba: NDArray[np.float32], trust: NDArray, state: _State
+    ) -> Callable[[NDArray], NDArray]:
+        """Return the product of the Hessian with a direction, as a function.
+
+        In the logits of a sample it is diag(p) - p p^T, weighed by r. As theta moves, so do r, by
+        r (1 - r) times the gradient of the sample, and the best w: the log-loss bends less.
+        """
+        weight = trust.astype(np.float32)[:, None]
+        r, w = state.r, state.uniform_weight
+        if w is not None:
+            doubt = self.fraction * r * (1 - r)
+            rows = np.flatnonzero(doubt > _DAMPING * max(doubt.max(), _DAMPING))
+            own = self._residual(state.proba)[rows].astype(np.float32)
+            doubt = doubt[rows].astype(np.float32)
+            # The second derivative in w, and the mixed one.
+            pseudo = 1 / (self.n + 1)
+            bend = self.fraction @ ((r / (1 - w) - (1 - r) / w) ** 2)
+            bend += (pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2) / self.n
+            mixed = self._adjoint(doubt[:, None] * own, rows) / (w * (1 - w))
+
+        def product(direction: NDArray) -> NDArray[np.float64]:
+            change = self._apply(direction.astype(np.float32))
+            if w is not None:
+                # Of few samples: most are sure to be of the map.
+                lost = own * (doubt * np.einsum("ik,ik->i", own, change[rows]))[:, None]
+            change -= np.einsum("ik,ik->i", proba, change)[:, None]
+            change *= proba
+            change *= weight
+            result = self._adjoint(change) + 2 * self.penalty * direction
+            if w is not None:
+                result -= self._adjoint(lost, rows)
+                result -= mixed * (np.vdot(mixed, direction) / bend)
+            return result
+
+        return product
+
+    def _apply(self, theta: NDArray) -> NDArray:
+        """Return F theta: what theta adds to the logits."""
+        x = self.x if theta.dtype == self.x.dtype else self._narrow
+        change = x * theta[:, 0] if self.vector else x @ theta[:, :-1].T
+        change += theta[:, -1]
         return change
 
-    def _adjoint(self, residual: NDArray, scores: NDArray) -> NDArray[np.float64]:
+    def _adjoint(
+        self, residual: NDArray, rows: Any = None, *, squared: bool = False
+    ) -> NDArray[np.float64]:
         """Return the gradient in theta of what has the gradient `residual` in the logits."""
-        gradient = np.column_stack([residual.T @ scores, residual.sum(axis=0, dtype=np.float64)])
-        return (gradient * self.unit).ravel()
+        x = self.x if residual.dtype == self.x.dtype else self._narrow
+        x = x if rows is None else x[rows]
+        x = x**2 if squared else x
+        slopes = np.einsum("ik,ik->k", residual, x)[:, None] if self.vector else residual.T @ x
+        return np.hstack([slopes, residual.sum(axis=0, dtype=np.float64)[:, None]])

@@ -1,26 +1,330 @@
-"""Matrix scaling: the logit of every class from those of all."""
+"""Linear maps of the scores of all classes: vectors and matrices, free and structured."""
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
 
 from ..utils._private import Interval
-from ._linear import Ridge
-from ._matrix_base import MatrixCalibrator
+from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
+from ._base import LOWEST_LOG_PROBA, PostHocCalibrator, mixed_with_uniform
+from ._linear import Ridge, fit_linear
+
+# Its square, times a fraction of the weight, is a number in float32.
+_LARGEST = 1e15
 
 
-class MatrixScaling(MatrixCalibrator):
+class LinearCalibrator(PostHocCalibrator):
+    """Base of ``softmax(x @ W.T + b)``, x the scores at their temperature, W near the identity.
+
+    Without the temperature a penalty would draw the map to the raw, overconfident scores.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PostHocCalibrator._parameter_constraints,
+        "uniform": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+    _vector: ClassVar[bool] = False
+
+    uniform: bool
+    max_iter: int
+
+    def __init__(
+        self,
+        *,
+        uniform: bool = True,
+        input: str = "logits",
+        max_iter: int = 200,
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.uniform = uniform
+        self.input = input
+        self.max_iter = max_iter
+        self.classes = classes
+
+    def _ridge(self) -> Ridge:
+        return Ridge()
+
+    def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
+        """Return the log-probabilities at the temperature; one of 0 says no more than 1e-7."""
+        return np.maximum(log_softmax(logits / temperature, axis=1), LOWEST_LOG_PROBA)
+
+    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        logits = self._as_logits(scores)
+        # A first step alone: where it ends at a bound there is nothing to warn of.
+        self.temperature_, weight = fit_temperature(
+            logits, y, sample_weight, DEFAULT_BOUNDS, uniform=self.uniform, pseudo_errors=1.0
+        )
+        self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear(
+            self._checked_features(logits),
+            y,
+            sample_weight,
+            self._ridge(),
+            vector=self._vector,
+            uniform_weight=weight,
+            max_iter=self.max_iter,
+        )
+
+    def _predict_proba(self, scores: NDArray) -> NDArray:
+        features = self._checked_features(self._as_logits(scores))
+        mapped = features * self.coef_ if self._vector else features @ self.coef_.T
+        return mixed_with_uniform(softmax_at(mapped + self.intercept_, 1.0), self.uniform_weight_)
+
+    def _checked_features(self, logits: NDArray) -> NDArray[np.float64]:
+        # So small that the fit can square them.
+        largest = np.abs(logits).max() / self.temperature_
+        if largest > _LARGEST:
+            raise ValueError(
+                f"X must hold logits of at most {_LARGEST:g} at their temperature, "
+                f"{self.temperature_:g}, got {largest:g}."
+            )
+        return self._features(logits.astype(np.float64), self.temperature_)
+
+
+class VectorScaling(LinearCalibrator):
+    """Scale and shift the logit of every class, by least log-loss.
+
+    The probabilities are ``softmax(v * logits / T + b)`` [1]_, beside a uniform component. Unlike
+    one temperature, the intercepts correct a model that likes some classes too much; the predicted
+    class may change. It is not penalized: with few samples a class,
+    :class:`StructuredVectorScaling` is safer.
+
+    Parameters
+    ----------
+    uniform : bool, default=True
+        Whether to fit a uniform component with the map, so that a few labels that the model holds
+        for all but impossible do not rule it.
+    input : {"logits", "proba"}, default="logits"
+        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
+        as 1e-7.
+    max_iter : int, default=200
+        Most iterations of the solver, Newton's method with conjugate gradients.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no sample in `y`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature T, fitted beside a uniform component.
+    coef_ : ndarray of shape (n_classes,)
+        The slopes v at that temperature; 1 where nothing is learned.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight w of the uniform component, 0 where there is none.
+    n_iter_ : int
+        Number of iterations of the solver.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stops at `max_iter`.
+
+    See Also
+    --------
+    TemperatureScaling : One slope for all classes, no intercept.
+    StructuredVectorScaling : The same on log-probabilities, penalized.
+    MatrixScaling : The logit of a class from those of all.
+
+    References
+    ----------
+    .. [1] C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On Calibration of Modern Neural Networks",
+       ICML 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import VectorScaling
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> scaling = VectorScaling().fit(3 * logits + [0, 1, 0], y)
+    >>> (scaling.coef_ / scaling.temperature_).round(1)
+    array([0.7, 0.6, 0.7])
+    """
+
+    _vector = True
+
+    def _ridge(self) -> Ridge:
+        return Ridge(0.0, 0.0, 0.0)
+
+    def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
+        return logits / temperature
+
+
+class StructuredVectorScaling(LinearCalibrator):
+    """Temperature scaling, then as much of a slope and intercept a class as the samples can tell.
+
+    The probabilities are ``softmax(v * log_softmax(logits / T) + b)`` beside a uniform component.
+    A ridge of K / n draws v to 1 and b to 0, so that few samples give the temperature alone and
+    there is nothing to tune [1]_. It is the map for hundreds of classes, where a matrix has too
+    many entries; with two classes it is beta calibration under a ridge.
+
+    Parameters
+    ----------
+    uniform : bool, default=True
+        Whether to fit a uniform component with the map, so that a few labels that the model holds
+        for all but impossible do not rule it.
+    input : {"logits", "proba"}, default="logits"
+        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
+        as 1e-7.
+    max_iter : int, default=200
+        Most iterations of the solver, Newton's method with conjugate gradients.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no sample in `y`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature T, fitted beside a uniform component.
+    coef_ : ndarray of shape (n_classes,)
+        The slopes v at that temperature; 1 where nothing is learned.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight w of the uniform component, 0 where there is none.
+    n_iter_ : int
+        Number of iterations of the solver.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stops at `max_iter`.
+
+    See Also
+    --------
+    StructuredMatrixScaling : The same with a matrix.
+    BetaCalibration : The same map for two classes without a ridge.
+    StackedCalibration : Weighs it against the temperature and the matrix.
+
+    Notes
+    -----
+    The penalties weigh less the more samples there are: `sample_weight` counts samples here, so
+    that doubling all weights halves them.
+
+    References
+    ----------
+    .. [1] E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, "Structured Matrix Scaling for
+       Multi-Class Calibration", AISTATS 2026.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import StructuredVectorScaling
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> scaling = StructuredVectorScaling().fit(3 * logits + [0, 1, 0], y)
+    >>> scaling.coef_.round(1)
+    array([1.1, 1.1, 1. ])
+    """
+
+    _vector = True
+
+
+class StructuredMatrixScaling(LinearCalibrator):
+    """Temperature scaling, then as much of a matrix as the samples can tell.
+
+    The probabilities are ``softmax(log_softmax(logits / T) @ W.T + b)``, beside a uniform
+    component. Few samples give the temperature alone, more the class-wise slopes and intercepts, many the
+    whole matrix: a ridge of K / n on slopes and intercepts and of K (K - 1) / n off the diagonal
+    draws the matrix to the identity, so that there is nothing to tune [1]_.
+
+    Parameters
+    ----------
+    uniform : bool, default=True
+        Whether to fit a uniform component with the map, so that a few labels that the model holds
+        for all but impossible do not rule it.
+    input : {"logits", "proba"}, default="logits"
+        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
+        as 1e-7.
+    max_iter : int, default=200
+        Most iterations of the solver, Newton's method with conjugate gradients.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no sample in `y`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature T, fitted beside a uniform component.
+    coef_ : ndarray of shape (n_classes, n_classes)
+        The matrix W; row k gives the logit of class k. The identity where nothing is learned.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight w of the uniform component, 0 where there is none.
+    n_iter_ : int
+        Number of iterations of the solver.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stops at `max_iter`.
+
+    See Also
+    --------
+    TemperatureScaling : The first step alone.
+    StructuredVectorScaling : The diagonal and the intercepts alone.
+    MatrixScaling : The same on logits, under penalties that can be searched.
+    StackedCalibration : Weighs it against simpler maps.
+
+    Notes
+    -----
+    The penalties weigh less the more samples there are: `sample_weight` counts samples here, so
+    that doubling all weights halves them.
+
+    References
+    ----------
+    .. [1] E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, "Structured Matrix Scaling for
+       Multi-Class Calibration", AISTATS 2026.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import StructuredMatrixScaling
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> scaling = StructuredMatrixScaling().fit(3 * logits, y)
+    >>> np.abs(scaling.coef_ - np.eye(3)).max() < 0.1
+    np.True_
+    """
+
+
+class MatrixScaling(LinearCalibrator):
     """Map the logits, at their temperature, by a matrix and an intercept.
 
-    The probabilities are ``softmax(logits / T @ W.T + b)`` [1]_, by least log-loss. A matrix has
-    K (K + 1) parameters and would overfit on few samples or many classes: penalties draw it to
-    the identity and thus to temperature scaling, the more the fewer samples there are. The default
-    strengths are those of :class:`StructuredMatrixScaling` [2]_; with ``off_diagonal_penalty=0``
-    and the others too, this is multinomial regression.
+    The probabilities are ``softmax(logits / T @ W.T + b)`` [1]_ beside a uniform component, by
+    least log-loss. A matrix has K (K + 1) parameters and would overfit on few samples or many
+    classes: penalties draw it to the identity and thus to temperature scaling, the more the fewer
+    samples there are. The default strengths are those of :class:`StructuredMatrixScaling` [2]_,
+    which maps log-probabilities; with all of them at 0 this is multinomial regression.
 
     Parameters
     ----------
@@ -33,11 +337,14 @@ class MatrixScaling(MatrixCalibrator):
     intercept_penalty : float, default=1.0
         Strength, 0 or more, that draws the intercepts to 0: the sum of their squares, times K and
         this, is added.
+    uniform : bool, default=True
+        Whether to fit a uniform component with the map, so that a few labels that the model holds
+        for all but impossible do not rule it.
     input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; those below 1e-12 count
-        as 1e-12.
+        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
+        as 1e-7.
     max_iter : int, default=200
-        Most iterations of the solver, a Newton method with conjugate gradients.
+        Most iterations of the solver, Newton's method with conjugate gradients.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
         sorted labels of `y`; give it where a class may have no sample in `y`.
@@ -45,11 +352,13 @@ class MatrixScaling(MatrixCalibrator):
     Attributes
     ----------
     temperature_ : float
-        The temperature T, of least log-loss by itself.
+        The temperature T, fitted beside a uniform component.
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix W; row k gives the logit of class k. The identity where nothing is learned.
     intercept_ : ndarray of shape (n_classes,)
         The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight w of the uniform component, 0 where there is none.
     n_iter_ : int
         Number of iterations of the solver.
     classes_ : ndarray of shape (n_classes,)
@@ -67,8 +376,8 @@ class MatrixScaling(MatrixCalibrator):
     See Also
     --------
     VectorScaling : The diagonal of the matrix alone.
-    StructuredMatrixScaling : The same on log-probabilities, with nothing to choose.
-    PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
+    StructuredMatrixScaling : On log-probabilities, with nothing to choose.
+    DirichletCalibration : On log-probabilities, with a free diagonal.
 
     Notes
     -----
@@ -90,14 +399,12 @@ class MatrixScaling(MatrixCalibrator):
     >>> y = rng.integers(0, 3, 2000)
     >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
     >>> scaling = MatrixScaling().fit(3 * logits, y)
-    >>> round(scaling.temperature_, 1)
-    1.6
     >>> np.diag(scaling.coef_).round(1)
     array([1., 1., 1.])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MatrixCalibrator._parameter_constraints,
+        **LinearCalibrator._parameter_constraints,
         "diagonal_penalty": [Interval(Real, 0, None, closed="left")],
         "off_diagonal_penalty": [Interval(Real, 0, None, closed="left")],
         "intercept_penalty": [Interval(Real, 0, None, closed="left")],
@@ -109,20 +416,128 @@ class MatrixScaling(MatrixCalibrator):
         diagonal_penalty: float = 1.0,
         off_diagonal_penalty: float = 1.0,
         intercept_penalty: float = 1.0,
+        uniform: bool = True,
         input: str = "logits",
         max_iter: int = 200,
         classes: ArrayLike | None = None,
     ) -> None:
+        super().__init__(uniform=uniform, input=input, max_iter=max_iter, classes=classes)
         self.diagonal_penalty = diagonal_penalty
         self.off_diagonal_penalty = off_diagonal_penalty
         self.intercept_penalty = intercept_penalty
-        self.input = input
-        self.max_iter = max_iter
-        self.classes = classes
 
     def _ridge(self) -> Ridge:
         return Ridge(self.diagonal_penalty, self.off_diagonal_penalty, self.intercept_penalty)
 
-    def _at_temperature(self, scores: NDArray) -> NDArray[np.float64]:
-        """Return the logits at the temperature; unlike log-probabilities their rows may shift."""
-        return self._scaled(scores)
+    def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
+        return logits / temperature
+
+
+class DirichletCalibration(MatrixScaling):
+    """Map the log-probabilities by a matrix with a free diagonal, and an intercept.
+
+    The probabilities are ``softmax(log(p) / T @ W.T + b)``, p as the model states them, beside a
+    uniform component: the posterior of a model whose probabilities have a Dirichlet distribution
+    in every class [1]_. As in the paper, the entries off the diagonal and the intercepts are
+    penalized and the diagonal is not; :class:`StructuredMatrixScaling` penalizes all of them.
+    With two classes and no penalties this is beta calibration.
+
+    Parameters
+    ----------
+    diagonal_penalty : float, default=0.0
+        Strength, 0 or more, that draws the diagonal of the matrix to 1. The sum of the squared
+        deviations, times K and this, is added to the summed log-loss.
+    off_diagonal_penalty : float, default=1.0
+        Strength, 0 or more, that draws the other entries to 0: the sum of their squares, times
+        K (K - 1) and this, is added.
+    intercept_penalty : float, default=1.0
+        Strength, 0 or more, that draws the intercepts to 0: the sum of their squares, times K and
+        this, is added.
+    uniform : bool, default=True
+        Whether to fit a uniform component with the map, so that a few labels that the model holds
+        for all but impossible do not rule it.
+    input : {"logits", "proba"}, default="logits"
+        What X holds. Logits turn into log-probabilities by their log-softmax.
+        Probabilities below 1e-7 count as 1e-7.
+    max_iter : int, default=200
+        Most iterations of the solver, Newton's method with conjugate gradients.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no sample in `y`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        The temperature T, fitted beside a uniform component.
+    coef_ : ndarray of shape (n_classes, n_classes)
+        The matrix W; row k gives the logit of class k. The identity where nothing is learned.
+    intercept_ : ndarray of shape (n_classes,)
+        The intercepts b; their sum is 0.
+    uniform_weight_ : float
+        The weight w of the uniform component, 0 where there is none.
+    n_iter_ : int
+        Number of iterations of the solver.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the solver stops at `max_iter`.
+
+    See Also
+    --------
+    StructuredMatrixScaling : A ridge on all entries, at the temperature.
+    BetaCalibration : The map for two classes.
+    MatrixScaling : The same on logits.
+
+    Notes
+    -----
+    The penalties weigh less the more samples there are: `sample_weight` counts samples here, so
+    that doubling all weights halves them.
+
+    References
+    ----------
+    .. [1] M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, "Beyond
+       Temperature Scaling: Obtaining Well-calibrated Multiclass Probabilities with Dirichlet
+       Calibration", NeurIPS 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import DirichletCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 2000)
+    >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
+    >>> scaling = DirichletCalibration().fit(3 * logits, y)
+    >>> np.diag(scaling.coef_).round(1)
+    array([1., 1., 1.])
+    """
+
+    def __init__(
+        self,
+        *,
+        diagonal_penalty: float = 0.0,
+        off_diagonal_penalty: float = 1.0,
+        intercept_penalty: float = 1.0,
+        uniform: bool = True,
+        input: str = "logits",
+        max_iter: int = 200,
+        classes: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(
+            diagonal_penalty=diagonal_penalty,
+            off_diagonal_penalty=off_diagonal_penalty,
+            intercept_penalty=intercept_penalty,
+            uniform=uniform,
+            input=input,
+            max_iter=max_iter,
+            classes=classes,
+        )
+
+    def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
+        return log_softmax(logits, axis=1) / temperature

@@ -7,38 +7,47 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 
+from ..metrics import expected_calibration_error
+from ..utils._blocks import iter_blocks, row_max, row_sum
 from ..utils._private import Interval, StrOptions
-from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature
-from ._base import PostHocCalibrator
-from ._temperature_grid import least_calibration_error
+from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at, warn_of_bound
+from ._base import PostHocCalibrator, mixed_with_uniform
 
 # That of the paper that searches by ECE.
 _GRID = np.arange(1, 101) / 10
+# Rounding of confidences in single precision: what differs by less is not told apart.
+_ROUNDING = 1e-6
 
 
 class TemperatureScaling(PostHocCalibrator):
     """Divide the logits of a model by one temperature, fitted on held-out samples.
 
-    The probabilities are ``softmax(logits / T)`` [1]_. T > 1 makes an overconfident model less
-    confident, T < 1 an underconfident one more confident; the predicted class never changes.
+    The probabilities are ``(1 - w) softmax(logits / T) + w / n_classes``. T > 1 makes an
+    overconfident model less confident, T < 1 an underconfident one more confident; the predicted
+    class never changes. Without the uniform component of weight w this is temperature scaling as
+    published [1]_; with it, a few labels that the model holds for all but impossible are not
+    allowed to rule the temperature. T and w are fitted together.
 
     Parameters
     ----------
     criterion : {"nll", "ece"}, default="nll"
-        What the temperature minimizes on the samples given to `fit`. "nll" is the log-loss, which
-        is convex in 1 / T and solved to the precision of the data. "ece" takes the temperature of
+        What the temperature minimizes on the samples given to `fit`. "nll" is the log-loss. "ece"
+        takes the temperature of
         least expected calibration error (top label, `n_bins` equal-width bins) from `grid` [2]_;
         of several equally good ones the one nearest to 1. It is the best of the whole grid, though
-        only a few of its temperatures have to be tried.
+        only a few of its temperatures have to be tried; it has no uniform component.
+    uniform : bool, default=True
+        Whether to fit a uniform component with the temperature, under weak priors: one
+        pseudo-error is spread over the samples, so that T stays away from 0 where all of them are
+        predicted right. False gives temperature scaling as published.
     input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; those below 1e-12 count
-        as 1e-12.
+        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
+        as 1e-7. A logit of -inf is an option that does not exist for the sample.
     bounds : tuple of two floats, default=(1e-3, 1e3)
-        Smallest and largest temperature that "nll" may return. Where every sample is predicted
-        right the log-loss falls all the way to T = 0 and the lower bound is returned; where the
-        logits say the opposite of the truth, the upper one. Either comes with a warning.
+        Smallest and largest temperature that "nll" may return. Where the logits say the opposite
+        of the truth, the upper one is returned, with a warning; without a uniform component also
+        the lower one, where every sample is predicted right.
     grid : array-like of shape (n_temperatures,), default=None
         Temperatures that "ece" tries; None means 0.1, 0.2, ..., 10.
     n_bins : int, default=15
@@ -50,7 +59,9 @@ class TemperatureScaling(PostHocCalibrator):
     Attributes
     ----------
     temperature_ : float
-        The temperature.
+        The temperature T.
+    uniform_weight_ : float
+        The weight w of the uniform component, 0 where there is none.
     classes_ : ndarray of shape (n_classes,)
         Labels of the columns.
     n_features_in_ : int
@@ -69,10 +80,11 @@ class TemperatureScaling(PostHocCalibrator):
     PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
     EnsembleTemperatureScaling : A mixture of scaled, raw and uniform probabilities.
     VectorScaling : A slope and an intercept for every class.
-    choose_calibrator : Which calibrator for how many samples.
+    StackedCalibration : Weighs it against richer maps.
 
     Notes
     -----
+    `sample_weight` counts samples: doubling all weights halves the influence of the priors.
     For two classes X may be the one logit of the second class (shape ``(n_samples,)`` or
     ``(n_samples, 1)``): its probability is ``expit(X / T)``. X of float32 or float64 is worked on
     in its own precision and summed in float64, so that both give the same temperature.
@@ -86,31 +98,35 @@ class TemperatureScaling(PostHocCalibrator):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from skcalib.datasets import make_predictions
     >>> from skcalib.posthoc import TemperatureScaling
-    >>> logits = np.array([[6.0, 0.0], [5.0, 0.0], [0.0, 4.0], [7.0, 0.0]])
-    >>> y = ["cat", "cat", "dog", "dog"]
-    >>> scaling = TemperatureScaling().fit(logits, y)
-    >>> round(scaling.temperature_, 3)
-    7.477
-    >>> scaling.predict_proba([[6.0, 0.0]]).round(3)
-    array([[0.691, 0.309]])
+    >>> y, proba, _ = make_predictions(2000, n_classes=3, temperature=2.0, random_state=0)
+    >>> scaling = TemperatureScaling(input="proba").fit(proba, y)
+    >>> round(scaling.temperature_, 2)
+    2.02
+    >>> scaling.predict_proba([[0.9, 0.1, 0.0]]).round(2)
+    array([[0.75, 0.25, 0.  ]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PostHocCalibrator._parameter_constraints,
         "criterion": [StrOptions({"nll", "ece"})],
+        "uniform": ["boolean"],
         "bounds": [tuple, list],
         "grid": ["array-like", None],
         "n_bins": [Interval(Integral, 1, None, closed="left")],
     }
 
+    _takes_missing_options = True
+
     temperature_: float
+    uniform_weight_: float
 
     def __init__(
         self,
         *,
         criterion: str = "nll",
+        uniform: bool = True,
         input: str = "logits",
         bounds: tuple[float, float] = DEFAULT_BOUNDS,
         grid: ArrayLike | None = None,
@@ -118,6 +134,7 @@ class TemperatureScaling(PostHocCalibrator):
         classes: ArrayLike | None = None,
     ) -> None:
         self.criterion = criterion
+        self.uniform = uniform
         self.input = input
         self.bounds = bounds
         self.grid = grid
@@ -127,17 +144,23 @@ class TemperatureScaling(PostHocCalibrator):
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
         if self.criterion == "nll":
-            bounds = _check_bounds(self.bounds)
-            self.temperature_ = fit_temperature(logits, y, sample_weight, bounds)
+            bounds, uniform = _check_bounds(self.bounds), self.uniform
+            self.temperature_, weight = fit_temperature(
+                logits, y, sample_weight, bounds, uniform=uniform, pseudo_errors=float(uniform)
+            )
+            warn_of_bound(self.temperature_, bounds)
+            self.uniform_weight_ = weight or 0.0
         else:
             grid = _GRID if self.grid is None else _check_grid(self.grid)
             self.temperature_ = least_calibration_error(
                 logits, y, sample_weight, grid, self.n_bins
             )
+            self.uniform_weight_ = 0.0
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
-        return softmax(logits / logits.dtype.type(self.temperature_), axis=1)
+        proba = softmax_at(logits, self.temperature_)
+        return mixed_with_uniform(proba, self.uniform_weight_, logits)
 
 
 def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
@@ -152,3 +175,58 @@ def _check_grid(grid: ArrayLike) -> NDArray:
     if numbers.ndim != 1 or not numbers.size or not np.all((numbers > 0) & (numbers < np.inf)):
         raise ValueError(f"grid must be a list of positive, finite temperatures, got {grid!r}.")
     return numbers
+
+
+def least_calibration_error(
+    logits: NDArray, y: NDArray, sample_weight: NDArray | None, grid: NDArray, n_bins: int
+) -> float:
+    """Return the T in `grid` of least ECE of softmax(logits / T); of equals, the nearest to 1.
+
+    The ECE is at least the absolute difference of mean confidence and accuracy, whatever the bins.
+    That difference, signed, falls as T rises: it changes its sign once, and once it is beyond the
+    least ECE so far, no temperature farther on that side can be better. So bisection finds the
+    change of sign, and from there the grid is tried in both directions until the bound rules out
+    the rest.
+    """
+    correct = logits.argmax(axis=1) == y
+    temperatures = np.unique(grid)
+    tried: dict[int, tuple[float, float]] = {}
+
+    def difference_and_error(index: int) -> tuple[float, float]:
+        if index not in tried:
+            confidence = top_confidence(logits, temperatures[index])
+            gap = np.average(confidence - correct, weights=sample_weight)
+            error = expected_calibration_error(
+                correct, confidence, n_bins=n_bins, sample_weight=sample_weight
+            )
+            tried[index] = float(gap), error
+        return tried[index]
+
+    low, high = 0, len(temperatures) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if difference_and_error(middle)[0] > 0:
+            low = middle + 1
+        else:
+            high = middle
+    for direction, start in ((1, low), (-1, low - 1)):
+        index = start
+        while 0 <= index < len(temperatures):
+            gap, _ = difference_and_error(index)
+            if direction * -gap > min(error for _, error in tried.values()) + _ROUNDING:
+                break
+            index += direction
+    # Nearest to 1 first: a later one is taken only if it is better.
+    order = sorted(tried, key=lambda i: abs(np.log(temperatures[i])))
+    return float(temperatures[min(order, key=lambda i: tried[i][1])])
+
+
+def top_confidence(logits: NDArray, temperature: float) -> NDArray:
+    """Return the largest probability of every row of softmax(logits / T)."""
+    confidence = np.empty(len(logits), dtype=np.result_type(logits.dtype, np.float32))
+    for rows, block in iter_blocks(logits):
+        # exp(0) / sum_k exp((z_k - z_top) / T).
+        below_top = block - row_max(block)[:, None]
+        below_top /= below_top.dtype.type(temperature)
+        confidence[rows] = 1 / row_sum(np.exp(below_top, out=below_top))
+    return confidence

@@ -1,11 +1,19 @@
-"""The temperature of least log-loss: a safeguarded Newton search in one dimension."""
+"""The temperature of least log-loss: a safeguarded Newton search in one dimension.
+
+Beside the temperature stands a uniform component: the probability of a label is
+``(1 - w) softmax(z / T)_y + w / K``. A few labels of probability near 0 would else rule the
+temperature. For every T the best w is found by itself, which costs next to nothing.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._blocks import iter_blocks, row_max, row_sum
+from ._blocks import iter_blocks, row_max, row_sum, row_top_two
 from ._warnings import warn
 
 DEFAULT_BOUNDS = (1e-3, 1e3)
@@ -14,13 +22,61 @@ _MAX_ITERATIONS = 200
 # Newton's error after a step is of the order of the square of that step.
 _RELATIVE_STEP = 1e-6
 _RELATIVE_STEP_OF_SAMPLE = 1e-3
+# In place of a logit of -inf, below the top of its row: exp(0.001 * -1e30) is 0, and so is 0 times
+# its square, which float32 holds.
+_LOWEST = -1e18
+
+
+class TemperatureFit(NamedTuple):
+    """A temperature and the weight of the uniform component beside it, None where it has none."""
+
+    temperature: float
+    uniform_weight: float | None
 
 
 def fit_temperature(
+    logits: NDArray,
+    y: NDArray,
+    sample_weight: NDArray | None,
+    bounds: tuple[float, float],
+    *,
+    uniform: bool = False,
+    pseudo_errors: float = 0.0,
+) -> TemperatureFit:
+    """Return the T in `bounds` of least mean log-loss, and the weight of the uniform component.
+
+    The log-loss of a temperature alone is convex in 1 / T, where Newton's steps are taken; a
+    strided subset of the samples finds their start, so that the full data are passed over two or
+    three times. Each of the `pseudo_errors` counts like one sample that is wrong by as much as the
+    runner-up is below the top, spread over all samples.
+    """
+    if not pseudo_errors and _every_label_on_top(logits, y):
+        return TemperatureFit(bounds[0], 0.0 if uniform else None)
+    # beta = 1 / T falls as T rises: the bounds change places.
+    beta_bounds = (1 / bounds[1], 1 / bounds[0])
+    start = float(np.clip(1.0, *beta_bounds))
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    stride = len(logits) // _SAMPLE_ROWS
+    # A subset pays only where there are several times as many samples.
+    if stride >= 3:
+        some = slice(None, None, stride)
+        problem = _Problem(logits[some], y[some], weight[some], uniform, pseudo_errors)
+        start = _best_beta(problem, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE)
+    problem = _Problem(logits, y, weight, uniform, pseudo_errors)
+    beta = _best_beta(problem, beta_bounds, start, _RELATIVE_STEP)
+    # Rounding in 1 / (1 / bound) may leave the bounds.
+    return TemperatureFit(float(np.clip(1 / beta, *bounds)), problem.uniform_weight)
+
+
+def minimize_log_loss(
     logits: NDArray, y: NDArray, sample_weight: NDArray | None, bounds: tuple[float, float]
 ) -> float:
-    """Return the temperature of least log-loss, with a warning if it is a bound."""
-    temperature = minimize_log_loss(logits, y, sample_weight, bounds)
+    """Return the T in `bounds` that minimizes the mean log-loss of softmax(logits / T)."""
+    return fit_temperature(logits, y, sample_weight, bounds).temperature
+
+
+def warn_of_bound(temperature: float, bounds: tuple[float, float]) -> None:
+    """Warn where the temperature is a bound."""
     if bounds[0] < bounds[1] and temperature in bounds:
         which, why = (
             ("lower", "the samples are too few or too well separated to tell a temperature")
@@ -28,43 +84,72 @@ def fit_temperature(
             else ("upper", "the logits say little about the labels, or the opposite")
         )
         warn(f"The temperature is at its {which} bound, {temperature:g}: {why}.")
-    return temperature
 
 
-def minimize_log_loss(
-    logits: NDArray, y: NDArray, sample_weight: NDArray | None, bounds: tuple[float, float]
+def softmax_at(logits: NDArray, temperature: float) -> NDArray:
+    """Return softmax(logits / T), whose rows sum to 1 in their own precision."""
+    proba = np.empty(logits.shape, dtype=np.result_type(logits.dtype, np.float32))
+    for rows, block in iter_blocks(logits):
+        with np.errstate(over="ignore"):
+            # Less the largest first: what overflows afterwards is a probability of 0.
+            below = block - row_max(block)[:, None]
+            below /= below.dtype.type(temperature)
+        terms = np.exp(below, out=below)
+        np.divide(terms, row_sum(terms)[:, None], out=proba[rows])
+    return proba
+
+
+def best_uniform_weight(
+    of_label: NDArray, chance: NDArray | float, fraction: NDArray, n: float, w: float
 ) -> float:
-    """Return the T in `bounds` that minimizes the mean log-loss of softmax(logits / T).
+    """Return the w of largest mean log of ``(1 - w) of_label + w chance``, from the start `w`.
 
-    The log-loss is convex in 1 / T, where Newton's steps are taken; a strided subset of the
-    samples finds their start, so that the full data are passed over two or three times.
+    The prior is that of one pseudo-sample, from the uniform component with probability 1 /
+    (n + 1): with no sample that needs it, w is 1 / (n + 1)^2. The function is concave: EM's steps
+    approach its maximum from one side, Newton's are taken where they stay between 0 and 1.
     """
-    if _every_label_on_top(logits, y):
-        return bounds[0]
-    # beta = 1 / T falls as T rises: the bounds change places.
-    beta_bounds = (1 / bounds[1], 1 / bounds[0])
-    start = float(np.clip(1.0, *beta_bounds))
-    stride = len(logits) // _SAMPLE_ROWS
-    # A subset pays only where there are several times as many samples.
-    if stride >= 3:
-        weight = None if sample_weight is None else sample_weight[::stride]
-        start = _best_beta(
-            logits[::stride], y[::stride], weight, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE
-        )
-    beta = _best_beta(logits, y, sample_weight, beta_bounds, start, _RELATIVE_STEP)
-    # Rounding in 1 / (1 / bound) may leave the bounds.
-    return float(np.clip(1 / beta, *bounds))
+    pseudo = 1 / (n + 1)
+    for _ in range(100):
+        mixed = (1 - w) * of_label + w * chance
+        ratio = chance / mixed
+        # EM: the fraction of the samples that the uniform component explains.
+        target = (n * w * float(fraction @ ratio) + pseudo) / (n + 1)
+        slope = (target - w) / (w * (1 - w))
+        difference = (of_label - chance) / mixed
+        bend = n / (n + 1) * float(fraction @ difference**2)
+        bend += pseudo / (n + 1) / w**2 + (1 - pseudo) / (n + 1) / (1 - w) ** 2
+        latest = w + slope / bend
+        if not w / 2 < latest < (1 + w) / 2:
+            # Near 0 and 1 the function is a logarithm's: the same step in log w bends with it.
+            scale = bend * w - slope
+            latest = w * np.exp(np.clip(slope / scale, -3, 3)) if scale > 0 else target
+            latest = min(float(latest), (1 + w) / 2)
+        if abs(latest - w) <= 1e-9 * w:
+            return latest
+        w = latest
+    return w
 
 
 def slope_and_curvature(
     logits: NDArray, y: NDArray, sample_weight: NDArray | None, beta: float
 ) -> tuple[float, float]:
-    """Return the first two derivatives in `beta` of the total log-loss of softmax(beta z).
+    """Return the first two derivatives in `beta` of the total log-loss of softmax(beta z)."""
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    slope = curvature = 0.0
+    for rows, _, by_beta, twice in _of_label(logits, y, beta):
+        slope += float(weight[rows] @ by_beta)
+        curvature += float(weight[rows] @ twice)
+    return slope, curvature
 
-    With p = softmax(beta z) they are E_p[z] - z_y and Var_p[z]. The logits are worked on in
+
+def _of_label(
+    logits: NDArray, y: NDArray, beta: float
+) -> Iterator[tuple[slice, NDArray, NDArray, NDArray]]:
+    """Yield rows, and of these the label's -log softmax(beta z) and two derivatives in beta.
+
+    With p = softmax(beta z) these are E_p[z] - z_y and Var_p[z]. The logits are worked on in
     their own precision and summed in float64.
     """
-    slope = curvature = 0.0
     for rows, block in iter_blocks(logits):
         z, label = _below_top(block, y[rows])
         # z <= 0, and 0 at the top: no term overflows, and their sum is at least 1.
@@ -73,15 +158,14 @@ def slope_and_curvature(
         total = row_sum(term).astype(np.float64)
         mean = row_sum(term_z) / total
         variance = row_sum(term_z * z) / total - mean * mean
-        weight = np.ones(len(z)) if sample_weight is None else sample_weight[rows]
-        slope += float(weight @ (mean - label))
-        curvature += float(weight @ variance)
-    return slope, curvature
+        yield rows, np.log(total) - beta * label, mean - label, variance
 
 
 def _below_top(block: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
     """Return the logits less the largest of their row, and of these the label's."""
-    z = block - row_max(block)[:, None]
+    with np.errstate(over="ignore"):
+        z = block - row_max(block)[:, None]
+    np.maximum(z, z.dtype.type(_LOWEST), out=z)
     return z, z[np.arange(len(z)), y].astype(np.float64)
 
 
@@ -100,18 +184,73 @@ def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     return varied
 
 
+class _Problem:
+    """The log-loss as a function of beta, at the best weight of the uniform component."""
+
+    def __init__(
+        self, logits: NDArray, y: NDArray, weight: NDArray, uniform: bool, pseudo_errors: float
+    ) -> None:
+        self.logits, self.y, self.weight = logits, y, weight
+        self.n = float(weight.sum())
+        self.uniform_weight: float | None = None
+        if uniform:
+            self.uniform_weight = 1 / (self.n + 1)
+            # Over the options that exist: those whose logit is not -inf.
+            n_options = np.full(len(y), logits.shape[1], dtype=np.float64)
+            for rows, block in iter_blocks(logits):
+                n_options[rows] -= np.count_nonzero(np.isneginf(block), axis=1)
+            self.chance = 1 / n_options
+        self.gaps = None
+        if pseudo_errors:
+            self.pseudo = pseudo_errors * weight / self.n
+            self.gaps = np.empty(len(y))
+            for rows, block in iter_blocks(logits):
+                first, second = row_top_two(block)
+                self.gaps[rows] = np.minimum(first.astype(np.float64) - second, -_LOWEST)
+
+    def slope_and_curvature(self, beta: float) -> tuple[float, float]:
+        if self.uniform_weight is None:
+            slope, curvature = slope_and_curvature(self.logits, self.y, self.weight, beta)
+        else:
+            slope, curvature = self._beside_uniform(beta)
+        if self.gaps is not None:
+            # The log-loss of the runner-up against the top, log(1 + exp(beta gap)).
+            wrong = 1 / (1 + np.exp(-np.minimum(beta * self.gaps, 700)))
+            slope += float(self.pseudo @ (wrong * self.gaps))
+            curvature += float(self.pseudo @ (wrong * (1 - wrong) * self.gaps**2))
+        return slope, curvature
+
+    def _beside_uniform(self, beta: float) -> tuple[float, float]:
+        """Return the derivatives of the log-loss at the best weight, which moves with beta."""
+        terms = np.empty((3, len(self.y)))
+        for rows, *found in _of_label(self.logits, self.y, beta):
+            terms[:, rows] = found
+        of_label, (by_beta, twice) = np.exp(-terms[0]), terms[1:]
+        fraction = self.weight / self.n
+        w = best_uniform_weight(of_label, self.chance, fraction, self.n, self.uniform_weight)
+        self.uniform_weight = w
+        mixed = (1 - w) * of_label + w * self.chance
+        # r: the probability that the label is of the map. d log mixed = -r d(-log q), and
+        # dr = -r (1 - r) d(-log q).
+        r = (1 - w) * of_label / mixed
+        slope = float(self.weight @ (r * by_beta))
+        curvature = float(self.weight @ (r * twice - r * (1 - r) * by_beta**2))
+        # The weight follows: less the square of the mixed derivative over that in w.
+        cross = float(self.weight @ (by_beta * of_label * self.chance / mixed**2))
+        bend = float(self.weight @ ((of_label - self.chance) / mixed) ** 2)
+        pseudo = 1 / (self.n + 1)
+        bend += pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2
+        return slope, curvature - cross**2 / bend
+
+
 def _best_beta(
-    logits: NDArray,
-    y: NDArray,
-    sample_weight: NDArray | None,
-    bounds: tuple[float, float],
-    beta: float,
-    tolerance: float,
+    problem: _Problem, bounds: tuple[float, float], beta: float, tolerance: float
 ) -> float:
     """Return the beta in `bounds` of least log-loss, where its slope changes sign.
 
-    The slope rises with beta, for the log-loss is convex. The bracket low < high keeps a negative
-    slope (or the lower bound) on its left and a positive one (or the upper bound) on its right::
+    The slope of a temperature alone rises with beta, for the log-loss is convex; beside a uniform
+    component it does near the optimum. The bracket low < high keeps a negative slope (or the lower
+    bound) on its left and a positive one (or the upper bound) on its right::
 
         slope      - - - - - - - - - 0 + + + + + + + +
                 |         |          |        |      |
@@ -130,7 +269,7 @@ def _best_beta(
     seen = set()
     for _ in range(_MAX_ITERATIONS):
         seen.add(beta)
-        slope, curvature = slope_and_curvature(logits, y, sample_weight, beta)
+        slope, curvature = problem.slope_and_curvature(beta)
         low, high = (beta, high) if slope < 0 else (low, beta)
         if slope == 0 or low == high:
             break

@@ -15,7 +15,7 @@ from skcalib.posthoc import (
     PostHocCalibrator,
     TemperatureScaling,
 )
-from skcalib.posthoc._matrix_base import MatrixCalibrator
+from skcalib.posthoc._matrix import LinearCalibrator
 from skcalib.utils import SkcalibWarning
 
 from ._sample import sample
@@ -76,7 +76,7 @@ def test_weight_is_repetition_and_zero_weight_is_removal(calibrator, k):
 
 @every
 def test_scale_of_the_weights_does_not_matter(calibrator):
-    if issubclass(calibrator, MatrixCalibrator):
+    if issubclass(calibrator, LinearCalibrator):
         pytest.skip("its ridge shrinks with the number of samples, which the weights count")
     logits, y = sample(n=300)
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
@@ -242,7 +242,7 @@ def test_other_scores_are_not(calibrator, change):
 def test_huge_and_tiny_weights_are_their_ratios(calibrator, scale):
     logits, y = sample(n=300)
     # Those that count samples by their weights tell no more than 2**100 samples apart.
-    counted = issubclass(calibrator, MatrixCalibrator)
+    counted = issubclass(calibrator, LinearCalibrator)
     known = np.full(300, np.clip(scale, 2.0**-100, 2.0**100) if counted else 1.0)
     proba = calibrator().fit(logits, y, known).predict_proba(logits)
     weighted = calibrator().fit(logits, y, sample_weight=np.full(300, scale))

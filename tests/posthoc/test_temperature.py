@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,10 +10,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
-from skcalib.posthoc import TemperatureScaling, _temperature_grid
-from skcalib.posthoc._temperature_grid import top_confidence
+from skcalib.posthoc import TemperatureScaling
+from skcalib.posthoc import _temperature as posthoc_temperature
+from skcalib.posthoc._temperature import top_confidence
 from skcalib.utils import SkcalibWarning, _temperature
 from skcalib.utils._temperature import slope_and_curvature
+
+# As published: no uniform component, no prior.
+plain = partial(TemperatureScaling, uniform=False)
 
 
 def sample(n=3000, k=6, temperature=2.5, seed=0, scale=4.0):
@@ -46,20 +51,20 @@ def reference(logits, y, weight=None):
 def test_least_log_loss_at_any_scale_of_the_logits(n, scale, dtype):
     logits, y = sample(n)
     logits = (scale * logits).astype(dtype)
-    fitted = TemperatureScaling().fit(logits, y)
+    fitted = plain().fit(logits, y)
     np.testing.assert_allclose(fitted.temperature_, reference(logits, y), rtol=2e-6)
 
 
 def test_temperature_is_recovered():
     logits, y = sample(100_000, temperature=1.7)
-    assert TemperatureScaling().fit(logits, y).temperature_ == pytest.approx(1.7, rel=0.02)
+    assert plain().fit(logits, y).temperature_ == pytest.approx(1.7, rel=0.02)
 
 
 def test_float16_and_float32_agree_with_float64():
     logits = np.round(sample()[0] * 4) / 4
     y = sample()[1]
     wide, *narrow = (
-        TemperatureScaling().fit(logits.astype(d), y).temperature_
+        plain().fit(logits.astype(d), y).temperature_
         for d in (np.float64, np.float32, np.float16)
     )
     np.testing.assert_allclose(narrow, wide, rtol=1e-6)
@@ -83,8 +88,8 @@ def test_sorted_rows_do_not_mislead_the_start():
     logits, y = sample(20_000)
     loss = -log_softmax(logits, axis=1)[np.arange(len(y)), y]
     order = np.argsort(loss)
-    expected = TemperatureScaling().fit(logits, y).temperature_
-    assert TemperatureScaling().fit(logits[order], y[order]).temperature_ == pytest.approx(
+    expected = plain().fit(logits, y).temperature_
+    assert plain().fit(logits[order], y[order]).temperature_ == pytest.approx(
         expected, rel=1e-9
     )
 
@@ -93,7 +98,7 @@ def test_sorted_rows_do_not_mislead_the_start():
 def test_weight_is_repetition_and_zero_weight_is_removal(criterion):
     logits, y = sample(400)
     weight = np.random.default_rng(1).integers(0, 4, len(y))
-    scaling = TemperatureScaling(criterion=criterion)
+    scaling = plain(criterion=criterion)
     weighted = scaling.fit(logits, y, sample_weight=weight).temperature_
     repeated = scaling.fit(np.repeat(logits, weight, axis=0), np.repeat(y, weight)).temperature_
     assert weighted == pytest.approx(repeated, rel=1e-9)
@@ -102,8 +107,8 @@ def test_weight_is_repetition_and_zero_weight_is_removal(criterion):
 def test_shift_of_a_row_changes_nothing():
     logits, y = sample()
     shift = 100 * np.random.default_rng(1).normal(size=(len(y), 1))
-    assert TemperatureScaling().fit(logits + shift, y).temperature_ == pytest.approx(
-        TemperatureScaling().fit(logits, y).temperature_, rel=1e-9
+    assert plain().fit(logits + shift, y).temperature_ == pytest.approx(
+        plain().fit(logits, y).temperature_, rel=1e-9
     )
 
 
@@ -111,35 +116,35 @@ def test_every_row_right_gives_the_lower_bound():
     logits, _ = sample()
     y = logits.argmax(axis=1)
     with pytest.warns(SkcalibWarning, match="bound, 0.001: the samples are too few") as told:
-        assert TemperatureScaling().fit(logits, y).temperature_ == 1e-3
+        assert plain().fit(logits, y).temperature_ == 1e-3
     assert told[0].filename == __file__
     with pytest.warns(SkcalibWarning, match=r"at its lower bound, 0\.5:"):
-        assert TemperatureScaling(bounds=(0.5, 2)).fit(logits, y).temperature_ == 0.5
-    assert TemperatureScaling(bounds=(2, 2)).fit(logits, y).temperature_ == 2
+        assert plain(bounds=(0.5, 2)).fit(logits, y).temperature_ == 0.5
+    assert plain(bounds=(2, 2)).fit(logits, y).temperature_ == 2
 
 
 def test_every_row_right_by_far_gives_the_lower_bound_too():
     # The slope of the log-loss is 0 to the last digit at every temperature in the bounds.
     with pytest.warns(SkcalibWarning, match="lower bound"):
-        assert TemperatureScaling().fit(1e6 * np.eye(4), np.arange(4)).temperature_ == 1e-3
+        assert plain().fit(1e6 * np.eye(4), np.arange(4)).temperature_ == 1e-3
 
 
 def test_logits_that_mislead_give_the_upper_bound():
     logits, y = sample()
     with pytest.warns(SkcalibWarning, match="at its upper bound, 1000: the logits say little"):
-        assert TemperatureScaling().fit(-logits, y).temperature_ == 1e3
+        assert plain().fit(-logits, y).temperature_ == 1e3
 
 
 def test_logits_that_say_nothing_leave_the_temperature_at_one():
-    assert TemperatureScaling().fit(np.full((9, 3), 7.0), np.arange(9) % 3).temperature_ == 1
+    assert plain().fit(np.full((9, 3), 7.0), np.arange(9) % 3).temperature_ == 1
 
 
 def test_optimum_beyond_a_bound_gives_the_bound():
     logits, y = sample()
     with pytest.warns(SkcalibWarning, match="lower bound, 3"):
-        assert TemperatureScaling(bounds=(3, 10)).fit(logits, y).temperature_ == 3
+        assert plain(bounds=(3, 10)).fit(logits, y).temperature_ == 3
     with pytest.warns(SkcalibWarning, match="upper bound, 2"):
-        assert TemperatureScaling(bounds=(0.1, 2)).fit(logits, y).temperature_ == 2
+        assert plain(bounds=(0.1, 2)).fit(logits, y).temperature_ == 2
 
 
 # With and without enough rows for the search to start from a sample of them.
@@ -157,13 +162,13 @@ def test_few_passes_over_the_logits(n, temperature, bounds, monkeypatch):
     monkeypatch.setattr(_temperature, "slope_and_curvature", counted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
-        TemperatureScaling(bounds=bounds).fit(logits, y)
+        plain(bounds=bounds).fit(logits, y)
     assert sum(passed) <= (5 if n > 10_000 else 8) * n
 
 
 def test_prediction_is_the_softmax_at_the_temperature():
     logits, y = sample()
-    fitted = TemperatureScaling().fit(logits, y)
+    fitted = plain().fit(logits, y)
     proba = fitted.predict_proba(logits)
     np.testing.assert_allclose(proba, softmax(logits / fitted.temperature_, axis=1), rtol=1e-12)
     np.testing.assert_array_equal(fitted.transform(logits), proba)
@@ -175,8 +180,8 @@ def test_one_binary_logit_is_two_with_a_zero():
     rng = np.random.default_rng(0)
     logit = 5 * rng.normal(size=2000)
     y = np.where(rng.random(2000) < expit(logit / 2), "yes", "no")
-    fitted = TemperatureScaling().fit(logit, y)
-    both = TemperatureScaling().fit(np.column_stack([0 * logit, logit]), y)
+    fitted = plain().fit(logit, y)
+    both = plain().fit(np.column_stack([0 * logit, logit]), y)
     assert fitted.temperature_ == pytest.approx(both.temperature_, rel=1e-12)
     np.testing.assert_allclose(
         fitted.predict_proba(logit[:, None])[:, 1], expit(logit / fitted.temperature_)
@@ -186,35 +191,35 @@ def test_one_binary_logit_is_two_with_a_zero():
 
 def test_probabilities_give_the_temperature_of_their_logits():
     logits, y = sample(scale=1.5)
-    expected = TemperatureScaling().fit(logits, y).temperature_
+    expected = plain().fit(logits, y).temperature_
     proba = softmax(logits, axis=1)
-    fitted = TemperatureScaling(input="proba").fit(proba, y)
+    fitted = plain(input="proba").fit(proba, y)
     assert fitted.temperature_ == pytest.approx(expected, rel=1e-9)
     two = proba[y < 2, :2] / proba[y < 2, :2].sum(axis=1, keepdims=True)
     label = y[y < 2]
-    assert TemperatureScaling(input="proba").fit(two[:, 1], label).temperature_ == pytest.approx(
-        TemperatureScaling(input="proba").fit(two, label).temperature_, rel=1e-9
+    assert plain(input="proba").fit(two[:, 1], label).temperature_ == pytest.approx(
+        plain(input="proba").fit(two, label).temperature_, rel=1e-9
     )
 
 
 def test_probability_zero_of_the_truth_is_finite():
     proba = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.3, 0.7]] * 5)
-    fitted = TemperatureScaling(input="proba").fit(proba, [0, 0, 1, 1] * 5)
+    fitted = plain(input="proba").fit(proba, [0, 0, 1, 1] * 5)
     assert np.isfinite(fitted.predict_proba(proba)).all()
 
 
 def test_string_labels_and_classes_without_rows():
     logits, y = sample()
     names = np.array(["f", "a", "e", "b", "d", "c"])
-    fitted = TemperatureScaling(classes=names).fit(logits, names[y])
-    assert fitted.temperature_ == TemperatureScaling().fit(logits, y).temperature_
+    fitted = plain(classes=names).fit(logits, names[y])
+    assert fitted.temperature_ == plain().fit(logits, y).temperature_
     np.testing.assert_array_equal(fitted.predict(logits), names[logits.argmax(axis=1)])
     seen = y < 4
-    partial = TemperatureScaling(classes=names).fit(logits[seen], names[y[seen]])
-    assert partial.temperature_ == TemperatureScaling().fit(logits[seen], y[seen]).temperature_
+    partial = plain(classes=names).fit(logits[seen], names[y[seen]])
+    assert partial.temperature_ == plain().fit(logits[seen], y[seen]).temperature_
     assert partial.predict_proba(logits).shape == logits.shape
     with pytest.raises(ValueError, match="6 classes in X and 4 classes in y"):
-        TemperatureScaling().fit(logits[seen], names[y[seen]])
+        plain().fit(logits[seen], names[y[seen]])
 
 
 def test_ece_takes_the_best_of_the_grid():
@@ -227,10 +232,10 @@ def test_ece_takes_the_best_of_the_grid():
         bins = np.ceil(10 * confidence).astype(int)
         return sum(abs((confidence - correct)[bins == b].sum()) for b in np.unique(bins)) / len(y)
 
-    fitted = TemperatureScaling(criterion="ece", grid=grid, n_bins=10).fit(logits, y)
+    fitted = plain(criterion="ece", grid=grid, n_bins=10).fit(logits, y)
     assert fitted.temperature_ == min(grid, key=error)
     assert (
-        TemperatureScaling(criterion="ece").fit(logits, y).temperature_ in np.arange(1, 101) / 10
+        plain(criterion="ece").fit(logits, y).temperature_ in np.arange(1, 101) / 10
     )
 
 
@@ -254,7 +259,7 @@ def test_no_temperature_of_the_grid_is_better(n_bins, temperature, seed):
     # A model whose errors no temperature mends, so that many are about as good.
     logits[:, 0] += rng.normal(size=150)
     weight, grid = rng.uniform(0.5, 2, 150), rng.permutation(np.geomspace(0.05, 20, 90))
-    scaling = TemperatureScaling(criterion="ece", grid=grid, n_bins=n_bins)
+    scaling = plain(criterion="ece", grid=grid, n_bins=n_bins)
     best = scaling.fit(logits, y, sample_weight=weight).temperature_
     errors = error_on_grid(logits, y, grid, n_bins, weight)
     assert errors[grid == best][0] <= errors.min() + 1e-12
@@ -268,8 +273,8 @@ def test_few_temperatures_of_the_grid_are_tried(monkeypatch):
         tried.append(temperature)
         return top_confidence(logits, temperature)
 
-    monkeypatch.setattr(_temperature_grid, "top_confidence", counted)
-    TemperatureScaling(criterion="ece").fit(logits, y)
+    monkeypatch.setattr(posthoc_temperature, "top_confidence", counted)
+    plain(criterion="ece").fit(logits, y)
     assert len(tried) == len(set(tried)) <= 12
 
 
@@ -277,14 +282,14 @@ def test_ends_of_the_default_grid():
     label = np.arange(60) % 3
     # Every prediction right, and every second: the confidence has to be 1, and as low as can be.
     timid, bold = 0.1 * np.eye(3)[label], 30 * np.eye(3)[label]
-    scaling = TemperatureScaling(criterion="ece")
+    scaling = plain(criterion="ece")
     assert scaling.fit(timid, label).temperature_ == 0.1
     assert scaling.fit(bold, (label + np.arange(60) % 2) % 3).temperature_ == 10.0
 
 
 def test_ece_that_cannot_be_improved_leaves_one():
     logits = np.zeros((4, 2))
-    assert TemperatureScaling(criterion="ece").fit(logits, [0, 1, 0, 1]).temperature_ == 1
+    assert plain(criterion="ece").fit(logits, [0, 1, 0, 1]).temperature_ == 1
 
 
 @pytest.mark.parametrize(
@@ -306,7 +311,7 @@ def test_ece_that_cannot_be_improved_leaves_one():
 )
 def test_bad_parameters_are_named(params, message):
     with pytest.raises(ValueError, match=message):
-        TemperatureScaling(**params).fit([[2.0, 0.0], [0.0, 2.0]], ["a", "b"])
+        plain(**params).fit([[2.0, 0.0], [0.0, 2.0]], ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -321,19 +326,19 @@ def test_bad_parameters_are_named(params, message):
 )
 def test_bad_scores_and_labels_are_named(X, y, message):
     with pytest.raises(ValueError, match=message):
-        TemperatureScaling().fit(X, y)
+        plain().fit(X, y)
 
 
 def test_logits_given_as_probabilities_are_an_error():
     with pytest.raises(ValueError, match=r"X must lie in \[0, 1\]"):
-        TemperatureScaling(input="proba").fit([[3.0, -1.0], [0.0, 1.0]], [0, 1])
+        plain(input="proba").fit([[3.0, -1.0], [0.0, 1.0]], [0, 1])
 
 
 def test_pipeline_citizen():
     pandas = pytest.importorskip("pandas")
     logits, y = sample()
     frame = pandas.DataFrame(logits, columns=list("abcdef"))
-    fitted = TemperatureScaling().fit(frame, y).set_output(transform="pandas")
+    fitted = plain().fit(frame, y).set_output(transform="pandas")
     out = fitted.transform(frame)
     assert list(out.columns) == [f"proba_{k}" for k in range(6)]
     again = pickle.loads(pickle.dumps(fitted))

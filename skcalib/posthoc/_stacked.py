@@ -1,0 +1,203 @@
+"""Several calibrators, weighed by the labels of samples they were not fitted on."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from ._base import PostHocCalibrator, simplex_weights
+from ._matrix import StructuredMatrixScaling, StructuredVectorScaling
+from ._temperature import TemperatureScaling
+
+AS_IT_IS = "as it is"
+_N_FOLDS = 5
+# Samples that every map has beside those given: none is given up for good by chance.
+_PSEUDO_SAMPLES = 0.5
+# Numbers in a pass over all samples, above which a map takes too long.
+_MOST_NUMBERS = 5 * 10**7
+# With as many classes a matrix has gained nothing.
+_MOST_CLASSES_OF_MATRIX = 100
+
+
+class StackedCalibration(PostHocCalibrator):
+    """Mix several calibrators and the probabilities as they are, weighed out-of-fold.
+
+    Which calibrator is best depends on how the model errs and on how many samples there are, and
+    neither is known. So every map is fitted on four fifths of the samples and judged on the rest,
+    and the mixture takes the weights, 0 or more with a sum of 1, that make the labels of all the
+    samples left out most likely. The maps are then fitted on all samples. Few samples give weight
+    to the simple maps, many to the rich ones, and calibrated probabilities are left as they are.
+
+    Accuracy is not traded away: where the mixture predicts fewer of the samples left out correctly
+    than the model does, beyond two standard errors, the maps that can change the predicted class
+    are left out, and `left_out_` says so.
+
+    Parameters
+    ----------
+    calibrators : list of (str, PostHocCalibrator), default=None
+        Names and calibrators; clones are fitted, with the `input` and `classes` of this one. None
+        means :class:`TemperatureScaling`, :class:`StructuredVectorScaling` and
+        :class:`StructuredMatrixScaling`, as far as the size of the data allows. The probabilities
+        as they are take part in any case.
+    input : {"logits", "proba"}, default="logits"
+        What X holds. A logit of -inf is an option that does not exist for the sample; of the
+        default calibrators only the temperature takes it.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no sample in `y`.
+
+    Attributes
+    ----------
+    calibrators_ : dict of str to PostHocCalibrator
+        The calibrators that take part, fitted on all samples.
+    weights_ : dict of str to float
+        Their weights and that of the probabilities as they are, which sum to 1.
+    log_losses_ : dict of str to float
+        Mean log-loss out-of-fold of every component, and of the mixture as "mixture".
+    left_out_ : dict of str to str
+        Calibrators that take no part, and why.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    See Also
+    --------
+    PostHocCalibratedClassifier : A classifier and this calibrator as one estimator.
+    TemperatureScaling : The simplest of the maps.
+
+    Notes
+    -----
+    The folds follow from the order of the samples, and nothing is random.
+
+    Examples
+    --------
+    >>> from skcalib.datasets import make_predictions
+    >>> from skcalib.posthoc import StackedCalibration
+    >>> y, proba, _ = make_predictions(2000, n_classes=3, temperature=2.0, random_state=0)
+    >>> stack = StackedCalibration(input="proba").fit(proba, y)
+    >>> for name, loss in stack.log_losses_.items():
+    ...     print(f"{name:18}{loss:.3f}")
+    as it is          0.730
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PostHocCalibrator._parameter_constraints,
+        "calibrators": [list, None],
+    }
+    _takes_missing_options = True
+
+    def __init__(
+        self,
+        calibrators: list[tuple[str, PostHocCalibrator]] | None = None,
+        *,
+        input: str = "logits",
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.calibrators = calibrators
+        self.input = input
+        self.classes = classes
+
+    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        candidates = self._candidates(scores)
+        raw = self._as_proba(scores)
+        proba = {AS_IT_IS: raw}
+        folds = _folds(y)
+        for name, calibrator in candidates.items():
+            proba[name] = np.empty_like(raw)
+            for fold in range(folds.max() + 1):
+                rest = folds != fold
+                calibrator._check_and_fit(scores[rest], y[rest], weight[rest])
+                proba[name][~rest] = calibrator.predict_proba(scores[~rest])
+        weights, of_label = _weigh(proba, y, weight)
+        if _loses_accuracy(proba, weights, y, weight):
+            changed = [
+                name
+                for name in candidates
+                if np.any(proba[name].argmax(axis=1) != raw.argmax(axis=1))
+            ]
+            for name in changed:
+                self.left_out_[name] = "it made predictions of samples left out worse"
+                del candidates[name], proba[name]
+            weights, of_label = _weigh(proba, y, weight)
+        self.weights_ = dict(zip(proba, weights.tolist()))
+        losses = -np.log(np.column_stack([of_label, of_label @ weights]))
+        means = np.average(losses, axis=0, weights=weight).tolist()
+        self.log_losses_ = dict(zip([*proba, "mixture"], means))
+        self.calibrators_ = {
+            name: calibrator._check_and_fit(scores, y, sample_weight)
+            for name, calibrator in candidates.items()
+        }
+
+    def _predict_proba(self, scores: NDArray) -> NDArray:
+        raw = self._as_proba(scores)
+        mixed = self.weights_[AS_IT_IS] * raw.astype(np.float64)
+        for name, calibrator in self.calibrators_.items():
+            mixed += self.weights_[name] * calibrator._predict_proba(scores)
+        mixed /= mixed.sum(axis=1, keepdims=True)
+        return mixed.astype(np.result_type(raw.dtype, np.float32), copy=False)
+
+    def _candidates(self, scores: NDArray) -> dict[str, PostHocCalibrator]:
+        """Return unfitted calibrators that the data allow, and note why others are left out."""
+        k = max(2, scores.shape[1])
+        self.left_out_: dict[str, str] = {}
+        chosen = self.calibrators
+        if chosen is None:
+            chosen = [("temperature", TemperatureScaling())]
+            numbers = scores.shape[0] * k
+            for name, kind, allowed in (
+                ("structured_vector", StructuredVectorScaling, numbers <= _MOST_NUMBERS),
+                (
+                    "structured_matrix",
+                    StructuredMatrixScaling,
+                    numbers * k <= _MOST_NUMBERS and k < _MOST_CLASSES_OF_MATRIX,
+                ),
+            ):
+                if np.isneginf(scores).any():
+                    self.left_out_[name] = "it cannot do without the logit of a missing option"
+                elif not allowed:
+                    self.left_out_[name] = f"{len(scores)} samples of {k} classes are too many"
+                else:
+                    chosen.append((name, kind()))
+        given = {"input": self.input, "classes": list(range(k))}
+        return {name: clone(calibrator).set_params(**given) for name, calibrator in chosen}
+
+
+def _folds(y: NDArray) -> NDArray[np.intp]:
+    """Return the fold of every sample: the samples of a class take turns, in random order."""
+    order = np.random.default_rng(0).permutation(len(y))
+    folds = np.empty(len(y), dtype=np.intp)
+    folds[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % _N_FOLDS
+    return folds
+
+
+def _weigh(
+    proba: dict[str, NDArray], y: NDArray, weight: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights of the components, and their probabilities of the labels."""
+    label = np.arange(len(y)), y
+    # A probability of 0 would end the sum of logarithms.
+    floor = np.finfo(np.float32).tiny
+    of_label = np.column_stack([np.maximum(part[label], floor) for part in proba.values()])
+    of_label = of_label.astype(np.float64)
+    return simplex_weights(of_label, weight, _PSEUDO_SAMPLES), of_label
+
+
+def _loses_accuracy(
+    proba: dict[str, NDArray], weights: NDArray, y: NDArray, weight: NDArray
+) -> bool:
+    """Tell whether the mixture is right for fewer samples than the model, beyond chance."""
+    mixed = sum(w * part for w, part in zip(weights, proba.values()))
+    before = proba[AS_IT_IS].argmax(axis=1) == y
+    after = mixed.argmax(axis=1) == y
+    # McNemar: of the samples where the two differ, as many should go either way.
+    lost, gained = weight[before & ~after], weight[after & ~before]
+    error = np.sqrt((lost**2).sum() + (gained**2).sum())
+    error = np.sqrt((lost**2).sum() + (gained**2).sum())
+    return bool(lost.sum() - gained.sum() > 2 * error)
