@@ -1,199 +1,191 @@
-"""Which calibrator for how many samples and classes: the table behind `calibrator="auto"`.
+"""What `calibrator="auto"` is worth: the stack, its maps and all peers on many prediction sets.
 
     python -m benchmarks.calibrator_choice --data DIR
 
-Every calibrator is fitted on 50 to 5000 scores of trained models and judged on others, in five
-splits.
-Writes `calibrator_choice_results.json` (log-loss and ECE with their standard errors) and the page
-of the guide that is made of it; without --data the page alone. Two minutes on a quiet machine.
+Calibrators are fitted on 100, 300 and 1000 scores of the models of `benchmarks.prediction_sets` and
+judged on up to 3000 others. Peers run where they are installed: probmetrics (with betacal, numba
+and venn-abers). Writes `calibrator_choice_results.json` and the tables of the guide that are made
+of it; without --data the tables alone. Five minutes of one processor.
 """
 
 import argparse
 import json
+import logging
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from scipy.special import softmax
-from sklearn.datasets import load_digits, make_classification
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
-from sklearn.model_selection import cross_val_predict
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPClassifier
+from scipy.special import expit, softmax
 
-from skcalib.metrics import expected_calibration_error
+from benchmarks.papers.tables import csv_table
+from benchmarks.prediction_sets import prediction_sets
 from skcalib.posthoc import (
     BetaCalibration,
     EnsembleTemperatureScaling,
-    HistogramBinning,
-    IsotonicCalibration,
+    StackedCalibration,
     StructuredMatrixScaling,
+    StructuredVectorScaling,
     TemperatureScaling,
-    VectorScaling,
-    choose_calibrator,
 )
+
+try:
+    from probmetrics.calibrators import get_calibrator
+    from probmetrics.calibrators.temperature_scaling import ETSCalibrator
+except ImportError:
+    get_calibrator = ETSCalibrator = None
 
 RESULTS = Path(__file__).with_name("calibrator_choice_results.json")
 PAGE = Path(__file__).parents[1] / "docs/user_guide/calibrator_choice.inc"
-SAMPLES = (50, 100, 200, 500, 1000, 2000, 5000)
-N_SPLITS = 5
-CALIBRATORS = {
+# Samples to fit on, and how often they are drawn.
+SIZES = {100: 2, 300: 2, 1000: 1}
+AUTO = '"auto"'
+OURS = {
+    AUTO: StackedCalibration,
     "temperature": TemperatureScaling,
-    "ensemble": EnsembleTemperatureScaling,
-    "vector": VectorScaling,
-    "structured": StructuredMatrixScaling,
+    "ensemble temperature": EnsembleTemperatureScaling,
+    "structured vector": StructuredVectorScaling,
+    "structured matrix": StructuredMatrixScaling,
     "beta": BetaCalibration,
-    "isotonic": IsotonicCalibration,
-    "histogram": HistogramBinning,
 }
-# One search a class: too slow to repeat hundreds of times with more.
-MOST_CLASSES_OF_BETA = 20
+PEERS_TWO = {
+    "probmetrics temperature": "ts-mix", "sigmoid of the logit": "platt-logits",
+    "scikit-learn isotonic": "isotonic", "probmetrics logistic": "logistic",
+    "probmetrics logistic-mix": "logistic-mix", "betacal": "beta",
+    "probmetrics quadratic": "quadratic-scaling", "Venn-Abers": "ivap",
+    "centered isotonic": "cir",
+}  # fmt: skip
+PEERS_SEVERAL = {
+    "probmetrics temperature": "ts-mix", "probmetrics ensemble temperature": "ets",
+    "probmetrics structured vector": "svs", "probmetrics structured matrix": "sms",
+    "probmetrics logistic-mix": "logistic-mix", "scikit-learn isotonic": "isotonic",
+}  # fmt: skip
+# Their matrices of more classes take minutes.
+MOST_CLASSES_OF_PEERS = {"sms": 30, "logistic-mix": 30}
+FLOOR = 1e-12
 
 
-def data_sets(folder):
-    """Yield (name, scores, labels 0, ..., K - 1, what the scores are)."""
-    with np.load(folder / "cifar10_resnet20_logits.npz") as data:
-        yield "CIFAR-10, ResNet-20, shifted", data["logits"], data["y"], "logits"
-    with np.load(folder / "cifar10_test_pred_probs.npz") as data:
-        yield "CIFAR-10, strong model", data["proba"], data["y"], "proba"
-    with np.load(folder / "clinc150_minilm.npz", allow_pickle=True) as data:
-        classes, y = np.unique(data["y_train"], return_inverse=True)
-        X = data["X_train"].astype(np.float32)
-        others = np.vstack([data["X_val"], data["X_test"]]).astype(np.float32)
-        labels = np.searchsorted(classes, np.concatenate([data["y_val"], data["y_test"]]))
-    regression = LogisticRegression(C=10, max_iter=100).fit(X, y)
-    yield "CLINC150, regression", regression.decision_function(others), labels, "logits"
-    net = MLPClassifier((256,), max_iter=30, random_state=0).fit(X, y)
-    yield "CLINC150, net", net.predict_proba(others), labels, "proba"
-    X, y = load_digits(return_X_y=True)
-    proba = cross_val_predict(GaussianNB(var_smoothing=1e-3), X, y, method="predict_proba")
-    yield "digits, naive Bayes", proba, y, "proba"
-    X, y = make_classification(
-        11_000, 30, n_informative=8, n_redundant=12, flip_y=0.1, random_state=0
-    )
-    yield "two classes, naive Bayes", _proba(GaussianNB(), X, y), y[1000:], "proba"
-    forest = RandomForestClassifier(100, min_samples_leaf=3, random_state=0)
-    yield "two classes, forest", _proba(forest, X, y), y[1000:], "proba"
-    X, y = make_classification(
-        11_000, 30, n_informative=10, n_classes=4, n_clusters_per_class=3, random_state=0
-    )
-    net = MLPClassifier((100,), max_iter=300, random_state=0)
-    yield "four classes, net", _proba(net, X, y), y[1000:], "proba"
+def stated(found):
+    """Return the probabilities of a model that are as they are."""
+    if found.scores.ndim == 1:
+        return np.column_stack([expit(-found.scores), expit(found.scores)])
+    return softmax(found.scores, axis=1) if found.form == "logits" else found.scores
 
 
-def _proba(model, X, y):
-    return model.fit(X[:1000], y[:1000]).predict_proba(X[1000:])
+def ours(cls, found, fit, test, k):
+    calibrator = cls(input=found.form, classes=list(range(k)))
+    return calibrator.fit(found.scores[fit], found.y[fit]).predict_proba(found.scores[test])
 
 
-def measure(folder):
+def peer(key, found, fit, test, k):
+    proba = finite(stated(found))
+    calibrator = ETSCalibrator() if key == "ets" else get_calibrator(key)
+    return np.asarray(calibrator.fit(proba[fit], found.y[fit]).predict_proba(proba[test]))
+
+
+def finite(proba):
+    """A probability of 0 is infinitely wrong where it happens: it counts as 1e-12."""
+    proba = np.maximum(proba, FLOOR)
+    return proba / proba.sum(axis=1, keepdims=True)
+
+
+def functions(k):
+    chosen = {name: partial(ours, cls) for name, cls in OURS.items()}
+    if k > 2:
+        del chosen["beta"]
+    if k >= 100:
+        del chosen["structured matrix"]
+    if get_calibrator is not None:
+        for name, key in (PEERS_TWO if k == 2 else PEERS_SEVERAL).items():
+            if k <= MOST_CLASSES_OF_PEERS.get(key, k):
+                chosen[name] = partial(peer, key)
+    return chosen
+
+
+def measured(folder):
+    """Return a row a set, number of samples and draw: log-loss, accuracy, base rate of each."""
     rows = []
-    for name, scores, y, form in data_sets(folder):
-        scores, y = scores.astype(np.float64), y.astype(np.int64)
-        k, n_test = scores.shape[1], min(5000, len(y) // 3)
-        for n in (n for n in SAMPLES if n + n_test <= len(y)):
-            for calibrator, (loss, error) in _results(scores, y, form, n, n_test).items():
-                rows.append([name, k, n, calibrator, *_mean(loss), *_mean(error)])
-        print(f"{name}: {k} classes", flush=True)
+    for found in prediction_sets(folder):
+        proba, n_all = stated(found), len(found.y)
+        k = proba.shape[1]
+        for n, n_draws in SIZES.items():
+            for draw in range(n_draws if n <= 0.7 * n_all else 0):
+                order = np.random.default_rng([draw, n]).permutation(n_all)
+                fit, test = order[:n], order[n:][-3000:]
+                scores = {"none": scored(found.y[test], proba[test])}
+                for name, function in functions(k).items():
+                    try:
+                        scores[name] = scored(found.y[test], function(found, fit, test, k))
+                    except Exception:
+                        # Peers refuse samples without one of the classes.
+                        if function.func is ours:
+                            raise
+                row = {"set": found.name, "classes": k, "samples": n, "locked": found.locked}
+                rows.append(row | {"scores": scores})
+        print(found.name, flush=True)
     return rows
 
 
-def _results(scores, y, form, n, n_test):
-    """Return for every calibrator its log-losses and errors over the splits."""
-    results = {}
-    for seed in range(N_SPLITS):
-        order = np.random.default_rng(seed).permutation(len(y))
-        some, test = order[:n], order[-n_test:]
-        raw = scores[test] if form == "proba" else softmax(scores[test], axis=1)
-        _judge(results, "none", y[test], raw)
-        for name, cls in CALIBRATORS.items():
-            if name == "beta" and scores.shape[1] > MOST_CLASSES_OF_BETA:
-                continue
-            calibrator = cls(input=form).fit(scores[some], y[some])
-            _judge(results, name, y[test], calibrator.predict_proba(scores[test]))
-    return results
+def scored(y, proba):
+    if proba.shape[1] <= y.max():
+        raise ValueError("a class has no column")
+    label = finite(proba)[np.arange(len(y)), y]
+    excess = proba[:, -1].mean() - np.mean(y == proba.shape[1] - 1)
+    values = -np.log(label).mean(), np.mean(proba.argmax(axis=1) == y), excess
+    return [round(float(value), 5) for value in values]
 
 
-def _judge(results, name, y, proba):
-    # A probability of 0 is infinitely wrong where it happens: it counts as 1e-12.
-    finite = np.maximum(proba, 1e-12)
-    finite /= finite.sum(axis=1, keepdims=True)
-    losses, errors = results.setdefault(name, ([], []))
-    losses.append(log_loss(y, finite, labels=np.arange(proba.shape[1])))
-    errors.append(expected_calibration_error(y, finite))
+def summary(rows, name):
+    """Return regret and the measures of CalArena of one method, over the rows that it serves."""
+    served = [row["scores"] for row in rows if name in row["scores"]]
+    loss = np.array([scores[name][0] for scores in served])
+    best = np.array([min(value[0] for value in scores.values()) for scores in served])
+    none = np.array([scores["none"][0] for scores in served])
+    auto = np.array([scores[AUTO][0] for scores in served])
+    wins = [
+        np.mean([loss[i] < value[0] for other, value in scores.items() if other != name])
+        for i, scores in enumerate(served)
+    ]
+    return {
+        "cells": len(served),
+        "regret": (loss - best).mean(),
+        "largest": (loss - best).max(),
+        "beyond": (loss - auto).mean(),
+        "improvement": np.mean((none - loss) / none),
+        "winrate": np.mean(wins),
+        "harm": np.mean(loss > none),
+    }
 
 
-def _mean(values):
-    """Return mean and standard error."""
-    error = np.std(values, ddof=1) / np.sqrt(len(values))
-    return [round(float(np.mean(values)), 4), round(float(error), 4)]
+HEAD = [
+    "calibrator", "cells", "regret", "largest regret", 'log-loss beyond "auto"',
+    "relative improvement", "winrate", "harm rate",
+]  # fmt: skip
 
 
-def auto(samples, k):
-    """Return the name of the calibrator that the rule picks."""
-    chosen = type(choose_calibrator(samples / k, k))
-    return next(name for name, cls in CALIBRATORS.items() if cls is chosen)
-
-
-def regrets(rows, rule):
-    """Return log-loss less that of the best in hindsight, by data set, one a number of samples."""
-    cells, regret = {}, {}
-    for name, k, n, calibrator, loss, *_ in rows:
-        cells.setdefault((name, k, n), {})[calibrator] = loss
-    for (name, k, n), losses in cells.items():
-        regret.setdefault(name, []).append(losses[rule(n, k)] - min(losses.values()))
-    return regret
+def table(title, rows):
+    names = dict.fromkeys(name for row in rows for name in row["scores"])
+    found = {name: summary(rows, name) for name in names}
+    lines = [
+        [name, values["cells"], f"{values['regret']:.4f}", f"{values['largest']:.3f}",
+         f"{values['beyond']:+.4f}", f"{values['improvement']:.3f}",
+         f"{values['winrate']:.2f}", f"{values['harm']:.2f}"]
+        for name, values in sorted(found.items(), key=lambda item: item[1]["regret"])
+    ]  # fmt: skip
+    return csv_table(title, HEAD, lines)
 
 
 def page(rows):
-    """Return the tables of the guide."""
-    names = ["none", *CALIBRATORS]
-    # The guide shows what comes below the comment on demand.
-    parts = [_regret_table(rows), ".. scores\n"]
-    for title, value, error in (("Log-loss", 4, 5), ("ECE, top label, 15 bins", 6, 7)):
-        cells = {}
-        for row in rows:
-            cell = f"{row[value]:.3f} ({row[error]:.3f})"
-            cells.setdefault((row[0], row[1], row[2]), {})[row[3]] = cell
-        lines = [
-            [f"{name} ({k})", str(n), *(found.get(c, "") for c in names), auto(n, k)]
-            for (name, k, n), found in cells.items()
-        ]
-        head = ["data, model (classes)", "samples", *names, "auto"]
-        parts.append(
-            f"{title}, mean of {N_SPLITS} splits (standard error):\n\n{_table(head, lines)}"
-        )
+    """Return the tables: two classes and several, all sets and the locked ones."""
+    locked = [row for row in rows if row["locked"]]
+    parts = []
+    for chosen, which in ((rows, "All sets"), (locked, "Locked sets alone")):
+        for several, what in ((False, "two classes"), (True, "several classes")):
+            some = [row for row in chosen if (row["classes"] > 2) == several]
+            n_sets = len({row["set"] for row in some})
+            parts.append(table(f"{which}, {what}: {n_sets} sets", some))
+        parts.append(".. locked\n" if chosen is rows else "")
     return "\n".join(parts)
-
-
-def _regret_table(rows):
-    rules = {"auto": auto}
-    for fixed in ("temperature", "ensemble", "structured"):
-        rules[fixed] = lambda n, k, fixed=fixed: fixed
-    regret = {name: regrets(rows, rule) for name, rule in rules.items()}
-    lines = [
-        [data, *(f"{np.mean(by_data[data]):.4f}" for by_data in regret.values())]
-        for data in regret["auto"]
-    ]
-    together = {name: np.concatenate(list(found.values())) for name, found in regret.items()}
-    lines.append(["mean of all", *(f"{values.mean():.4f}" for values in together.values())])
-    lines.append(["largest", *(f"{values.max():.4f}" for values in together.values())])
-    head = ["regret, mean over numbers of samples", *(f"{name}" for name in rules)]
-    return _table(head, lines)
-
-
-def _table(head, lines):
-    """Return a table in reStructuredText."""
-    widths = [max(map(len, column)) for column in zip(head, *lines)]
-    rule = " ".join("=" * width for width in widths)
-
-    def line(cells):
-        first, *others = (cell or "\\" for cell in cells)
-        padded = [first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]
-        return " ".join(padded)
-
-    return "\n".join([rule, line(head), rule, *map(line, lines), rule]) + "\n"
 
 
 def main():
@@ -201,10 +193,11 @@ def main():
     parser.add_argument("--data", type=Path)
     data = parser.parse_args().data
     if data is not None:
+        logging.disable(logging.CRITICAL)
         with warnings.catch_warnings():
             # Temperatures at a bound and fits without a finite optimum are part of the answer.
             warnings.simplefilter("ignore")
-            rows = measure(data)
+            rows = measured(data)
         text = ",\n".join(json.dumps(row) for row in rows)
         RESULTS.write_text(f"[\n{text}\n]\n")
     PAGE.write_text(page(json.loads(RESULTS.read_text())))

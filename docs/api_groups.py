@@ -157,12 +157,13 @@ GROUPS = {
     "posthoc": {
         "A classifier and its calibrator": [
             "PostHocCalibratedClassifier",
-            "choose_calibrator",
+            "StackedCalibration",
             "PriorShift",
         ],
         "One number for all classes": ["TemperatureScaling", "EnsembleTemperatureScaling"],
         "Vectors and matrices": [
             "VectorScaling",
+            "StructuredVectorScaling",
             "MatrixScaling",
             "StructuredMatrixScaling",
             "DirichletCalibration",

@@ -23,6 +23,7 @@ from skcalib.posthoc import (
     HistogramBinning,
     IsotonicCalibration,
     MatrixScaling,
+    StackedCalibration,
     StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
@@ -35,6 +36,7 @@ y_fit, logits_fit = y[:6000], logits[:6000]
 y_test, logits_test = y[6000:], logits[6000:]
 
 calibrators = {
+    "auto": StackedCalibration(),
     "temperature": TemperatureScaling(),
     "ensemble temperature": EnsembleTemperatureScaling(),
     "vector": VectorScaling(),
@@ -53,7 +55,7 @@ sizes = [50, 150, 500, 1500, 5000]
 rng = np.random.default_rng(0)
 draws = {n: [rng.choice(len(y_fit), n, replace=False) for _ in range(3)] for n in sizes}
 figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
-for (name, calibrator), marker in zip(calibrators.items(), "osDv^<>Pp"):
+for (name, calibrator), marker in zip(calibrators.items(), "*osDv^<>Pp"):
     losses = []
     for n in sizes:
         values = []

@@ -346,7 +346,9 @@ def mixed_with_uniform(proba: NDArray, weight: float, logits: NDArray | None = N
     return np.add(proba, shift, out=proba, where=exists)
 
 
-def simplex_weights(of_label: NDArray, weight: NDArray, pseudo: float = 0.0) -> NDArray:
+def simplex_weights(
+    of_label: NDArray, weight: NDArray, pseudo: float = 0.0, start: NDArray | None = None
+) -> NDArray[np.float64]:
     """Return the weights w on the simplex of largest mean log of ``of_label @ w``, by EM.
 
     Every component has `pseudo` samples beside those given. At the optimum, and nowhere else, no
@@ -354,7 +356,7 @@ def simplex_weights(of_label: NDArray, weight: NDArray, pseudo: float = 0.0) -> 
     is left to gain.
     """
     n, k = weight.sum(), of_label.shape[1]
-    weights = np.full(k, 1 / k)
+    weights = np.full(k, 1 / k) if start is None else start
     for _ in range(_MOST_EM_STEPS):
         ratio = (weight / (of_label @ weights)) @ of_label / n
         if ratio.max() <= 1 + _EM_TOLERANCE and not pseudo:

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from ..utils._private import StrOptions
-from ..utils._temperature import best_uniform_weight
+from ..utils._temperature import best_uniform_weight, uniform_prior
 from ._base import SMALLEST
 from ._one_vs_rest import OneVsRestCalibrator
 
@@ -25,7 +25,7 @@ _TOLERANCE = 1e-5
 
 
 class BetaMap(NamedTuple):
-    """The map of one class: logit = a log(p) - b log(1 - p) + c; the uniform component's weight."""
+    """The map of one class, logit = a log(p) - b log(1 - p) + c, and w beside it."""
 
     a: float
     b: float
@@ -38,8 +38,8 @@ class BetaCalibration(OneVsRestCalibrator):
 
     A probability p becomes ``expit(a log(p) - b log(1 - p) + c)`` with a, b >= 0, fitted by least
     log-loss beside a uniform component: ``(1 - w) expit(...) + w / n_classes``. Unlike the sigmoid
-    of Platt scaling the family holds the identity (a = b = 1, c = 0), so a calibrated model is left
-    as it is [1]_.
+    of Platt scaling the family holds the identity (a = b = 1, c = 0), so a calibrated model is
+    left as it is [1]_.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row
     are divided by their sum, which may spoil what was fitted. With two classes there is one map.
@@ -132,7 +132,7 @@ class BetaCalibration(OneVsRestCalibrator):
             )
         n, k = weight.sum(), len(self.classes_)
         chance = np.where(positive, 1 / k, 1 - 1 / k)
-        uniform_weight, trust = 1 / (n + 1), np.ones(len(p))
+        uniform_weight, trust = uniform_prior(n), np.ones(len(p))
         for _ in range(_MOST_ROUNDS):
             theta, before = _regression(columns, positive, weight * trust, theta, slopes), theta
             of_label = expit(np.where(positive, 1, -1) * (columns @ theta))

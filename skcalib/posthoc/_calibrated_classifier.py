@@ -224,7 +224,7 @@ class PostHocCalibratedClassifier(MetaClassifier):
                 params=params,
                 n_jobs=self.n_jobs,
             )
-calibrator = self._new_calibrator()
+        calibrator = self._new_calibrator()
         calibrator.set_params(
             input="proba" if method == "predict_proba" else "logits",
             # Where all classes are in y, the calibrator finds them by itself.

@@ -83,10 +83,13 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         self.temperature_, _ = fit_temperature(
             logits, y, weight, DEFAULT_BOUNDS, uniform=True, pseudo_errors=1.0
         )
+        self.weights_ = np.full(3, 1 / 3)
         for _ in range(_MOST_ROUNDS):
             scaled = softmax_at(logits, self.temperature_)[label]
             of_label = np.column_stack([scaled, raw, np.broadcast_to(uniform, raw.shape)])
-            self.weights_ = simplex_weights(of_label.astype(np.float64), weight)
+            self.weights_ = simplex_weights(
+                of_label.astype(np.float64), weight, start=self.weights_
+            )
             # EM: a sample counts for the temperature as far as that component explains it.
             trust = self.weights_[0] * scaled / (of_label @ self.weights_)
             before = self.temperature_

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from ..utils._temperature import best_uniform_weight
+from ..utils._temperature import best_uniform_weight, uniform_prior
 from ..utils._warnings import warn
 
 # Samples an entry of theta from which the search starts on a subset.
@@ -30,6 +30,8 @@ _SHORTEST_STEP = 1e-6
 # Relative to the mean diagonal of the Hessian: a class that is never likely has no slope.
 _DAMPING = 1e-9
 _MOST_CONJUGATE_GRADIENTS = 50
+# Scores above which steps are found in half the precision.
+_LARGE = 2**20
 
 
 class LinearFit(NamedTuple):
@@ -145,22 +147,23 @@ class _Problem:
         self, x: NDArray, y: NDArray, weight: NDArray, ridge: Ridge, vector: bool, n: float
     ) -> None:
         self.x, self.vector = x, vector
-        # For steps that need not be exact.
-        self._narrow = x.astype(np.float32)
+        # A step that is not exact is corrected by the next one: where it pays, half the precision.
+        self.step_dtype = np.float32 if x.size > _LARGE else np.float64
+        self._narrow = x.astype(self.step_dtype, copy=False)
         self.label = np.arange(len(y)), y
         self.n = weight.sum()
         self.fraction = weight / self.n
         self.penalty = ridge.of_entries(x.shape[1], n, vector=vector)
 
     def at(self, theta: NDArray, w: float | None) -> _State:
-        log_proba = log_softmax(self.x + self._apply(theta), axis=1)
+        log_proba = log_softmax(self.x + self._added(theta), axis=1)
         log_q, penalty = log_proba[self.label], float(np.sum(self.penalty * theta**2))
         proba = np.exp(log_proba, out=log_proba)
         if w is None:
             return _State(proba, 1.0, None, penalty - float(self.fraction @ log_q))
         q, chance = np.exp(log_q), 1 / len(theta)
         w = best_uniform_weight(q, chance, self.fraction, self.n, w)
-        mixed, pseudo = (1 - w) * q + w * chance, 1 / (self.n + 1)
+        mixed, pseudo = (1 - w) * q + w * chance, uniform_prior(self.n)
         prior = (pseudo * np.log(w) + (1 - pseudo) * np.log1p(-w)) / self.n
         loss = penalty - prior - float(self.fraction @ np.log(mixed))
         return _State(proba, (1 - w) * q / mixed, w, loss)
@@ -176,13 +179,11 @@ class _Problem:
         return residual
 
     def solve(self, gradient: NDArray, state: _State) -> NDArray[np.float64]:
-        """Return about the Hessian's inverse times the gradient, by conjugate gradients.
-
-        A step that is not exact is corrected by the next one: half the precision, half the time.
-        """
-        proba, trust = state.proba.astype(np.float32), self.fraction * state.r
+        """Return about the Hessian's inverse times the gradient, by conjugate gradients."""
+        dtype = self.step_dtype
+        proba, trust = state.proba.astype(dtype, copy=False), self.fraction * state.r
         product = self._hessian(proba, trust, state)
-        narrow = trust.astype(np.float32)[:, None]
+        narrow = trust.astype(dtype)[:, None]
         diagonal = self._adjoint(narrow * proba * (1 - proba), squared=True) + 2 * self.penalty
         diagonal += _DAMPING * diagonal.mean()
         solution, residual = np.zeros_like(gradient), gradient.copy()
@@ -205,28 +206,28 @@ class _Problem:
         return solution
 
     def _hessian(
-        self, proba: NDArray[np.float32], trust: NDArray, state: _State
+        self, proba: NDArray, trust: NDArray, state: _State
     ) -> Callable[[NDArray], NDArray]:
         """Return the product of the Hessian with a direction, as a function.
 
         In the logits of a sample it is diag(p) - p p^T, weighed by r. As theta moves, so do r, by
         r (1 - r) times the gradient of the sample, and the best w: the log-loss bends less.
         """
-        weight = trust.astype(np.float32)[:, None]
+        weight = trust.astype(proba.dtype)[:, None]
         r, w = state.r, state.uniform_weight
         if w is not None:
             doubt = self.fraction * r * (1 - r)
             rows = np.flatnonzero(doubt > _DAMPING * max(doubt.max(), _DAMPING))
-            own = self._residual(state.proba)[rows].astype(np.float32)
-            doubt = doubt[rows].astype(np.float32)
+            own = self._residual(state.proba)[rows].astype(proba.dtype)
+            doubt = doubt[rows].astype(proba.dtype)
             # The second derivative in w, and the mixed one.
-            pseudo = 1 / (self.n + 1)
+            pseudo = uniform_prior(self.n)
             bend = self.fraction @ ((r / (1 - w) - (1 - r) / w) ** 2)
             bend += (pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2) / self.n
             mixed = self._adjoint(doubt[:, None] * own, rows) / (w * (1 - w))
 
         def product(direction: NDArray) -> NDArray[np.float64]:
-            change = self._apply(direction.astype(np.float32))
+            change = self._added(direction.astype(proba.dtype))
             if w is not None:
                 # Of few samples: most are sure to be of the map.
                 lost = own * (doubt * np.einsum("ik,ik->i", own, change[rows]))[:, None]
@@ -241,7 +242,7 @@ class _Problem:
 
         return product
 
-    def _apply(self, theta: NDArray) -> NDArray:
+    def _added(self, theta: NDArray) -> NDArray:
         """Return F theta: what theta adds to the logits."""
         x = self.x if theta.dtype == self.x.dtype else self._narrow
         change = x * theta[:, 0] if self.vector else x @ theta[:, :-1].T

@@ -58,7 +58,12 @@ class LinearCalibrator(PostHocCalibrator):
         logits = self._as_logits(scores)
         # A first step alone: where it ends at a bound there is nothing to warn of.
         self.temperature_, weight = fit_temperature(
-            logits, y, sample_weight, DEFAULT_BOUNDS, uniform=self.uniform, pseudo_errors=1.0
+            logits,
+            y,
+            sample_weight,
+            DEFAULT_BOUNDS,
+            uniform=self.uniform,
+            pseudo_errors=float(self.uniform),
         )
         self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear(
             self._checked_features(logits),
@@ -245,9 +250,9 @@ class StructuredMatrixScaling(LinearCalibrator):
     """Temperature scaling, then as much of a matrix as the samples can tell.
 
     The probabilities are ``softmax(log_softmax(logits / T) @ W.T + b)``, beside a uniform
-    component. Few samples give the temperature alone, more the class-wise slopes and intercepts, many the
-    whole matrix: a ridge of K / n on slopes and intercepts and of K (K - 1) / n off the diagonal
-    draws the matrix to the identity, so that there is nothing to tune [1]_.
+    component. Few samples give the temperature alone, more the class-wise slopes and intercepts,
+    many the whole matrix: a ridge of K / n on slopes and intercepts and of K (K - 1) / n off the
+    diagonal draws the matrix to the identity, so that there is nothing to tune [1]_.
 
     Parameters
     ----------

@@ -99,6 +99,11 @@ def softmax_at(logits: NDArray, temperature: float) -> NDArray:
     return proba
 
 
+def uniform_prior(n: float) -> float:
+    """Return how likely the one pseudo-sample comes from the uniform component: 1 / (n + 1)."""
+    return 1 / (max(n, 1.0) + 1)
+
+
 def best_uniform_weight(
     of_label: NDArray, chance: NDArray | float, fraction: NDArray, n: float, w: float
 ) -> float:
@@ -108,7 +113,7 @@ def best_uniform_weight(
     (n + 1): with no sample that needs it, w is 1 / (n + 1)^2. The function is concave: EM's steps
     approach its maximum from one side, Newton's are taken where they stay between 0 and 1.
     """
-    pseudo = 1 / (n + 1)
+    pseudo = uniform_prior(n)
     for _ in range(100):
         mixed = (1 - w) * of_label + w * chance
         ratio = chance / mixed
@@ -194,7 +199,7 @@ class _Problem:
         self.n = float(weight.sum())
         self.uniform_weight: float | None = None
         if uniform:
-            self.uniform_weight = 1 / (self.n + 1)
+            self.uniform_weight = uniform_prior(self.n)
             # Over the options that exist: those whose logit is not -inf.
             n_options = np.full(len(y), logits.shape[1], dtype=np.float64)
             for rows, block in iter_blocks(logits):
@@ -202,22 +207,27 @@ class _Problem:
             self.chance = 1 / n_options
         self.gaps = None
         if pseudo_errors:
-            self.pseudo = pseudo_errors * weight / self.n
+            # At most a tenth of the samples.
+            self.pseudo = pseudo_errors * weight / max(self.n, 10.0)
             self.gaps = np.empty(len(y))
             for rows, block in iter_blocks(logits):
                 first, second = row_top_two(block)
-                self.gaps[rows] = np.minimum(first.astype(np.float64) - second, -_LOWEST)
+                # A single option cannot be wrong.
+                second = np.where(np.isneginf(second), first, second)
+                self.gaps[rows] = first.astype(np.float64) - second
 
     def slope_and_curvature(self, beta: float) -> tuple[float, float]:
-        if self.uniform_weight is None:
-            slope, curvature = slope_and_curvature(self.logits, self.y, self.weight, beta)
-        else:
-            slope, curvature = self._beside_uniform(beta)
+        with np.errstate(over="ignore", invalid="ignore"):  # of logits beyond any use
+            if self.uniform_weight is None:
+                slope, curvature = slope_and_curvature(self.logits, self.y, self.weight, beta)
+            else:
+                slope, curvature = self._beside_uniform(beta)
         if self.gaps is not None:
             # The log-loss of the runner-up against the top, log(1 + exp(beta gap)).
             wrong = 1 / (1 + np.exp(-np.minimum(beta * self.gaps, 700)))
             slope += float(self.pseudo @ (wrong * self.gaps))
-            curvature += float(self.pseudo @ (wrong * (1 - wrong) * self.gaps**2))
+            with np.errstate(over="ignore", invalid="ignore"):
+                curvature += float(self.pseudo @ (wrong * (1 - wrong) * self.gaps**2))
         return slope, curvature
 
     def _beside_uniform(self, beta: float) -> tuple[float, float]:
@@ -238,7 +248,7 @@ class _Problem:
         # The weight follows: less the square of the mixed derivative over that in w.
         cross = float(self.weight @ (by_beta * of_label * self.chance / mixed**2))
         bend = float(self.weight @ ((of_label - self.chance) / mixed) ** 2)
-        pseudo = 1 / (self.n + 1)
+        pseudo = uniform_prior(self.n)
         bend += pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2
         return slope, curvature - cross**2 / bend
 

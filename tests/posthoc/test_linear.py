@@ -2,21 +2,23 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, minimize
 from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from skcalib.posthoc import (
-    BetaCalibration,
-    DirichletCalibration,
-    MatrixScaling,
-    StructuredMatrixScaling,
-    TemperatureScaling,
-    VectorScaling,
-)
+from skcalib import posthoc
 
-from ._sample import mean_log_loss, sample
+from ._sample import alone, mean_log_loss, sample
+
+# What stands beside the maps has tests of its own.
+BetaCalibration = alone(posthoc.BetaCalibration)
+DirichletCalibration = alone(posthoc.DirichletCalibration)
+MatrixScaling = alone(posthoc.MatrixScaling)
+StructuredMatrixScaling = alone(posthoc.StructuredMatrixScaling)
+StructuredVectorScaling = alone(posthoc.StructuredVectorScaling)
+TemperatureScaling = alone(posthoc.TemperatureScaling)
+VectorScaling = alone(posthoc.VectorScaling)
 
 WEIGHT = np.random.default_rng(9).uniform(0.2, 2, 400)
 
@@ -46,15 +48,12 @@ def objective(features, y, theta, penalties):
 @pytest.mark.parametrize("penalties", [(1, 1, 1), (0.3, 0.01, 2), (0, 0, 0), (5, 0, 0)], ids=str)
 def test_the_gradient_vanishes_at_the_fit(model, penalties):
     logits, y = sample(n=400, bias=[0, 1, 0, -1])
-    if model is VectorScaling:
-        fitted, features = model().fit(logits, y, sample_weight=WEIGHT), logits
-    else:
-        fitted = model(**dict(zip(FREE, penalties))).fit(logits, y, sample_weight=WEIGHT)
-        temperature = TemperatureScaling().fit(logits, y, sample_weight=WEIGHT).temperature_
-        assert fitted.temperature_ == pytest.approx(temperature, rel=1e-6)
-        features = logits / fitted.temperature_
-        if model is DirichletCalibration:
-            features = log_softmax(features, axis=1)
+    params = {} if model is VectorScaling else dict(zip(FREE, penalties))
+    fitted = model(**params).fit(logits, y, sample_weight=WEIGHT)
+    temperature = TemperatureScaling().fit(logits, y, sample_weight=WEIGHT).temperature_
+    assert fitted.temperature_ == pytest.approx(temperature, rel=1e-6)
+    features = log_softmax(logits, axis=1) if model is DirichletCalibration else logits
+    features = features / fitted.temperature_
     theta = np.concatenate([fitted.coef_.ravel(), fitted.intercept_])
 
     def loss(t):
@@ -79,7 +78,7 @@ def test_slopes_and_intercepts_are_recovered():
     bias = np.array([0.5, -0.5, 1.0, -1.0])
     logits, y = sample(n=20_000, temperature=2.0, bias=bias)
     fitted = VectorScaling().fit(logits, y)
-    np.testing.assert_allclose(fitted.coef_, 0.5, atol=0.04)
+    np.testing.assert_allclose(fitted.coef_ / fitted.temperature_, 0.5, atol=0.04)
     np.testing.assert_allclose(fitted.intercept_, bias, atol=0.1)
     full = MatrixScaling(**FREE).fit(logits, y)
     of_logits = (full.coef_ - full.coef_.mean(axis=0)) / full.temperature_
@@ -113,16 +112,19 @@ def test_a_large_penalty_off_the_diagonal_leaves_vector_scaling():
 @pytest.mark.parametrize("model", [MatrixScaling, DirichletCalibration])
 def test_a_thousandfold_weight_is_a_thousandth_of_the_penalties(model):
     logits, y = sample(n=400, bias=[0, 1, 0, -1])
-    heavy = model().fit(logits, y, sample_weight=np.full(400, 1000.0))
+    heavy = model(**dict.fromkeys(FREE, 1)).fit(logits, y, sample_weight=np.full(400, 1000.0))
     light = model(**dict.fromkeys(FREE, 1e-3)).fit(logits, y)
     np.testing.assert_allclose(heavy.predict_proba(logits), light.predict_proba(logits), rtol=1e-5)
 
 
-def test_dirichlet_with_its_default_penalties_is_structured_matrix_scaling():
-    logits, y = sample(n=400, bias=[0, 1, 0, -1])
-    np.testing.assert_array_equal(
-        DirichletCalibration().fit(logits, y).predict_proba(logits),
-        StructuredMatrixScaling().fit(logits, y).predict_proba(logits),
+def test_structured_scaling_is_dirichlet_with_all_penalties_where_the_temperature_is_one():
+    logits, y = sample(n=4000, temperature=2.0)
+    structured = StructuredMatrixScaling().fit(logits, y)
+    scaled = log_softmax(logits / structured.temperature_, axis=1)
+    again = DirichletCalibration(diagonal_penalty=1).fit(scaled, y)
+    assert again.temperature_ == pytest.approx(1, abs=1e-5)
+    np.testing.assert_allclose(
+        again.predict_proba(scaled), structured.predict_proba(logits), atol=1e-5
     )
 
 
@@ -132,7 +134,7 @@ def test_few_samples_do_not_make_a_matrix_worse_than_the_temperature():
     some, others = slice(200), slice(200, None)
     losses = [
         mean_log_loss(model.fit(logits[some], y[some]).predict_proba(logits[others]), y[others])
-        for model in (TemperatureScaling(), MatrixScaling(), DirichletCalibration())
+        for model in (TemperatureScaling(), MatrixScaling(), StructuredMatrixScaling())
     ]
     assert max(losses[1:]) < losses[0]
 
@@ -157,14 +159,60 @@ def test_calibrated_probabilities_are_left_almost_alone():
         assert np.abs(model.fit(logits, y).predict_proba(logits) - proba).mean() < 0.01
 
 
-def test_dirichlet_of_two_classes_without_penalty_is_beta_calibration_at_the_temperature():
+def test_dirichlet_of_two_classes_without_penalty_is_beta_calibration():
     logits, y = sample(n=1500, k=2)
+    logits /= 3
     dirichlet = DirichletCalibration(**FREE).fit(logits, y)
-    logits = logits / dirichlet.temperature_
     expected = BetaCalibration().fit(logits, y).predict_proba(logits)
-    np.testing.assert_allclose(
-        dirichlet.predict_proba(logits * dirichlet.temperature_), expected, atol=1e-4
+    np.testing.assert_allclose(dirichlet.predict_proba(logits), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("vector", [False, True])
+def test_structured_scaling_is_the_minimum_of_the_penalized_loss(weighted, k, vector):
+    logits, y = sample(n=250, k=k, temperature=2.0)
+    weight = np.random.default_rng(1).uniform(0.5, 3, 250) if weighted else np.ones(250)
+    model = StructuredVectorScaling if vector else StructuredMatrixScaling
+    fitted = model().fit(logits, y, sample_weight=weight if weighted else None)
+    x, n = log_softmax(logits / fitted.temperature_, axis=1), weight.sum()
+
+    def objective(theta):
+        rows, intercept = theta[:-k], theta[-k:]
+        deviation = np.diag(rows) if vector else rows.reshape(k, k)
+        proba = softmax(x + x @ deviation.T + intercept, axis=1)
+        diagonal = np.diag(deviation)
+        off_diagonal = deviation - np.diag(diagonal)
+        return (
+            mean_log_loss(proba, y, weight)
+            + k / n * (np.sum(diagonal**2) + np.sum(intercept**2))
+            + k * (k - 1) / n * np.sum(off_diagonal**2)
+        )
+
+    start = np.zeros(2 * k if vector else k * k + k)
+    best = minimize(objective, start, method="BFGS", options={"gtol": 1e-8})
+    theta = np.append((fitted.coef_ - (1 if vector else np.eye(k))).ravel(), fitted.intercept_)
+    # Log-probabilities end at 1e-7, which these samples do not reach.
+    assert x.min() > np.log(1e-7)
+    assert objective(theta) <= best.fun + 1e-11
+    np.testing.assert_allclose(theta, best.x, atol=2e-5)
+
+
+def test_one_sample_a_class_leaves_the_temperature_alone():
+    logits, y = sample(n=4000, k=8, temperature=2.0)
+    one_each = np.array([np.flatnonzero(y == label)[0] for label in range(8)])
+    fitted = StructuredMatrixScaling().fit(logits[one_each], y[one_each])
+    assert np.abs(fitted.coef_ - np.eye(8)).max() < 0.15
+
+
+def test_many_samples_find_what_a_temperature_cannot():
+    logits, y = sample(n=20_000, temperature=2.0, bias=np.array([0.8, -0.8, 1.2, -1.2]))
+    some, others = slice(10_000), slice(10_000, None)
+    temperature, *structured = (
+        mean_log_loss(cls().fit(logits[some], y[some]).predict_proba(logits[others]), y[others])
+        for cls in (TemperatureScaling, StructuredVectorScaling, StructuredMatrixScaling)
     )
+    assert max(structured) < temperature - 0.05
 
 
 def test_stopping_early_is_told():
@@ -174,7 +222,7 @@ def test_stopping_early_is_told():
             assert model(max_iter=1).fit(logits, y).n_iter_ == 1
 
 
-@pytest.mark.parametrize("model", [VectorScaling(), MatrixScaling(), DirichletCalibration()])
+@pytest.mark.parametrize("model", [VectorScaling(), MatrixScaling()])
 @pytest.mark.parametrize("scale", [1e-2, 100])
 def test_the_scale_of_the_logits_does_not_matter(model, scale):
     logits, y = sample(n=300)

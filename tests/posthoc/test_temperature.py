@@ -64,8 +64,7 @@ def test_float16_and_float32_agree_with_float64():
     logits = np.round(sample()[0] * 4) / 4
     y = sample()[1]
     wide, *narrow = (
-        plain().fit(logits.astype(d), y).temperature_
-        for d in (np.float64, np.float32, np.float16)
+        plain().fit(logits.astype(d), y).temperature_ for d in (np.float64, np.float32, np.float16)
     )
     np.testing.assert_allclose(narrow, wide, rtol=1e-6)
 
@@ -89,9 +88,7 @@ def test_sorted_rows_do_not_mislead_the_start():
     loss = -log_softmax(logits, axis=1)[np.arange(len(y)), y]
     order = np.argsort(loss)
     expected = plain().fit(logits, y).temperature_
-    assert plain().fit(logits[order], y[order]).temperature_ == pytest.approx(
-        expected, rel=1e-9
-    )
+    assert plain().fit(logits[order], y[order]).temperature_ == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("criterion", ["nll", "ece"])
@@ -234,9 +231,7 @@ def test_ece_takes_the_best_of_the_grid():
 
     fitted = plain(criterion="ece", grid=grid, n_bins=10).fit(logits, y)
     assert fitted.temperature_ == min(grid, key=error)
-    assert (
-        plain(criterion="ece").fit(logits, y).temperature_ in np.arange(1, 101) / 10
-    )
+    assert plain(criterion="ece").fit(logits, y).temperature_ in np.arange(1, 101) / 10
 
 
 def error_on_grid(logits, y, grid, n_bins, weight):

@@ -1,0 +1,79 @@
+"""The stack: what it weighs, what it leaves out, and how near it comes to the best of its maps."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from skcalib.posthoc import (
+    IsotonicCalibration,
+    StackedCalibration,
+    StructuredMatrixScaling,
+    TemperatureScaling,
+)
+
+from ._sample import mean_log_loss, sample
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+@pytest.mark.parametrize("n", [100, 1000])
+def test_it_is_about_as_good_as_the_better_of_two_maps(temperature, bias, n):
+    logits, y = sample(20_000, 4, temperature=temperature, bias=bias * np.array([1, -1, 0.5, 0]))
+    some, rest = slice(n), slice(n, None)
+    losses = [
+        mean_log_loss(model.fit(logits[some], y[some]).predict_proba(logits[rest]), y[rest])
+        for model in (StackedCalibration(), TemperatureScaling(), StructuredMatrixScaling())
+    ]
+    as_it_is = mean_log_loss(softmax(logits[rest], axis=1), y[rest])
+    assert losses[0] < min(*losses[1:], as_it_is) + 2 / n
+
+
+def test_it_is_the_mixture_that_it_says():
+    logits, y = sample(500)
+    stack = StackedCalibration().fit(logits, y)
+    assert sum(stack.weights_.values()) == pytest.approx(1)
+    assert set(stack.log_losses_) == {*stack.weights_, "mixture"}
+    mixed = stack.weights_["as it is"] * softmax(logits, axis=1)
+    for name, calibrator in stack.calibrators_.items():
+        alone = type(calibrator)().fit(logits, y)
+        mixed += stack.weights_[name] * alone.predict_proba(logits)
+    np.testing.assert_allclose(stack.predict_proba(logits), mixed, rtol=1e-10)
+    again = StackedCalibration().fit(logits, y)
+    np.testing.assert_array_equal(again.predict_proba(logits), stack.predict_proba(logits))
+
+
+def test_maps_of_ones_own():
+    logits, y = sample(500)
+    own = [("isotonic", IsotonicCalibration()), ("temperature", TemperatureScaling())]
+    stack = StackedCalibration(own).fit(logits, y)
+    assert list(stack.calibrators_) == ["isotonic", "temperature"]
+    assert not hasattr(own[0][1], "classes_")
+    nothing = StackedCalibration([]).fit(logits, y)
+    assert nothing.weights_ == {"as it is": 1.0}
+    np.testing.assert_allclose(nothing.predict_proba(logits), softmax(logits, axis=1))
+
+
+def test_a_map_that_costs_accuracy_is_left_out():
+    logits, y = sample(600, 3)
+    y = logits.argmax(axis=1)
+    # Who is right is told by the first column, and the map overlooks it in favor of the label 2.
+
+    class Spoiler(TemperatureScaling):
+        def _predict_proba(self, scores):
+            proba = np.full(scores.shape, 0.05)
+            top = scores.argmax(axis=1)
+            proba[np.arange(len(top)), top] = 0.45
+            proba[:, 2] += np.where(top == 1, 0.5, 0.0)
+            return proba / proba.sum(axis=1, keepdims=True)
+
+    flat = np.where(np.arange(3) == y[:, None], 0.01, 0.0) + 0.0 * logits
+    stack = StackedCalibration([("spoiler", Spoiler())]).fit(flat, y)
+    assert stack.left_out_ == {"spoiler": "it made predictions of samples left out worse"}
+    np.testing.assert_array_equal(stack.predict(flat), y)
+
+
+def test_many_classes_do_without_a_matrix():
+    logits, y = sample(600, 100)
+    stack = StackedCalibration().fit(logits, y)
+    assert list(stack.calibrators_) == ["temperature", "structured_vector"]
+    assert stack.left_out_ == {"structured_matrix": "600 samples of 100 classes are too many"}
