@@ -2,10 +2,10 @@
 
     python -m benchmarks.calibrator_choice --data DIR
 
-Calibrators are fitted on 100, 300 and 1000 scores of the models of `benchmarks.prediction_sets` and
-judged on up to 3000 others. Peers run where they are installed: probmetrics (with betacal, numba
-and venn-abers). Writes `calibrator_choice_results.json` and the tables of the guide that are made
-of it; without --data the tables alone. Five minutes of one processor.
+Calibrators are fitted on 100, 300 and 1000 scores of the models of `benchmarks.prediction_sets`
+and judged on up to 3000 others. Peers run where they are installed: probmetrics (with betacal,
+numba and venn-abers). Writes `calibrator_choice_results.json` and the tables of the guide that are
+made of it; without --data the tables alone. Five minutes of one processor.
 """
 
 import argparse

@@ -297,7 +297,7 @@ def estimator_calls() -> Iterator[Call]:
     features = ROLES["X"]
     for name in posthoc.__all__:
         cls = getattr(posthoc, name)
-        if name not in ("PostHocCalibrator", "PostHocCalibratedClassifier", "choose_calibrator"):
+        if name not in ("PostHocCalibrator", "PostHocCalibratedClassifier"):
             for kind, argument in (("logits", ROLES["logits"]), ("proba", ROLES["y_proba"])):
                 estimator = cls(input=kind)
                 yield from fit_call(estimator, argument, "predict_proba", weighted=True)

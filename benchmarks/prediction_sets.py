@@ -1,9 +1,9 @@
 """Scores of trained models on samples they have not seen: what calibrators are judged on.
 
-Forests, boosting, Bayes, margins and nets; 2 to 150 classes; balanced, rare and class-weighted;
-from nearly no errors to many. Labels carry no uniform noise, which would favor a uniform component.
-A third of the data sets is locked: it was looked at once, after the rule of ``calibrator="auto"``
-had been fixed.
+Forests, boosting, Bayes, margins and nets; 2 to 100 classes; balanced, rare and class-weighted;
+from nearly no errors to many. Labels carry no uniform noise, which would favor a uniform
+component. A third of the data sets is locked: these were looked at once, after the rule of
+``calibrator="auto"`` had been fixed.
 """
 
 import warnings

@@ -114,7 +114,7 @@ class StackedCalibration(PostHocCalibrator):
         candidates = self._candidates(scores)
         raw = self._as_proba(scores)
         proba = {AS_IT_IS: raw}
-        folds = _folds(y)
+        folds = folds_by_class(y)
         for name, calibrator in candidates.items():
             proba[name] = np.empty_like(raw)
             for fold in range(folds.max() + 1):
@@ -184,7 +184,7 @@ def _quietly_fit(
         return calibrator._check_and_fit(scores, y, weight)
 
 
-def _folds(y: NDArray) -> NDArray[np.intp]:
+def folds_by_class(y: NDArray) -> NDArray[np.intp]:
     """Return the fold of every sample: the samples of a class take turns, in random order."""
     order = np.random.default_rng(0).permutation(len(y))
     folds = np.empty(len(y), dtype=np.intp)
