@@ -340,7 +340,7 @@ def chance_level(logits: NDArray) -> NDArray[np.float64] | float:
 def mixed_with_uniform(proba: NDArray, weight: float, logits: NDArray | None = None) -> NDArray:
     """Return ``(1 - weight) proba + weight / K``, in the precision of `proba`, in its place."""
     chance = 1 / proba.shape[1] if logits is None else chance_level(logits)
-    exists = True if np.isscalar(chance) else np.isfinite(logits)
+    exists = True if logits is None or np.isscalar(chance) else np.isfinite(logits)
     proba *= proba.dtype.type(1 - weight)
     shift = np.asarray(weight * chance, dtype=proba.dtype).reshape(-1, 1)
     return np.add(proba, shift, out=proba, where=exists)
@@ -351,9 +351,9 @@ def simplex_weights(
 ) -> NDArray[np.float64]:
     """Return the weights w on the simplex of largest mean log of ``of_label @ w``, by EM.
 
-    Every component has `pseudo` samples, one number or one each, beside those given. At the optimum, and nowhere else, no
-    component has a mean ratio to the mixture above 1; the logarithm of the largest one bounds what
-    is left to gain.
+    Every component has `pseudo` samples, one number or one each, beside those given. At the
+    optimum, and nowhere else, no component has a mean ratio to the mixture above 1; the logarithm
+    of the largest one bounds what is left to gain.
     """
     n, k = weight.sum(), of_label.shape[1]
     pseudo = np.broadcast_to(pseudo, k)

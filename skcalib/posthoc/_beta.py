@@ -143,7 +143,8 @@ class BetaCalibration(OneVsRestCalibrator):
             if np.abs(theta - before).max() < _TOLERANCE:
                 break
         # Back from the parametrization to (a, b, c).
-        return BetaMap(*map(float, theta @ design), float(uniform_weight))
+        a, b, c = map(float, theta @ design)
+        return BetaMap(a, b, c, float(uniform_weight))
 
     def _map_class(self, learned: BetaMap, p: NDArray) -> NDArray:
         *theta, weight = learned

@@ -255,6 +255,6 @@ class _Problem:
         """Return the gradient in theta of what has the gradient `residual` in the logits."""
         x = self.x if residual.dtype == self.x.dtype else self._narrow
         x = x if rows is None else x[rows]
-        x = x**2 if squared else x
-        slopes = np.einsum("ik,ik->k", residual, x)[:, None] if self.vector else residual.T @ x
+        x = np.square(x) if squared else x
+        slopes: NDArray = residual.T @ x if not self.vector else (residual * x).sum(0)[:, None]
         return np.hstack([slopes, residual.sum(axis=0, dtype=np.float64)[:, None]])

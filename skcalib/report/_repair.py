@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from .. import posthoc
 from ..metrics import expected_calibration_error
-from ..posthoc import IsotonicCalibration, PostHocCalibrator, TemperatureScaling
+from ..posthoc import (
+    IsotonicCalibration,
+    PostHocCalibrator,
+    StackedCalibration,
+    TemperatureScaling,
+)
 from ..utils._proba import label_log_loss
 from ._data import N_BINS, ReportData, mean, mean_interval
 from ._document import NONE, Code, Section, Table, Text, interval, number, percent
@@ -23,12 +27,9 @@ AS_IT_IS = "as it is"
 MANY_NUMBERS = 1_000_000
 
 
-def recommended(n_samples: int, n_classes: int) -> PostHocCalibrator:
-    """Return what ``PostHocCalibratedClassifier(model, "auto")`` would take."""
-    kind = getattr(posthoc, "StackedCalibration", None)
-    kind = kind or type(posthoc.choose_calibrator(n_samples / n_classes, n_classes))
-    calibrator: PostHocCalibrator = kind(input="proba", classes=np.arange(n_classes))
-    return calibrator
+def recommended(n_classes: int) -> PostHocCalibrator:
+    """Return what ``PostHocCalibratedClassifier(model)`` takes."""
+    return StackedCalibration(input="proba", classes=np.arange(n_classes))
 
 
 def results(data: ReportData) -> dict[str, Any]:
@@ -59,13 +60,12 @@ def results(data: ReportData) -> dict[str, Any]:
 def _candidates(data: ReportData) -> list[PostHocCalibrator]:
     """Return what "auto" takes, and two well-known ones to compare it with."""
     n_samples, n_classes = data.proba.shape
-    auto = recommended(n_samples, n_classes)
+    auto = recommended(n_classes)
     if n_samples * n_classes > MANY_NUMBERS:
         return [auto]
     others = [
         kind(input="proba", classes=np.arange(n_classes))
         for kind in (TemperatureScaling, IsotonicCalibration)
-        if kind is not type(auto)
     ]
     return [auto, *others]
 
@@ -119,7 +119,7 @@ def _code(name: str, with_model: bool) -> str:
         return (
             "from sklearn.frozen import FrozenEstimator\n"
             "from skcalib.posthoc import PostHocCalibratedClassifier\n"
-            'model = PostHocCalibratedClassifier(FrozenEstimator(model), "auto")\n'
+            "model = PostHocCalibratedClassifier(FrozenEstimator(model))\n"
             "model.fit(X_held_out, y_held_out)"
         )
     return (

@@ -237,7 +237,8 @@ class _Problem:
             terms[:, rows] = found
         of_label, (by_beta, twice) = np.exp(-terms[0]), terms[1:]
         fraction = self.weight / self.n
-        w = best_uniform_weight(of_label, self.chance, fraction, self.n, self.uniform_weight)
+        w = self.uniform_weight or uniform_prior(self.n)
+        w = best_uniform_weight(of_label, self.chance, fraction, self.n, w)
         self.uniform_weight = w
         mixed = (1 - w) * of_label + w * self.chance
         # r: the probability that the label is of the map. d log mixed = -r d(-log q), and
