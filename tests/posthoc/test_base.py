@@ -19,9 +19,17 @@ from skcalib.utils import SkcalibWarning
 
 from ._sample import sample
 
+
+class BalancedPriorShift(posthoc.PriorShift):
+    """Of a model trained on balanced classes, which PriorShift has to be told."""
+
+    def __init__(self, *, input="logits", classes=None):
+        super().__init__(training_priors="uniform", input=input, classes=classes)
+
+
 CALIBRATORS = sorted(
     (
-        value
+        BalancedPriorShift if value is posthoc.PriorShift else value
         for value in map(posthoc.__dict__.get, posthoc.__all__)
         if isinstance(value, type)
         and issubclass(value, PostHocCalibrator)
@@ -33,7 +41,7 @@ CALIBRATORS = sorted(
 COUNTING = [
     cls
     for cls in CALIBRATORS
-    if cls not in (posthoc.HistogramBinning, posthoc.IsotonicCalibration, posthoc.PriorShift)
+    if cls not in (posthoc.HistogramBinning, posthoc.IsotonicCalibration, BalancedPriorShift)
 ]
 # Folds follow from the order of the samples.
 FOLDED = (posthoc.StackedCalibration,)
