@@ -148,7 +148,7 @@ def advice(results: dict[str, Any]) -> tuple[str, str]:
             "Calibrate it",
             f": {found['best']} brings the {scores}, {tried}. The code is below.",
         )
-    if float(number(after["log_loss"])) < float(number(before["log_loss"])):
+    if after["log_loss_difference"]["value"] < 0:
         return (
             "Calibration may help a little",
             f": {found['auto']} brings the {scores}, {tried}; that is within chance.",
