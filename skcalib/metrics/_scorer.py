@@ -23,7 +23,7 @@ from ._selective import (
 from ._selective_points import accuracy_at_coverage, coverage_at_risk
 from ._smooth import smooth_calibration_error
 
-Metric = Callable[..., float]
+Metric = Callable[..., Any]  # a float, with the options that a scorer is given
 
 
 class ProbabilityScorer(LabeledProbaScorer):
