@@ -3,7 +3,7 @@ What is my Brier score made of?
 ===============================
 
 A Brier score mixes two things: how well a model tells classes apart, and whether its probabilities
-are right. A calibrator can mend the second alone.
+are right. A calibrator can only repair the second.
 """
 
 # %%
@@ -58,4 +58,4 @@ for name, part in sorted(parts.items(), key=lambda item: item[1].score):
 
 # %%
 # **Learned:** of two models with the same score, the less calibrated one is the better choice if a
-# calibrator follows: miscalibration can be mended, missing discrimination cannot.
+# calibrator follows: miscalibration can be repaired, missing discrimination cannot.

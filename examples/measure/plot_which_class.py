@@ -53,5 +53,5 @@ for group in table:
 
 # %%
 # **Learned:** balanced weights make the frequent class too improbable and the rare ones too
-# probable. :class:`~skcalib.posthoc.VectorScaling` mends it, class by class;
-# :class:`~skcalib.posthoc.PriorShift` mends it where nothing else is wrong.
+# probable. :class:`~skcalib.posthoc.VectorScaling` repairs it, class by class;
+# :class:`~skcalib.posthoc.PriorShift` repairs it where nothing else is wrong.

@@ -2,8 +2,8 @@
 Which calibrator for how many samples?
 ======================================
 
-Calibrators differ in what they can mend and in how many samples they need for it. Nine of them are
-fitted on 50 to 5000 samples of a model that is overconfident and likes some classes too much.
+Calibrators differ in what they can repair and in how many samples they need for it. Nine of them
+are fitted on 50 to 5000 samples of a model that is overconfident and likes some classes too much.
 """
 
 # %%
@@ -73,7 +73,7 @@ ax.set(xscale="log", ylim=(1.0, 1.4), xlabel="Samples to calibrate on", ylabel="
 ax.legend(bbox_to_anchor=(1.02, 1), loc="upper left")
 
 # %%
-# **Learned:** a temperature needs 50 samples, and cannot mend a bonus for some classes however
-# many there are. Vector scaling mends both here with few samples; structured matrix scaling finds
-# out by itself how much the samples can bear; the free matrix and the methods class by class want
+# **Learned:** a temperature needs 50 samples, and cannot repair a bonus for some classes however
+# many there are. Vector scaling repairs both here with few samples; structured matrix scaling
+# finds out by itself how much the samples can bear; the free matrix and the methods class by class want
 # thousands.
