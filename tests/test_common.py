@@ -301,5 +301,6 @@ def test_documented_defaults_are_those_of_the_signature(value, documented):
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_every_case_is_an_estimator_and_its_failures_have_a_reason(name):
-    assert name in [cls.__name__ for cls in _estimator_classes()]
+    if find_spec("skorch") is not None:  # without it, some of them cannot be imported
+        assert name in [cls.__name__ for cls in _estimator_classes()]
     assert all(len(reason.split()) > 4 for reason in CASES[name].failures.values())

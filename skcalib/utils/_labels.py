@@ -127,7 +127,8 @@ def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.i
     if labels.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes))):
         # Integers are their own positions: a tenth of the time of the search below.
         inside = (labels >= 0) & (labels < len(classes))
-        return np.where(inside, labels, -1).astype(np.intp, copy=False)
+        # Wide first: uint8, say, has no -1, which numpy 2.5 refuses.
+        return np.where(inside, labels.astype(np.intp, copy=False), -1)
     nowhere = np.full(labels.shape, -1, dtype=np.intp)
     # Numbers and text never match; searchsorted would compare them as text.
     numeric = {a.dtype.kind in "biuf" for a in (labels, classes) if a.dtype.kind != "O"}

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 
-def test_results_are_those_without_dispatch():
+def test_results_are_those_without_dispatch(repository):
     # scikit-learn asks for the variable before scipy is imported: a process of its own.
     result = subprocess.run(
         [sys.executable, "-m", "benchmarks.array_api"],

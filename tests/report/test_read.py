@@ -226,6 +226,8 @@ def test_empty_lines_hold_nothing(frame, tmp_path):
 
 
 def test_command_writes_a_page(frame, tmp_path):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
     path, page = tmp_path / "p.csv", tmp_path / "page.html"
     frame.assign(id=7).to_csv(path)
     command = [sys.executable, "-m", "skcalib", "report", str(path), "-o", str(page)]

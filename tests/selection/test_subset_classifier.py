@@ -18,6 +18,10 @@ X, y = load_iris(return_X_y=True)
 names = np.array(["setosa", "versicolor", "virginica"])[y]
 
 
+# scikit-learn 1.7 warns of an object without tags, which newer ones take as it is.
+pytestmark = pytest.mark.filterwarnings("ignore:The following error was raised:DeprecationWarning")
+
+
 class FirstRows:
     """A selector that is no scikit-learn estimator beyond fit, get_support and get_params."""
 

@@ -229,3 +229,9 @@ def test_two_classes_pass():
 def test_fewer_are_told(classes, got):
     with pytest.raises(ValueError, match=f"^y must hold at least two classes, .*{got}"):
         check_several_classes(np.array(classes))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint64])
+def test_narrow_labels_beyond_the_classes_have_no_position(dtype):
+    """Numpy 2.5 refuses to put a -1 among numbers that have none."""
+    assert class_positions(np.array([2, 7, 0], dtype), np.arange(3)).tolist() == [2, -1, 0]
