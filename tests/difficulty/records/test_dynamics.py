@@ -164,7 +164,7 @@ def test_bad_predictions(function, predictions, error, message):
         (
             lambda: el2n([[0.5, 0.5]], [7]),
             ValueError,
-            "labels must name the columns of y_proba where y does not",
+            "labels must name the columns of y_proba where y lacks a class",
         ),
         (
             lambda: el2n([[0.5, 0.5]], [7], labels=[0, 1, 2]),
