@@ -282,14 +282,16 @@ def fit_call(estimator: Any, X: Argument, method: str, *, weighted: bool) -> Ite
         arguments["sample_weight"] = ROLES["sample_weight"]
 
     def fit(X: Any, y: Any, **given: Any) -> Any:
-        return getattr(clone(estimator).fit(X, y, **given), method)(FIXED[arguments["X"].role])
+        return getattr(clone(estimator).fit(X, y, **given), method)(
+            PREDICT_ON[arguments["X"].role]
+        )
 
     fitted = clone(estimator).fit(X.value, LABELS)
     yield Call(f"{name}.fit", fit, arguments)
     yield Call(f"{name}.{method}", lambda X: getattr(fitted, method)(X), {"X": X})
 
 
-FIXED = {"features": FEATURES, "logits": LOGITS, "proba": PROBA}
+PREDICT_ON = {"features": FEATURES, "logits": LOGITS, "proba": PROBA}
 
 
 def estimator_calls() -> Iterator[Call]:
@@ -300,6 +302,8 @@ def estimator_calls() -> Iterator[Call]:
         if name not in ("PostHocCalibrator", "PostHocCalibratedClassifier"):
             for kind, argument in (("logits", ROLES["logits"]), ("proba", ROLES["y_proba"])):
                 estimator = cls(input=kind)
+                if name == "PriorShift":  # it has to be told what the model was trained on
+                    estimator.set_params(training_priors="uniform")
                 yield from fit_call(estimator, argument, "predict_proba", weighted=True)
     yield from fit_call(
         posthoc.PostHocCalibratedClassifier(model, cv=2), features, "predict_proba", weighted=True
