@@ -12,19 +12,19 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import UNUSED, process_routing
 
+from ..utils._arrays import check_weights
 from ..utils._estimators import (
     DelegatingClassifier,
     check_fit_takes,
     fit_clone,
     joint_classes,
     last_step,
+    samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._features import samples_and_labels
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _routing_enabled
 from ..utils._scorers import fit_difficulty_of_used
-from ..utils._validation import check_weights
 from ._weights import difficulty_weights
 from .gaussian import RelativeMahalanobisScorer
 

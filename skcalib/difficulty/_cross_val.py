@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._estimators import fit_clone, folds_of, last_step, left_out
-from ..utils._features import samples_and_labels
+from ..utils._estimators import fit_clone, folds_of, last_step, left_out, samples_and_labels
 from ..utils._labels import class_positions
 from ..utils._private import _safe_indexing
 from ._pipeline import score_difficulty

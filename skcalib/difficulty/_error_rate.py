@@ -7,9 +7,10 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._arrays import check_same_length, check_weights
 from ..utils._labels import as_labels
 from ..utils._private import Interval, validate_params
-from ..utils._validation import check_numbers, check_same_length, check_weights
+from ..utils._validation import check_numbers
 
 
 @validate_params(

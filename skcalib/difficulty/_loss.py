@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features
+from ..utils._arrays import as_features, check_weights
 from ..utils._estimators import (
     class_columns,
     common_input_tags,
@@ -22,14 +22,13 @@ from ..utils._estimators import (
     inner_fit_params,
     joint_classes,
     out_of_fold,
+    samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._features import samples_and_labels
 from ..utils._labels import encode
 from ..utils._private import HasMethods, _fit_context
 from ..utils._proba import label_log_loss
-from ..utils._validation import check_weights
 from ._base import DifficultyMixin
 
 

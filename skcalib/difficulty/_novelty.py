@@ -15,19 +15,20 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features
+from ..utils._arrays import as_features, check_weights
 from ..utils._estimators import (
     common_input_tags,
     fit_clone,
     fit_router,
     folds_of,
+    indexable_samples,
     inner_fit_params,
     last_step,
     left_out,
+    samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._features import indexable_samples, samples_and_labels
 from ..utils._private import (
     HasMethods,
     Interval,
@@ -35,7 +36,6 @@ from ..utils._private import (
     _fit_context,
     _safe_indexing,
 )
-from ..utils._validation import check_weights
 from ._knn import KNNScorer
 
 

@@ -8,9 +8,9 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array
+from ..utils._arrays import as_array, check_weights
 from ..utils._private import Interval, StrOptions, validate_params
-from ..utils._validation import check_numbers, check_weights
+from ..utils._validation import check_numbers
 from ..utils._warnings import warn
 
 _NEGLIGIBLE = 1e-6

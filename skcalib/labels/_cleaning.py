@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
+from ..utils._arrays import check_weights
 from ..utils._estimators import (
     DelegatingClassifier,
     check_fit_takes,
@@ -19,10 +20,10 @@ from ..utils._estimators import (
     inner_fit_params,
     joint_classes,
     last_step,
+    samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._features import samples_and_labels
 from ..utils._labels import encode
 from ..utils._private import (
     HasMethods,
@@ -32,7 +33,6 @@ from ..utils._private import (
     _routing_enabled,
     _safe_indexing,
 )
-from ..utils._validation import check_weights
 from ..utils._warnings import warn
 from ._issues import LabelIssueFinder
 

@@ -14,12 +14,17 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..difficulty import RelativeMahalanobisScorer
-from ..utils._estimators import common_input_tags, joint_classes, show_inner, warn_if_fitted
-from ..utils._features import samples_and_labels
+from ..utils._arrays import check_weights
+from ..utils._estimators import (
+    common_input_tags,
+    joint_classes,
+    samples_and_labels,
+    show_inner,
+    warn_if_fitted,
+)
 from ..utils._labels import check_several_classes, encode
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context
 from ..utils._tables import as_table, row_index
-from ..utils._validation import check_weights
 from ..utils._warnings import warn
 from ._checks import recalibrated
 from ._judges import Precomputed, judges_of, look_like_probabilities

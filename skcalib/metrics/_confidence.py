@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array, to_host
+from ..utils._arrays import as_array, check_same_length, to_host
 from ..utils._blocks import iter_blocks, row_entropy, row_margin, two_columns
 from ..utils._proba import check_values
-from ..utils._validation import check_predictions, check_same_length
+from ..utils._validation import check_predictions
 from ._ties import TieGroups, tie_groups
 from ._top_label import top_label
 

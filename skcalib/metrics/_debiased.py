@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._arrays import count_unit
 from ..utils._private import validate_params
-from ..utils._validation import check_predictions, count_unit
+from ..utils._validation import check_predictions
 from ._bins import BINNING_CONSTRAINTS, binned
 
 

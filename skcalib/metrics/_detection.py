@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._arrays import check_same_length, check_weights, scale_weights
 from ..utils._labels import as_labels, match_binary
 from ..utils._private import Interval, validate_params
-from ..utils._validation import check_same_length, check_weights, scale_weights
 from ._confidence import check_scores
 from ._ties import TieGroups, tie_groups
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._arrays import check_same_length
 from ..utils._optional import import_optional
 from ..utils._private import Interval, validate_params
-from ..utils._validation import check_same_length
 from ._confidence import CONFIDENCES, check_scores, check_top_labels, confidence_of
 from ._detection import check_both_kinds, detection_measures, read_detection
 from ._ties import tie_groups

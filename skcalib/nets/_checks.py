@@ -16,12 +16,12 @@ from skorch.utils import to_numpy
 from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
-from ..utils._columns import column_names, match_names
+from ..utils._arrays import check_weights
 from ..utils._features import validate_data, validate_rows
-from ..utils._labels import check_class_labels, encode, shown
+from ..utils._labels import check_class_labels, column_names, encode, match_names, shown
 from ..utils._proba import check_proba_matrix
 from ..utils._tensors import on_accelerator
-from ..utils._validation import check_numbers, check_weights
+from ..utils._validation import check_numbers
 from ._samples import FitInputs
 
 

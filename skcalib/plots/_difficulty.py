@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
 from ..difficulty import error_rate_by_difficulty, score_difficulty
-from ..utils._arrays import calling
+from ..utils._arrays import calling, check_weights
 from ..utils._labels import as_labels
 from ..utils._proba import wilson_interval
-from ..utils._validation import check_weights
 from ._base import BaseDisplay
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 
 from ..difficulty import score_difficulty
-from ..utils._validation import check_numbers, check_same_length
+from ..utils._arrays import check_same_length
+from ..utils._validation import check_numbers
 from ._base import MANY_POINTS, BaseDisplay, plain_text
 from ._points import draw_points, point_style
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import score_difficulty
-from ..utils._arrays import as_array, as_floats
-from ..utils._validation import check_same_length
+from ..utils._arrays import as_array, as_floats, check_same_length
 from ._base import COLORS, NARROW, BaseDisplay, plain_text
 from ._sample_table import Column, draw_table, sample_columns
 

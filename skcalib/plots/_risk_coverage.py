@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_curve
 from ..utils import import_optional
-from ..utils._arrays import calling
+from ..utils._arrays import calling, check_weights
 from ..utils._proba import wilson_interval
-from ..utils._validation import check_weights
 from ._base import BaseDisplay
 
 if TYPE_CHECKING:

@@ -12,18 +12,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, naming
-from ..utils._columns import refuse_names_in_other_order
+from ..utils._arrays import as_features, check_weights, count_unit, naming, scale_weights
 from ..utils._features import validate_data
 from ..utils._labels import (
     check_class_labels,
     check_column_labels,
     check_several_classes,
     encode,
+    refuse_names_in_other_order,
 )
 from ..utils._private import StrOptions, _fit_context
 from ..utils._proba import check_values, holds_proba
-from ..utils._validation import check_weights, count_unit, scale_weights
 from ..utils._warnings import warn
 
 # The logarithm of a probability is known no further: forests and counts give exact zeros, and a

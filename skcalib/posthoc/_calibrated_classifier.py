@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features
+from ..utils._arrays import as_features, check_weights
 from ..utils._estimators import (
     Folds,
     MetaClassifier,
@@ -24,13 +24,12 @@ from ..utils._estimators import (
     inner_fit_params,
     joint_classes,
     out_of_fold,
+    samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._features import samples_and_labels
 from ..utils._labels import check_several_classes
 from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context
-from ..utils._validation import check_weights
 from ._base import PostHocCalibrator
 from ._beta import BetaCalibration
 from ._ensemble_temperature import EnsembleTemperatureScaling

@@ -13,17 +13,18 @@ from sklearn.utils import Tags, check_consistent_length, check_random_state, get
 from sklearn.utils.metadata_routing import MetadataRouter, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, naming
+from ..utils._arrays import as_features, check_weights, naming
 from ..utils._blocks import count_to_choose, top_rows
 from ..utils._estimators import (
     check_fit_takes,
     common_input_tags,
     fit_router,
+    indexable_samples,
     last_step,
+    samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._features import indexable_samples, samples_and_labels
 from ..utils._labels import check_class_labels
 from ..utils._private import (
     HasMethods,
@@ -34,7 +35,6 @@ from ..utils._private import (
     _safe_indexing,
 )
 from ..utils._scorers import fit_difficulty_of_used, score
-from ..utils._validation import check_weights
 
 N_STRATA = 50
 # The sum of the parameters of the Beta density: that of the paper.

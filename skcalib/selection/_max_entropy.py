@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import naming, refuse_unreadable
+from ..utils._arrays import check_weights, naming, refuse_unreadable
 from ..utils._blocks import (
     count_to_choose,
     drawn_scores,
@@ -26,15 +26,15 @@ from ..utils._estimators import (
     common_input_tags,
     fit_clone,
     fit_router,
+    indexable_samples,
     inner_fit_params,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._features import indexable_samples, validate_data
+from ..utils._features import validate_data
 from ..utils._labels import check_class_labels, check_several_classes
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
-from ..utils._validation import check_weights
 
 # Scores of a block of probabilities; larger = more informative. The entropy sums sorted rows, so
 # that rows with the same values in another order tie exactly.

@@ -13,6 +13,13 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from ..metrics import (
+    confidence_score,
+    energy_score,
+    max_logit_score,
+    predictive_entropy,
+    probability_margin,
+)
 from ..utils._arrays import as_features
 from ..utils._estimators import (
     DelegatingClassifier,
@@ -22,15 +29,22 @@ from ..utils._estimators import (
     joint_classes,
     left_out,
     predict_labels,
+    samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._features import samples_and_labels
 from ..utils._labels import check_several_classes
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._warnings import warn
-from ._confidence import CONFIDENCE_NAMES, confidence_of, judge
 from ._risk_control import risk_control
+
+_FROM_PROBA = {
+    "msp": confidence_score,
+    "entropy": lambda proba: -predictive_entropy(proba),
+    "margin": probability_margin,
+}
+_FROM_LOGITS = {"max_logit": max_logit_score, "energy": energy_score}
+_NAMES = {*_FROM_PROBA, *_FROM_LOGITS}
 
 
 class SelectiveClassifier(DelegatingClassifier):
@@ -150,7 +164,7 @@ class SelectiveClassifier(DelegatingClassifier):
         "risk": [Interval(Real, 0, 1, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "confidence": [
-            StrOptions(CONFIDENCE_NAMES),
+            StrOptions(_NAMES),
             HasMethods(["fit", "score_samples"]),
         ],
         "method": [StrOptions({"fixed_sequence", "sgr"})],
@@ -230,7 +244,7 @@ class SelectiveClassifier(DelegatingClassifier):
         self.classes_ = joint_classes(self.estimator_, labels)
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
         if folds is None:
-            judged = judge(self.estimator_, self.confidence_, X, labels)
+            judged = _judge(self.estimator_, self.confidence_, X, labels)
         else:
             judged = left_out(partial(self._judge_fold, X, labels, params), folds, self.n_jobs)
         score, correct = judged.T
@@ -266,7 +280,7 @@ class SelectiveClassifier(DelegatingClassifier):
         test: NDArray[np.intp],
     ) -> NDArray[np.floating]:
         estimator, confidence = self._fit_pair(X, labels, train, params)
-        return judge(estimator, confidence, _safe_indexing(X, test), labels[test])
+        return _judge(estimator, confidence, _safe_indexing(X, test), labels[test])
 
     def confidence_samples(self, X: Any) -> NDArray[np.floating]:
         """Return the confidence that is compared with `threshold_`: larger = more confident.
@@ -282,7 +296,7 @@ class SelectiveClassifier(DelegatingClassifier):
             In the units of `confidence`.
         """
         check_is_fitted(self)
-        return confidence_of(self.estimator_, self.confidence_, as_features(X))
+        return _confidence_of(self.estimator_, self.confidence_, as_features(X))
 
     def accept(self, X: Any) -> NDArray[np.bool_]:
         """Tell which samples are answered.
@@ -370,3 +384,31 @@ def _dtype_of_both(dtype: np.dtype, reject_label: int | str) -> np.dtype:
         # Neither float64 nor int64 holds both -1 and all of uint64.
         return both if both.kind == dtype.kind or dtype != np.uint64 else np.dtype(object)
     return np.result_type(dtype, np.asarray(reject_label))
+
+
+def _confidence_of(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floating]:
+    """Return the confidence of every sample: larger = more confident."""
+    if not isinstance(confidence, str):
+        return confidence.score_samples(X)
+    if confidence in _FROM_PROBA:
+        if not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f"confidence must be 'max_logit', 'energy' or an estimator for "
+                f"{type(estimator).__name__}, which has no predict_proba, got {confidence!r}."
+            )
+        return _FROM_PROBA[confidence](estimator.predict_proba(X))
+    # For two classes scikit-learn gives one score, the second class against the first. It tells
+    # the difference of two logits at most; the largest logit and the energy depend on their level.
+    logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
+    if logits is None or logits.ndim != 2:
+        raise ValueError(
+            "confidence must be read off predict_proba where the classifier gives no score for "
+            f"every class, got {confidence!r} with {type(estimator).__name__}."
+        )
+    return _FROM_LOGITS[confidence](logits)
+
+
+def _judge(estimator: Any, confidence: Any, X: Any, labels: NDArray) -> NDArray[np.floating]:
+    """Return (n, 2): the confidence of every sample, and 1 where its predicted class is right."""
+    correct = predict_labels(estimator, X) == labels
+    return np.column_stack([_confidence_of(estimator, confidence, X), correct])

@@ -7,19 +7,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._arrays import check_weights
 from ..utils._estimators import (
     DelegatingClassifier,
     fit_clone,
     fit_takes,
     inner_fit_params,
     joint_classes,
+    samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._features import samples_and_labels
 from ..utils._labels import check_several_classes
 from ..utils._private import HasMethods, _fit_context, _routing_enabled
-from ..utils._validation import check_weights
 from ..utils._warnings import warn
 
 

@@ -22,13 +22,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import InputTags, Tags, get_tags
+from sklearn.utils import InputTags, Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ._arrays import as_features
-from ._labels import class_positions, encode, shown
+from ._arrays import as_features, naming
+from ._labels import check_class_labels, class_positions, encode, shown
 from ._private import (
     _check_method_params,
     _estimator_has,
@@ -455,3 +455,19 @@ class DelegatingClassifier(MetaClassifier):
         """
         check_is_fitted(self)
         return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
+
+
+def indexable_samples(X: Any) -> tuple[Any, int]:
+    """Return X of a meta-estimator, so that it can be indexed, and its number of samples."""
+    X = as_features(X)
+    with naming("X"):
+        (X,) = indexable(X)
+        return X, _num_samples(X)
+
+
+def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+    """Return what a meta-estimator was given: X that can be indexed, and its class labels."""
+    labels = check_class_labels(y)
+    with naming("X", "y"):
+        X, labels = indexable(as_features(X), labels)
+    return X, labels

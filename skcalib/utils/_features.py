@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.utils import assert_all_finite, gen_batches, indexable
+from sklearn.utils import assert_all_finite, gen_batches
 from sklearn.utils import validation as sklearn_validation
 
 from ._arrays import as_features, naming, refuse_nested
 from ._blocks import SCATTER_BLOCK_SIZE
-from ._labels import check_class_labels
-from ._private import _num_samples
 from ._tensors import TensorRows, on_accelerator
 
 
@@ -79,19 +77,3 @@ def _check_half_finite(X: NDArray[np.float16], estimator_name: str) -> None:
         bits = X[rows].view(np.int16) & 0x7FFF
         if bits.max() >= 0x7C00:
             assert_all_finite(X[rows], estimator_name=estimator_name, input_name="X")
-
-
-def indexable_samples(X: Any) -> tuple[Any, int]:
-    """Return X of a meta-estimator, so that it can be indexed, and its number of samples."""
-    X = as_features(X)
-    with naming("X"):
-        (X,) = indexable(X)
-        return X, _num_samples(X)
-
-
-def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-    """Return what a meta-estimator was given: X that can be indexed, and its class labels."""
-    labels = check_class_labels(y)
-    with naming("X", "y"):
-        X, labels = indexable(as_features(X), labels)
-    return X, labels

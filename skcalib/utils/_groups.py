@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import as_array
-from ._columns import column_names
+from ._labels import column_names
 
 
 def group_codes(

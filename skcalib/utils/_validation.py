@@ -8,9 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import as_array, as_floats
-from ._columns import column_names, match_names, refuse_other_order
-from ._labels import as_labels, match_binary, match_columns
+from ._arrays import as_array, check_same_length, check_weights, count_unit, scale_weights
+from ._labels import (
+    as_labels,
+    column_names,
+    match_binary,
+    match_columns,
+    match_names,
+    refuse_other_order,
+)
 from ._proba import as_proba, check_values
 
 
@@ -33,59 +39,6 @@ class Predictions(NamedTuple):
     def counts(self) -> NDArray[np.float64] | None:
         """Weights as numbers of samples, for the metrics in which their scale matters."""
         return None if self.weight is None else self.weight * count_unit(self.unit)
-
-
-def check_same_length(**arrays: NDArray[Any] | None) -> None:
-    """Raise unless all arrays, given by the names of the arguments, have as many rows."""
-    lengths = {name: len(array) for name, array in arrays.items() if array is not None}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(
-            f"{' and '.join(lengths)} must have the same number of rows, "
-            f"got {' and '.join(map(str, lengths.values()))}."
-        )
-
-
-def check_weights(
-    sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight"
-) -> NDArray[np.float64] | None:
-    """Return weights as float64 of shape (n,), or None: non-negative, finite, not all zero."""
-    if sample_weight is None:
-        return None
-    weight = as_floats(sample_weight, name=name).astype(np.float64, copy=False)
-    if weight.ndim != 1 or weight.shape[0] != n_samples:
-        raise ValueError(f"{name} must have shape ({n_samples},), got shape {weight.shape}.")
-    fault = ~(np.isfinite(weight) & (weight >= 0))
-    if fault.any():
-        row = int(np.argmax(fault))
-        raise ValueError(
-            f"{name} must be finite and not negative, got {float(weight[row])} in row {row}."
-        )
-    if not weight.any():
-        raise ValueError(f"{name} must not be zero everywhere.")
-    return weight
-
-
-def scale_weights(
-    weight: NDArray[np.float64] | None,
-) -> tuple[NDArray[np.float64] | None, float]:
-    """Return weights with a maximum in [1, 2), and the power of two that was taken out.
-
-    Sums of squares and products of weights neither overflow nor underflow then, and no digit
-    changes.
-    """
-    if weight is None:
-        return None, 1.0
-    # maximum = m 2**e with m in [1/2, 1), so by 2**(e - 1) it comes into [1, 2).
-    exponent = int(np.frexp(weight.max())[1]) - 1
-    return np.ldexp(weight, -exponent), float(np.ldexp(1.0, exponent))
-
-
-def count_unit(unit: float) -> float:
-    """Return the unit of weights that count samples, within 2**-100 and 2**100.
-
-    Beyond these, the number of samples no longer changes a metric.
-    """
-    return float(np.clip(unit, 2.0**-100, 2.0**100))
 
 
 def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDArray:

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skcalib.utils._columns import column_names, match_names, refuse_other_order
+from skcalib.utils._labels import column_names, match_names, refuse_other_order
 
 PROBA = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
 Y = np.array(["cat", "bird"])

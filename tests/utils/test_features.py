@@ -11,7 +11,8 @@ from sklearn.utils.validation import validate_data as sklearn_validate
 
 from skcalib.utils import _features
 from skcalib.utils._arrays import naming
-from skcalib.utils._features import samples_and_labels, validate_data
+from skcalib.utils._estimators import samples_and_labels
+from skcalib.utils._features import validate_data
 
 X = np.arange(12.0).reshape(4, 3)
 Y = np.array([0, 1, 0, 1])

@@ -1,12 +1,8 @@
 import numpy as np
 import pytest
 
-from skcalib.utils._validation import (
-    check_predictions,
-    check_same_length,
-    check_texts,
-    check_weights,
-)
+from skcalib.utils._arrays import check_same_length, check_weights
+from skcalib.utils._validation import check_predictions, check_texts
 
 PROBA = np.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
 

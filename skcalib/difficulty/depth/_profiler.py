@@ -17,10 +17,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ...utils._arrays import check_weights
 from ...utils._labels import check_labels_like, class_positions
 from ...utils._private import HasMethods, Interval, _fit_context, validate_parameters
 from ...utils._tables import as_table, row_index
-from ...utils._validation import check_weights
 from ..records import (
     consensus_class,
     consensus_consistency,

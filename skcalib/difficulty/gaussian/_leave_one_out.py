@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._arrays import refuse_unreadable, to_host
+from ...utils._arrays import check_weights, refuse_unreadable, to_host
 from ...utils._labels import check_class_labels, class_positions, encode
 from ...utils._threads import for_chunks
-from ...utils._validation import check_weights
 from ._diagonalize import RankTolerance, default_tol, inverse_factor
 from ._downdate import Gaussian, Without
 from ._statistics import GaussianStatistics, shrunk, working_dtype
