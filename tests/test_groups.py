@@ -42,13 +42,13 @@ LEARNERS = {
     ),
     "Finder": (
         lambda **options: LabelIssueFinder(MEMORY, n_refits=0, **options),
-        lambda m: m.issues_["difficulty"].mean() / 100,
+        lambda m: m.issues_["difficulty"].mean(),
     ),
     "Cleaning": (
         lambda **options: LabelCleaningClassifier(
             GaussianNB(), LabelIssueFinder(MEMORY, n_refits=0, **options)
         ),
-        lambda m: m.finder_.issues_["difficulty"].mean() / 100,
+        lambda m: m.finder_.issues_["difficulty"].mean(),
     ),
     "Aware": (
         lambda **options: DifficultyAwareClassifier(

@@ -27,7 +27,7 @@ from ..utils._private import HasMethods, Interval, StrOptions, _fit_context
 from ..utils._tables import as_table, row_index
 from ..utils._warnings import warn
 from ._checks import recalibrated
-from ._judges import Precomputed, judges_of, look_like_probabilities
+from ._judges import judges_of, look_like_probabilities
 from ._noise_model import rate_interval
 from ._rounds import Given, Judged, judge
 from ._trust import SURE, belief_in_noise, doubts_of
@@ -114,7 +114,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Estimated fraction of wrong ones among the labels of each class; NaN for a class with less
         than ten.
     classes_ : ndarray of shape (n_classes,)
-        Class labels.
+        Class labels: those of `y`. What a judge says of other classes is left out.
     estimator_ : estimator or None
         The first judge that is an estimator, fitted to the labels of the last refit.
     n_features_in_, feature_names_in_ : int and ndarray of str
@@ -252,11 +252,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             )
         judges = judges_of(self.estimator, X, labels, given_weight, self.cv, groups)
         self.classes_ = np.unique(labels)
-        for estimator, source in zip(several, judges.values()):
-            if isinstance(source, Precomputed):
-                self.classes_ = source.classes
-            elif isinstance(estimator, FrozenEstimator):
-                self.classes_ = joint_classes(estimator, np.append(labels, self.classes_))
+        for estimator in several:
+            if isinstance(estimator, FrozenEstimator):  # an error if it does not know a label
+                joint_classes(estimator, labels)
         codes = encode(labels, self.classes_)
         given = Given(codes, self.classes_, weight, known, judges)
         self._show(judge(given, self.n_refits, mixed=self.noise == "mixed"), labels)

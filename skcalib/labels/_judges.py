@@ -161,10 +161,16 @@ class OutOfFold:
         """Return the distances by fits to these labels; large to classes that a fit lacks."""
         self.labels = labels
         if isinstance(self.estimator, FrozenEstimator):
-            proba = class_columns(self.estimator, self.X, classes)
+            proba = class_columns(self.estimator, self.X, classes, leave_out=True)
         else:
             proba = out_of_fold(
-                self.estimator, self.X, labels, self.folds, classes=classes, params=self.params
+                self.estimator,
+                self.X,
+                labels,
+                self.folds,
+                classes=classes,
+                params=self.params,
+                leave_out=True,
             )
         return _of_votes(proba, self.n_votes)
 
@@ -255,7 +261,7 @@ class Precomputed:
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances, whatever the labels."""
-        return _of_votes(self.proba, np.inf)
+        return _of_votes(self.proba[:, class_positions(classes, self.classes)], np.inf)
 
 
 def _of_votes(proba: NDArray, n_votes: float) -> NDArray:

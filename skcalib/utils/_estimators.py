@@ -108,12 +108,17 @@ def _known_classes(estimator: Any, default: NDArray[Any]) -> NDArray[Any]:
 
 
 def class_columns(
-    estimator: Any, X: Any, classes: NDArray[Any], method: str = "predict_proba"
+    estimator: Any,
+    X: Any,
+    classes: NDArray[Any],
+    method: str = "predict_proba",
+    *,
+    leave_out: bool = False,
 ) -> NDArray[np.floating]:
     """Return what a fitted classifier says of every class, in the order of `classes`.
 
     A class that the classifier does not know has the probability 0, or the least score there is;
-    one that it knows and `classes` lack is an error.
+    one that it knows and `classes` lack is an error, or is left out.
 
     Parameters
     ----------
@@ -125,6 +130,8 @@ def class_columns(
         The classes, in any order.
     method : {"predict_proba", "predict_log_proba", "decision_function"}
         What to ask the classifier for.
+    leave_out : bool, default=False
+        Whether to leave out columns of other classes: the others may not sum to 1 then.
 
     Returns
     -------
@@ -134,6 +141,9 @@ def class_columns(
     values = np.asarray(getattr(estimator, method)(X))
     known = _known_classes(estimator, classes)
     position = class_positions(known, classes)
+    if leave_out and values.ndim == 2 and values.shape[1] == len(known):
+        values, known = values[:, position >= 0], known[position >= 0]
+        position = position[position >= 0]
     if (position < 0).any():
         raise ValueError(
             f"{type(estimator).__name__} must know no classes but {shown(classes)}, "
@@ -220,9 +230,11 @@ def out_of_fold(
     method: str = "predict_proba",
     params: dict[str, Any] | None = None,
     n_jobs: int | None = None,
+    leave_out: bool = False,
 ) -> NDArray[np.floating]:
     """Return :func:`class_columns` of every sample by a clone fitted on the other folds."""
-    judge = partial(_columns_of_fold, estimator, X, y, classes, method, params)
+    columns = partial(class_columns, classes=classes, method=method, leave_out=leave_out)
+    judge = partial(_columns_of_fold, estimator, X, y, columns, params)
     return left_out(judge, folds, n_jobs)
 
 
@@ -230,14 +242,12 @@ def _columns_of_fold(
     estimator: Any,
     X: Any,
     y: NDArray,
-    classes: NDArray,
-    method: str,
+    columns: Callable[..., NDArray],
     params: dict[str, Any] | None,
     train: NDArray[np.intp],
     test: NDArray[np.intp],
 ) -> NDArray[np.floating]:
-    fitted = fit_clone(estimator, X, y, train, params)
-    return class_columns(fitted, _safe_indexing(X, test), classes, method)
+    return columns(fit_clone(estimator, X, y, train, params), _safe_indexing(X, test))
 
 
 # What outer and inner estimators show and hand on

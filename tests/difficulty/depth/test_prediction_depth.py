@@ -151,7 +151,8 @@ def test_undefined_depth_can_be_the_hardest(data, scorer):
     expected = [4.0 if np.isnan(depth) else depth for depth in scorer.difficulty(queries)]
     np.testing.assert_array_equal(full.difficulty(queries), expected)
     np.testing.assert_array_equal(full.transform(queries)[:, 0], expected)
-    aware = DifficultyAwareClassifier(GaussianNB(), full, fit_param="sample_weight").fit(X, y)
+    aware = DifficultyAwareClassifier(GaussianNB(), clone(full), fit_param="sample_weight")
+    aware.fit(X, y)
     assert np.isfinite(aware.weights_).all()
 
 
