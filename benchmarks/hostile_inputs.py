@@ -234,7 +234,7 @@ LEFT_OUT = {
 }  # fmt: skip
 
 RESAMPLES = {"n_resamples": 5, "random_state": 0}
-FIXED = {
+OPTIONS = {
     "flip_labels": {"fraction": 0.5, "random_state": 0},
     "isotonic_reliability_curve": {"random_state": 0},
     "smooth_reliability_curve": {"random_state": 0},
@@ -261,7 +261,7 @@ def function_calls() -> Iterator[Call]:
                     "history", np.eye(PROBA.shape[1], dtype=int)[LABELS]
                 )
                 arguments["y_proba"] = Argument("unit", PROBA)
-            fixed = FIXED.get(name, {})
+            fixed = OPTIONS.get(name, {})
             yield Call(f"{package.__name__}.{name}", getattr(package, name), arguments, fixed)
     for function, name, history in (
         (difficulty.area_under_margin, "logits", np.stack([LOGITS, LOGITS[::-1]])),

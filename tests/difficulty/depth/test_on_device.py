@@ -176,8 +176,8 @@ def test_what_does_not_fit_is_searched_on_the_host(device, monkeypatch, data, dt
     X, y = data
     there = torch.tensor(X, device=device).to(dtype)
     scorer = PredictionDepthScorer(module().to(device), n_neighbors=K)
-    # Input, first layer, output: in float32, but an input in float64.
-    n_bytes = len(X) * ((8 if dtype is torch.float64 else 4) * 16 + 4 * 24 + 4 * 3)
+    # Input and first layer: in float32, but an input in float64.
+    n_bytes = len(X) * ((8 if dtype is torch.float64 else 4) * 16 + 4 * 24)
     depths = []
     for free, stays in ((2 * n_bytes, True), (2 * n_bytes - 1, False)):
         monkeypatch.setattr(_activations, "free_bytes", lambda where, free=free: free)
