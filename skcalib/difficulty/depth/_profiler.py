@@ -247,7 +247,7 @@ class DifficultyProfiler(BaseEstimator):
         """How many probes say what `labels` say, layer by layer and by form of difficulty.
 
         With the labels of the samples it is the accuracy of the probes, with the column
-        ``consensus_class`` of `profile_` their agreement with the consensus ([1]_, Fig. 8 there).
+        ``consensus_class`` of `profile_` their agreement with the consensus (Fig. 8 of the paper).
 
         Parameters
         ----------
