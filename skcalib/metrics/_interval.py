@@ -102,7 +102,6 @@ def calibration_error_interval(
     --------
     calibration_test : Is there an error at all?
     groupwise_calibration_error : The interval of every group.
-
     compare_calibration : The interval of the difference of two models.
 
     Notes

@@ -55,7 +55,7 @@ def percent_interval(value: Mapping[str, Any]) -> str:
 
 
 def threshold(value: float | None) -> str:
-    """Return a confidence; one that would be rounded to 1 is told by its distance from 1."""
+    """Return a confidence; where it would round to 1, its distance from 1."""
     if value is not None and 0 < 1 - value < 5e-5:
         return f"1 - {1 - value:.1g}"
     return number(value, 4)

@@ -67,7 +67,9 @@ def _layout(path: Path) -> tuple[list[str], dict[str, Any]]:
     encoding = _encoding(head)
     lines = [line for line in head.decode(encoding, "replace").splitlines() if line.strip()]
     if len(lines) < 2:
-        raise ValueError(f"{path} must have a header and a line a sample, got {len(lines)} lines.")
+        raise ValueError(
+            f"{path} must have a header and one line for each sample, got {len(lines)} lines."
+        )
     rows = {s: next(csv.reader(lines[:1], delimiter=s)) for s in SEPARATORS}
     separator = max(rows, key=lambda s: len(rows[s]))
     header = [name.strip() for name in rows[separator]]
@@ -139,7 +141,7 @@ def _read(path: Path, header: list[str], options: dict[str, Any], *, text: list[
 def _labels(frame: Any, name: str, path: Path) -> tuple[NDArray[Any], list[str]]:
     """Return the labels as text, and the distinct ones."""
     if not len(frame):
-        raise ValueError(f"{path} must have a line a sample, got none.")
+        raise ValueError(f"{path} must have one line for each sample, got none.")
     pandas = import_optional("pandas", extra="report")
     codes, distinct = pandas.factorize(frame[name])
     texts = np.array([_plain(str(value)) for value in distinct] or [""])

@@ -173,8 +173,8 @@ def test_file_gives_the_report_of_its_columns(frame, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must have a header and a line a sample"),
-        ("label,a,b\n", "must have a header and a line a sample"),
+        ("", "must have a header and one line for each sample"),
+        ("label,a,b\n", "must have a header and one line for each sample"),
         ("z,a,b\na,0.5,0.5\n", "must have a column 'label', .* got z, a, b"),
         ("label\na\n", "must have a column of probabilities for every class"),
         ("label,a,a\na,0.5,0.5\n", "must have distinct columns"),
