@@ -36,7 +36,7 @@ except ImportError:
     get_calibrator = ETSCalibrator = None
 
 RESULTS = Path(__file__).with_name("calibrator_choice_results.json")
-PAGE = Path(__file__).parents[1] / "docs/user_guide/calibrator_choice.inc"
+PAGE = Path(__file__).parents[1] / "docs/measured/calibrator_choice.inc"
 # Samples to fit on, and how often they are drawn.
 SIZES = {100: 2, 300: 2, 1000: 1}
 AUTO = '"auto"'

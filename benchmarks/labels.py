@@ -37,7 +37,7 @@ from skcalib.labels import LabelIssueFinder
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "labels_results.json"
-PAGE = ROOT / "docs" / "user_guide" / "labels_results.inc"
+PAGE = ROOT / "docs" / "measured" / "labels_results.inc"
 
 
 def votes(counts, true, n_votes, seed):

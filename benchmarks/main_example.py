@@ -22,7 +22,7 @@ from benchmarks.papers.tables import csv_table
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "plot_find_repair_calibrate.py"
 RESULTS = Path(__file__).with_name("main_example_results.json")
-PAGE = ROOT / "docs/user_guide/main_example.inc"
+PAGE = ROOT / "docs/measured/main_example.inc"
 NAMES = {"drop": '``"drop"``', "relabel": '``"relabel"``', "soft labels": '``"soft"``'}
 
 

@@ -5,7 +5,7 @@ that they grow with; and the most memory that was allocated, over the bytes of t
 what a review measured, and now. Stream: features that lie in zarr, fitted and scored by one
 process, and by one and two workers of 2 GB.
 
-Writes benchmarks/scale_results.json and, from it, docs/user_guide/scale_results.inc, which is
+Writes benchmarks/scale_results.json and, from it, docs/measured/scale_results.inc, which is
 what the page of the guide shows; a test compares both. --rows sets the length of the stream,
 --folder where it lies (2 KB a row).
 """
@@ -42,7 +42,7 @@ from skcalib.selection import MaxEntropySelector
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks/scale_results.json"
-PAGE = ROOT / "docs/user_guide/scale_results.inc"
+PAGE = ROOT / "docs/measured/scale_results.inc"
 # Classes of ImageNet-21k.
 MANY = 21_841
 STREAM_FEATURES, STREAM_CLASSES, STREAM_CHUNK = 512, 100, 50_000

@@ -52,7 +52,8 @@ html_favicon = html_logo = "_static/favicon.svg"
 html_baseurl = "https://skcalib.readthedocs.io/en/stable/"
 html_show_sourcelink = False
 # Pages without a list of neighbors.
-_WIDE = ("getting_started", "changelog", "development")
+_WIDE = ("getting_started",)
+_GUIDE = ("how_to/**", "understand/**", "measured/**", "reference/**", "changelog", "development")
 html_sidebars: dict[str, list[str]] = {page: [] for page in _WIDE}
 html_context = {
     "github_user": "skcalib",
@@ -63,7 +64,7 @@ html_context = {
 }
 html_theme_options = {
     "github_url": "https://github.com/skcalib/skcalib",
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "logo": {"text": "skcalib", "alt_text": "skcalib: home"},
@@ -74,7 +75,7 @@ html_theme_options = {
         "auto_examples/**": ["page-toc", "sg_download_links"],
         **{
             page: ["page-toc", "edit-this-page"]
-            for page in ("user_guide/**", "evidence", "evidence/**", *_WIDE)
+            for page in (*_GUIDE, "evidence", "evidence/**", *_WIDE)
         },
     },
 }

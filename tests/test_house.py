@@ -255,7 +255,10 @@ def test_every_display_has_an_example(repository):
 
 @pytest.mark.parametrize(("package", "name"), PUBLIC)
 def test_public_name_is_told_about(repository, package, name):
-    guide = "\n".join(p.read_text() for p in (repository / "docs/user_guide").glob("*.rst"))
+    folders = ("how_to", "understand", "measured", "reference")
+    guide = "\n".join(
+        p.read_text() for d in folders for p in (repository / "docs" / d).glob("*.rst")
+    )
     assert name in guide, f"{name} has no place in the user guide"
     assert f"`{name}`" in (repository / "CHANGELOG.md").read_text(), f"{name}: no changelog line"
 

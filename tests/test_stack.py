@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-PAGE = "docs/user_guide/stack.rst"
+PAGE = "docs/how_to/stack.rst"
 LIBRARIES = ("xgboost", "transformers", "lightning", "onnxruntime", "skl2onnx", "skops", "mlflow")
 
 

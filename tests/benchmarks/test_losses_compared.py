@@ -8,7 +8,7 @@ import pytest
 from benchmarks.losses_compared import METHODS, RESULTS, SETTINGS, table
 
 RUNS = json.loads(RESULTS.read_text())
-GUIDE = (Path(__file__).parents[2] / "docs" / "user_guide" / "losses.rst").read_text()
+GUIDE = (Path(__file__).parents[2] / "docs" / "measured" / "losses.rst").read_text()
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

@@ -33,5 +33,5 @@ def test_standard_errors_are_those_of_the_mann_whitney_statistic():
 
 def test_the_guide_reports_the_results():
     rows = json.loads((ROOT / "benchmarks/novelty_results.json").read_text())
-    guide = (ROOT / "docs/user_guide/difficulty.rst").read_text()
+    guide = (ROOT / "docs/measured/detection.rst").read_text()
     assert guide_table(rows) in guide

@@ -21,7 +21,7 @@ def results(name):
 
 
 def guide(name):
-    return (REPOSITORY / f"docs/user_guide/{name}.rst").read_text()
+    return (REPOSITORY / f"docs/measured/{name}.rst").read_text()
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise["phrase"])
@@ -35,8 +35,8 @@ def test_a_promise_stands_where_it_is_listed_and_is_measured(promise):
 
 def test_tables_of_the_guide_are_those_of_the_simulations():
     assert coverage.guide_table(results("coverage")) in guide("intervals")
-    assert false_alarms.guide_table(results("false_alarms")) in guide("difficulty")
-    assert prior_shift.guide_table(results("prior_shift")) in guide("posthoc")
+    assert false_alarms.guide_table(results("false_alarms")) in guide("detection")
+    assert prior_shift.guide_table(results("prior_shift")) in guide("calibrators")
 
 
 def test_intervals_hold_as_often_as_the_guide_says():

@@ -22,7 +22,7 @@ def test_verdicts_hold_what_the_guide_says():
             n_faults += sum(found.values())
             assert "calibrated" not in found, name
     assert n_accused <= 0.05 * n_draws
-    guide = " ".join((ROOT / "docs/user_guide/report.rst").read_text(encoding="utf-8").split())
+    guide = " ".join((ROOT / "docs/understand/report.rst").read_text(encoding="utf-8").split())
     found = re.search(
         r"none of (\d+) draws of (\d+) faults got an all-clear, and (\d+) of (\d+) calibrated "
         r"models? (?:was|were) accused; (\d+)",

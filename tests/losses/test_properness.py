@@ -55,7 +55,7 @@ def test_where_training_stops(name, repository):
         stop = stationary_point(loss)
         assert stop.tolist() == pytest.approx(STATIONARY[name], abs=6e-4)
     shown = ", ".join(f"{x:.3f}"[1:] for x in STATIONARY[name])
-    guide = (repository / "docs/user_guide/losses.rst").read_text()
+    guide = (repository / "docs/understand/losses.rst").read_text()
     table = guide[guide.index("Where the losses stop") :]
     row = table[table.index(f"``{name}``") :]
     assert row[: row.index(")", row.index("- (")) + 1].endswith(f"({shown})")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-GUIDE = REPOSITORY / "docs/user_guide/intervals.rst"
+GUIDE = REPOSITORY / "docs/measured/intervals.rst"
 pytestmark = pytest.mark.usefixtures("repository")
 
 

@@ -1,0 +1,22 @@
+"""The recipes of the guide stay recipes: one problem, one picture, at most 500 words."""
+
+from pathlib import Path
+
+import pytest
+
+PAGES = sorted((Path(__file__).parents[1] / "docs/how_to").glob("*.rst"))
+# The list of all recipes, and one page that gathers those for other libraries.
+RECIPES = [path for path in PAGES if path.stem not in ("index", "stack")]
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_a_recipe_is_short_and_says_what_can_go_wrong(path):
+    text = path.read_text()
+    assert len(text.split()) <= 500
+    assert text.count(".. figure::") == 1
+    assert "\nWhat can go wrong\n------" in text
+
+
+def test_every_recipe_is_listed_by_its_problem():
+    index = (PAGES[0].parent / "index.rst").read_text()
+    assert [p.stem for p in RECIPES if f":doc:`{p.stem}`" not in index] == []
