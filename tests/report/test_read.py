@@ -15,16 +15,24 @@ from skcalib.report._read import read_predictions
 NAMES = np.array(["cat", "dog", "a, b"])
 
 
+def predictions(n_samples, n_classes):
+    """Labels and probabilities of few digits: pandas 2 reads longer ones to the last but one."""
+    y, proba, _ = make_predictions(n_samples, n_classes=n_classes, random_state=0)
+    proba = np.floor(proba * 1024) / 1024
+    proba[:, 0] = 1 - proba[:, 1:].sum(axis=1)
+    return y, proba
+
+
 @pytest.fixture(scope="module")
 def frame():
-    y, proba, _ = make_predictions(120, n_classes=3, random_state=0)
+    y, proba = predictions(120, 3)
     columns = {"dog": proba[:, 1], "a, b": proba[:, 2], "cat": proba[:, 0]}
     return pd.DataFrame({"label": NAMES[y], **columns})
 
 
 @pytest.fixture(scope="module")
 def binary():
-    y, proba, _ = make_predictions(80, n_classes=2, random_state=0)
+    y, proba = predictions(80, 2)
     return pd.DataFrame({"label": y, "0": proba[:, 0], "1": proba[:, 1]})
 
 
