@@ -1,11 +1,9 @@
 """Embedders against bare loops over the same models, weights and images, in the same run.
 
-python -m benchmarks.embeddings [--images N] [--repeat R] [--threads T]
+python -m benchmarks.embeddings [--threads T]
 """
 
-import argparse
 import logging
-from time import process_time
 
 import numpy as np
 import open_clip
@@ -13,6 +11,7 @@ import timm
 import torch
 from PIL import Image
 
+from benchmarks._timing import least_seconds, print_ratios, speed_options
 from skcalib.embeddings import LayerEmbedder, OpenClipEmbedder, TimmEmbedder
 
 BATCH = 32
@@ -62,44 +61,23 @@ def layer_pair(images):
     return forward, lambda: embedder.transform(X)
 
 
-def seconds(function):
-    # Of the processor, over all threads: the machine may be shared, and nothing waits here.
-    start = process_time()
-    function()
-    return process_time() - start
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=128)
-    parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
+    options = speed_options(__doc__)
     logging.getLogger().setLevel(logging.ERROR)
-    rng = np.random.default_rng(0)
-    pixels = rng.integers(0, 256, (args.images, 240, 320, 3), dtype=np.uint8)
+    n_images = 2 if options.small else 128
+    pixels = np.random.default_rng(0).integers(0, 256, (n_images, 240, 320, 3), dtype=np.uint8)
     images = [Image.fromarray(image) for image in pixels]
-    print(f"{args.images} images of 320 x 240, batches of {BATCH}, {args.threads} threads; the")
-    print(f"minimum and median ratio of {args.repeat} interleaved repetitions, processor seconds")
-    print(f"{'':34} {'bare':>8} {'skcalib':>8} {'ratio':>6} {'median ratio':>12}")
-    for name, pair in [
+    for name, pair in (
         ("OpenClipEmbedder, ViT-B-32", open_clip_pair),
         ("TimmEmbedder, resnet18", timm_pair),
         ("LayerEmbedder, resnet18, 9 layers", layer_pair),
-    ]:
+    ):
         bare, ours = pair(images)
-        if pair is not layer_pair:
-            difference = np.abs(bare() - ours()).max()
-            if difference > 1e-4:
-                raise SystemExit(f"{name}: features differ by {difference}")
-        else:
-            bare(), ours()
-        times = np.array([(seconds(bare), seconds(ours)) for _ in range(args.repeat)])
-        least = times.min(axis=0)
-        median = np.median(times[:, 1] / times[:, 0])
-        ratio = least[1] / least[0]
-        print(f"{name:34} {least[0]:8.2f} {least[1]:8.2f} {ratio:6.3f} {median:12.3f}", flush=True)
+        expected, found = bare(), ours()  # warms up, too
+        if expected is not None and np.abs(expected - found).max() > 1e-4:
+            raise SystemExit(f"{name}: features differ")
+        seconds = least_seconds({"bare loop": bare, name: ours}, repeats=options.repeats)
+        print_ratios(f"{n_images} images of 320 x 240, batches of {BATCH}", "bare loop", seconds)
 
 
 if __name__ == "__main__":

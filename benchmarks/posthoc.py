@@ -7,16 +7,14 @@ memory, is shown beside it. Vector scaling stands beside torch's LBFGS. Peers ar
 are installed.
 """
 
-import argparse
 import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from scipy.special import log_softmax, softmax
 from sklearn.metrics import log_loss
 
-from benchmarks._timing import least_seconds, print_ratios
+from benchmarks._timing import least_seconds, print_ratios, speed_options
 from skcalib.metrics import classwise_calibration_error, expected_calibration_error
 from skcalib.posthoc import (
     BetaCalibration,
@@ -186,16 +184,15 @@ def report(name, proba, y, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path)
-    data = parser.parse_args().data
-    speed(1_000_000, 10)
-    speed(50_000, 1000)
-    speed(10_000, 10)
-    vector_scaling(100_000, 10)
-    many_classes(4000, 1000)
-    if data is not None:
-        quality(data)
+    options = speed_options(__doc__)
+    size = options.size
+    speed(size(1_000_000), 10)
+    speed(size(50_000), size(1000))
+    speed(size(10_000), 10)
+    vector_scaling(size(100_000), 10)
+    many_classes(size(4000), size(1000))
+    if options.data is not None and not options.small:
+        quality(options.data)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,20 @@
 """Nearest-neighbor probes against an exact faiss index with its vote, in the same run.
 
-python -m benchmarks.prediction_depth [--queries N] [--samples N] [--dims D ...] [--repeat R]
-                                      [--threads T]
-
-Seconds are those of the processor, summed over threads: they bear a machine that is shared.
+python -m benchmarks.prediction_depth [--threads T]
 """
 
-import argparse
-import resource
 from functools import partial
-from time import process_time
 
 import faiss
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
-from threadpoolctl import threadpool_limits
 
-from benchmarks._timing import print_ratios
+from benchmarks._timing import least_seconds, print_ratios, speed_options
 from skcalib.difficulty._neighbors import NeighborSearch
 from skcalib.difficulty.depth._votes import NeighborVote
 
 K, N_CLASSES = 30, 10
+BOUND, SCIKIT_LEARN = "faiss IndexFlatL2 and vote", "scikit-learn KNeighborsClassifier, brute"
 
 
 class IndexVote:
@@ -38,47 +32,31 @@ class IndexVote:
         return counts.argmax(axis=1)
 
 
-def compare(dim, options):
+def compare(n, n_queries, dim, repeats):
     rng = np.random.default_rng(0)
-    train = rng.normal(size=(options.samples, dim)).astype(np.float32)
-    queries = rng.normal(size=(options.queries, dim)).astype(np.float32)
-    classes = rng.integers(0, N_CLASSES, options.samples)
-    bound = "faiss IndexFlatL2 and vote"
+    train = rng.normal(size=(n, dim)).astype(np.float32)
+    queries = rng.normal(size=(n_queries, dim)).astype(np.float32)
+    classes = rng.integers(0, N_CLASSES, n)
+    vote = NeighborVote(NeighborSearch(K, metric="euclidean", algorithm="faiss"))
     models = {
-        bound: IndexVote(train, classes),
-        "skcalib": NeighborVote(NeighborSearch(K, metric="euclidean", algorithm="faiss")),
-        "scikit-learn KNeighborsClassifier, brute": KNeighborsClassifier(K, algorithm="brute"),
+        BOUND: IndexVote(train, classes),
+        "skcalib": vote.fit(train, classes),
+        SCIKIT_LEARN: KNeighborsClassifier(K, algorithm="brute").fit(train, classes),
     }
     calls = {name: partial(model.predict, queries) for name, model in models.items()}
-    seconds, answers = dict.fromkeys(calls, float("inf")), {}
-    for model in list(models.values())[1:]:
-        model.fit(train, classes)
-    for repeat in range(options.repeat):
-        for name, call in calls.items():
-            if repeat and name.startswith("scikit-learn"):
-                continue  # It is far off: once will do.
-            start = process_time()
-            answers[name] = call()
-            seconds[name] = min(seconds[name], process_time() - start)
-    shape = f"{options.queries} queries, {options.samples} training samples, d = {dim}, k = {K}"
-    print_ratios(f"{shape}, {options.threads} thread(s)", bound, seconds)
-    agree = [f"{(answers[bound] == answer).mean():.2%}" for answer in answers.values()]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"  same answers: {', '.join(agree)}; peak memory so far {peak:.1f} GiB", flush=True)
+    far_off = {SCIKIT_LEARN: calls.pop(SCIKIT_LEARN)}  # once will do
+    seconds = least_seconds(calls, repeats=repeats) | least_seconds(far_off, repeats=1)
+    print_ratios(f"{n_queries} queries, {n} training samples, d = {dim}", BOUND, seconds)
+    agree = (models[BOUND].predict(queries) == vote.predict(queries)).mean()
+    print(f"  same answers: {agree:.2%}", flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--queries", type=int, default=10_000)
-    parser.add_argument("--samples", type=int, default=50_000)
-    parser.add_argument("--dims", type=int, nargs="+", default=[64, 512, 3072])
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
+    options = speed_options(__doc__)
     faiss.omp_set_num_threads(options.threads)
-    with threadpool_limits(options.threads):
-        for dim in options.dims:
-            compare(dim, options)
+    for dim in (64, 512, 3072):
+        sizes = options.size(50_000), options.size(10_000), min(dim, options.size(dim))
+        compare(*sizes, min(options.repeats, 3))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """The claims of four papers, measured: ``python -m benchmarks.papers rmd --data DIR``.
 
 Sources: [RMD] Cui et al., NeurIPS 2023; [PRIO] Tata et al., 2022; [DEPTH] Baldock et al., NeurIPS
-2021; [GRA] Lin et al., CVPR 2025. A study is resumable: finished runs are lines of a file in
-``--out``. ``summary.py`` makes of them the JSON files of ``results/``, all in one form;
-``page.py`` makes of these the claims, plots and tables of ``docs/evidence``, and a test compares
-the two. A claim is an entry of ``statements.py``, a study a module with ``run`` and a line in
-``summary.py``.
+2021; [GRA] Lin et al., CVPR 2025. A study is one module with its settings, methods, runs and
+claims, named in ``page.py``. ``runner.py`` keeps finished runs as lines of a file in ``--out``, so
+that a second call goes on; ``results.py`` makes of them the JSON files of ``results/``, all in one
+form; ``page.py`` makes of these the claims, plots and tables of ``docs/evidence``, and a test
+compares the two.
 
 Settings, fixed before the runs that are reported
 -------------------------------------------------

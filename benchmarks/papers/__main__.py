@@ -13,15 +13,16 @@ from pathlib import Path
 import torch
 
 from . import page
-from .summary import summarize
+from .results import summarize
+from .runner import Records
 
-STUDIES = ("rmd", "gra", "cifar", "prio", "depth", "pruning", "shift", "quick", "gpu")
 HERE = Path(__file__).parent
+OTHERS = ("quick", "gpu")
 
 
 def main(arguments=None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
-    parser.add_argument("study", choices=(*STUDIES, "page"))
+    parser.add_argument("study", choices=(*page.STUDIES, *OTHERS, "page"))
     parser.add_argument("--data", type=Path, help="folder with the real data")
     parser.add_argument("--out", type=Path, default=HERE.parent / "results" / "papers")
     parser.add_argument("--scale", choices=("small", "full"), default="small")
@@ -30,6 +31,7 @@ def main(arguments=None) -> None:
     parser.add_argument("--only", default="", help="one part of the study")
     parser.add_argument("--noise", nargs="+", help="some settings of the study, such as U20")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--small", action="store_true", help="for quick: fewer epochs")
     full = parser.add_argument_group("with --scale full")
     sets = ("cifar10", "cifar100", "svhn", "fashion_mnist")
     full.add_argument("--dataset", choices=sets, default="cifar10")
@@ -44,13 +46,18 @@ def main(arguments=None) -> None:
     torch.set_num_threads(options.threads)
     options.out.mkdir(parents=True, exist_ok=True)
     if options.study == "page":
-        summarize(options.out)
+        summarize(page.STUDIES.values(), options.out)
         page.write()
         return
     if options.data is None:
         parser.error("--data is needed by every study")
-    study = "full" if options.scale == "full" and options.study != "gpu" else options.study
-    import_module(f"benchmarks.papers.{study}").run(options)
+    if options.study in OTHERS or options.scale == "full":
+        name = options.study if options.study in OTHERS else "full"
+        import_module(f"benchmarks.papers.{name}").run(options)
+        return
+    for name, part in page.STUDIES[options.study].parts.items():
+        if options.only in ("", name):
+            part.run(options, Records(options.out / f"{part.runs or name}.jsonl"))
 
 
 if __name__ == "__main__":

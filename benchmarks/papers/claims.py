@@ -47,7 +47,7 @@ class Claim:
     """`method` against every one of `rivals`, or against zero, in every one of `settings`."""
 
     text: str
-    study: str
+    part: str  # of the study: the file with the results
     method: str
     rivals: tuple[str, ...]
     metric: str
@@ -66,13 +66,19 @@ class Claim:
     headline: str = ""
 
 
+def claim(part, text, method, metric, rivals, settings, **options):
+    """Return a claim; a single rival or setting may stand as a string."""
+    rivals, settings = ((v,) if isinstance(v, str) else tuple(v) for v in (rivals, settings))
+    return Claim(text, part, method, rivals, metric, settings, **options)
+
+
 @dataclass(frozen=True)
 class Untested:
     """A claim that nothing here can test, and why."""
 
     text: str
     reason: str
-    headline = ""
+    part = headline = ""
 
 
 class Result(NamedTuple):

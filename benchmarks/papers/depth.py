@@ -31,7 +31,10 @@ from skcalib.difficulty import (
     prediction_entropy,
 )
 
-from .records import Records
+from .claims import Untested, claim
+from .results import Part, Study, described, short
+from .runner import found
+from .tables import Column, values_table
 
 N_REPEATS = 12
 
@@ -77,30 +80,41 @@ def scorer(seed=None, max_iter=60):
     return PredictionDepthScorer(net)
 
 
-def run(options):
-    records = Records(options.out / "depth.jsonl")
+def run(options, records):
     for seed in range(options.seeds):
         for name, load in sets(options.data).items():
-            key = {"setting": name, "seed": seed}
-            new = key not in records
-            row = records.get(key, partial(measured, load, seed))
-            if new:
-                print(name, seed, {k: round(v, 3) for k, v in row["found"].items()}, flush=True)
+            compute = partial(measured, name, load, seed)
+            records.get({"setting": name, "seed": seed}, compute)
 
 
-def measured(load, seed):
+def measured(name, load, seed, n_repeats=N_REPEATS):
     X, y = load()
     given, _ = flip_labels(y, fraction=0.1, random_state=seed)
     with warnings.catch_warnings():
         # The number of epochs is given: there is nothing to converge to.
         warnings.simplefilter("ignore", ConvergenceWarning)
         profiler = DifficultyProfiler(
-            scorer(), n_repeats=N_REPEATS, test_size=0.25, random_state=seed
+            scorer(), n_repeats=n_repeats, test_size=0.25, random_state=seed
         ).fit(X, given)
-        found = of_the_ensemble(profiler, given)
-        found |= of_a_fresh_network(X, given, profiler.profile_["difficulty_type"], seed)
-        found |= of_random_labels(X, y, seed)
-    return {"found": {name: float(value) for name, value in found.items()}}
+        values = of_the_ensemble(profiler, given)
+        values |= of_a_fresh_network(X, given, profiler.profile_["difficulty_type"], seed)
+        values |= of_random_labels(X, y, seed)
+    return found(name, "value", {name: float(value) for name, value in values.items()})
+
+
+def over_data_sets(settings):
+    """Besides, per seed the correlation of mean depth and accuracy over the data sets."""
+    if len(settings) < 3:
+        return settings
+    of_sets = [
+        [methods[name]["last"]["value"] for methods in settings.values()]
+        for name in ("mean depth", "accuracy, held out")
+    ]
+    n = min(len(values) for part in of_sets for values in part)
+    depths, accuracies = (np.array([values[:n] for values in part]) for part in of_sets)
+    value = [short(spearmanr(*pair)[0]) for pair in zip(depths.T, accuracies.T)]
+    name = "mean depth and accuracy"
+    return settings | {"data sets": {name: {"last": {"options": {}, "value": value}}}}
 
 
 def rank_correlation(a, b):
@@ -139,21 +153,17 @@ def _bounds(depth, profile, n_classes):
     Lines go from agreement at depth 0 to chance at the deepest.
     """
     known = ~np.isnan(depth)
-    depth, entropy = depth[known], profile["prediction_entropy"][known]
+    share = depth[known] / depth[known].max()
+    entropy = profile["prediction_entropy"][known]
     consistency = profile["consensus_consistency"][known]
-    share = depth / depth.max()
-    shuffled = np.random.default_rng(0).permutation(share)
-    above, below = (
-        [(values >= 1 - (1 - 1 / n_classes) * x).mean() for x in (share, shuffled)]
-        if values is consistency
-        else [(values <= np.log(n_classes) * x).mean() for x in (share, shuffled)]
-        for values in (consistency, entropy)
-    )
+    sides = {"depth": share, "shuffled": np.random.default_rng(0).permutation(share)}
+    above = {n: (consistency >= 1 - (1 - 1 / n_classes) * x).mean() for n, x in sides.items()}
+    below = {n: (entropy <= np.log(n_classes) * x).mean() for n, x in sides.items()}
     return {
-        "samples above the line of consistency": above[0],
-        "above the line, minus shuffled": above[0] - above[1],
-        "samples below the line of entropy": below[0],
-        "below the line, minus shuffled": below[0] - below[1],
+        "samples above the line of consistency": above["depth"],
+        "above the line, minus shuffled": above["depth"] - above["shuffled"],
+        "samples below the line of entropy": below["depth"],
+        "below the line, minus shuffled": below["depth"] - below["shuffled"],
     }
 
 
@@ -239,3 +249,55 @@ def of_random_labels(X, y, seed, make_scorer=scorer, max_iter=300):
         "changed label, last probe": memorized[-1],
         "early minus last, true label": true[: len(true) // 2 + 1].max() - true[-1],
     }
+
+
+# --- claims --------------------------------------------------------------------------------------
+
+SETS = ("digits", "made classes", "queries", "image features")
+
+
+def _claim(text, name, better, settings=SETS, **options):
+    return claim("depth", text, name, "value", (), settings, better=better, **options)
+
+
+CLAIMS = (
+    _claim("Consistency has a linear lower bound: more samples lie above the line from full "
+           "agreement at depth 0 to chance at the deepest than with shuffled depths (fraction).",
+           "above the line, minus shuffled", 1, effect=0.02, headline="digits"),
+    _claim("The entropy of held-out votes has a linear upper bound: as many more below the line.",
+           "below the line, minus shuffled", 1, effect=0.02),
+    _claim("Deeper predictions are less accurate on held-out samples (Spearman).",
+           "depth and correct", -1, headline="digits"),
+    _claim("Deeper predictions are less consistent across networks (Spearman).",
+           "depth and consensus", -1),
+    _claim("The depth in one network tells where the others disagree (Spearman).",
+           "depth and disagreement of others", 1),
+    _claim("Deeper predictions are learned later (Spearman).", "depth and iteration learned", 1,
+           headline="digits"),
+    _claim("Deeper predictions have smaller output margins (Spearman).", "depth and margin", -1),
+    _claim("Deeper predictions have smaller input margins (Spearman).",
+           "depth and input margin", -1),
+    _claim("Depths agree between networks of other seeds (Spearman).", "depths of two halves", 1),
+    _claim("Depths do not depend on the number of neighbors: 3 against 30 (Spearman).",
+           "depth with 3 neighbors", 1),
+    _claim("10 against 30 neighbors (Spearman).", "depth with 10 neighbors", 1),
+    _claim("Data sets with deeper predictions are the less accurate ones (Spearman, four sets).",
+           "mean depth and accuracy", -1, "data sets"),
+    _claim("On samples with a memorized wrong label, early probes know the true one better than "
+           "the last (accuracy).", "early minus last, true label", 1, headline="digits"),
+    _claim("On samples that are ambiguous without their label, the middle of the network is more "
+           "often right than its end (accuracy).", "middle minus network, ambiguous", 1,
+           headline="digits"),
+    Untested("Depths agree between architectures; training against small margins makes "
+             "predictions shallower (0-hinge).",
+             "one architecture was trained; `--scale full` has three"),
+)  # fmt: skip
+
+
+def table(settings):
+    return values_table(settings, "Means over runs", Column("value", "", 1, 3))
+
+
+STUDY = Study(
+    "[DEPTH]", {"depth": Part(run, table, derive=over_data_sets)}, CLAIMS, described(__doc__)
+)

@@ -3,11 +3,20 @@
 ``published.py`` has the settings as the papers print them. [RMD]: ResNet-34, 200 epochs, SGD with
 a cosine schedule (ours). [GRA]: ResNet-50, 350 epochs, learning rate divided by ten after 150 and
 250; the exponents are those of CIFAR-100, where the paper chooses them by cross-validation.
-Batches of 128, flips and shifts, bfloat16 on CUDA; nothing is chosen. A tenth of the training
-images is held out for validation. Difficulty needs features of them: ``--features`` names an
-``.npz`` with ``train`` (50000, d), made for instance by ``skcalib.embeddings.OpenClipEmbedder``;
-without it, the methods that need difficulty are left out. [PRIO] is in ``full_prio.py``, [DEPTH]
-in ``full_depth.py``; ``gpu.py`` is a part that takes ten minutes.
+[PRIO]: ResNet-34, 200 epochs; after 10 on all images, every epoch is on the 30, 20 or 10 % of them
+that a guide is least certain of, by the entropy of its prediction: the network itself, or a
+ResNet-50 that was trained on all images with mixup, at the same epoch or after its last. Random
+images are there for comparison. The parameters of label smoothing, mixup and focal loss are the
+published ones for each fraction, with a target those of its own table (label smoothing, which we
+do not find there, as without). [DEPTH] is in ``full_depth.py``; ``gpu.py`` is a part that takes
+ten minutes.
+
+Our reading: SGD with batches of 128, flips and shifts, bfloat16 on CUDA, and of [PRIO] a cosine
+schedule; nothing is chosen. A tenth of the training images is held out for validation. Difficulty
+needs features of them: ``--features`` names an ``.npz`` with ``train`` (50000, d), made for
+instance by ``skcalib.embeddings.OpenClipEmbedder``; without it, the methods that need difficulty
+are left out. Seconds of [PRIO] are those of the clock, without the target's training, which is
+kept: entropies of every epoch, one file a target in ``--out``.
 
 CIFAR-10 is ``cifar10_jpeg.npz`` in the data folder, one file of 56 MB, which is enough (with
 ``cifar10h.npz`` beside it, predictions are compared with human labels too). The other sets are
@@ -20,6 +29,7 @@ get a black border and three equal channels.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -29,20 +39,23 @@ import torch
 
 from skcalib import losses
 from skcalib.difficulty import RelativeMahalanobisScorer, difficulty_weights
+from skcalib.metrics import predictive_entropy
 
-from .compare import compare
-from .images import ImageTask, Pictures, as_input, human_proba, pictures
-from .methods import Method, aware, by_loss, grid, ranked
-from .published import DIFFICULTY_AWARE, STUDENTS
-from .records import Records
-from .students import Settings
+from .images import Pictures, as_input, human_proba, pictures
+from .measures import measure, proba_of
+from .methods import CE, Method, aware, by_loss, grid, mixed, ranked
+from .published import DIFFICULTY_AWARE, FRACTIONS, N_WARMUP, PRIO, STUDENTS
+from .runner import Records, Tasks, compare
+from .students import Settings, Trainer, half_precision, logits_of
+from .tasks import Task
 
 N_CLASSES = {"cifar10": 10, "cifar100": 100, "svhn": 10, "fashion_mnist": 10}
+GUIDES = ("random", "entropy", "target of the epoch", "fixed target")
 
 
-@dataclass
-class FullTask(ImageTask):
-    """Images with the difficulty of those that are trained on."""
+@dataclass(kw_only=True)
+class FullTask(Task):
+    """Images with the features that score the difficulty of those that are trained on."""
 
     features: np.ndarray | None = None
 
@@ -92,14 +105,12 @@ def full_task(options, network, seed):
     (images, y), (test, y_test) = image_set(options)
     n_used = min(options.images or len(y), len(y))
     rows = np.random.default_rng(seed).permutation(len(y))[:n_used]
-    n_val = n_used // 10
-    train, val = rows[n_val:], rows[:n_val]
+    train, val = rows[n_used // 10 :], rows[: n_used // 10]
     test, y_test = test[: options.images], y_test[: options.images]
-    features = np.load(options.features)["train"][train] if options.features else None
-    parts = {"train": images[train], "val": images[val], "test": test}
     human = None
     if options.dataset == "cifar10" and (options.data / "cifar10h.npz").exists():
         human = human_proba(options.data)[: len(y_test)]
+    parts = {"train": images[train], "val": images[val], "test": test}
     return FullTask(
         inputs={
             name: Pictures(as_input(part), augment=name == "train", device=options.device)
@@ -111,13 +122,13 @@ def full_task(options, network, seed):
         make_net=partial(resnet, network, N_CLASSES[options.dataset]),
         seed=seed,
         human=human,
-        features=features,
+        features=np.load(options.features)["train"][train] if options.features else None,
     )
 
 
 def rmd_methods(options):
     alpha = 0.05 if options.dataset == "cifar10" else 0.01
-    yield Method("cross-entropy", by_loss(losses.cross_entropy_loss))
+    yield CE
     yield Method("label smoothing", by_loss(losses.label_smoothing_loss), grid(alpha=(0.1,)))
     yield Method("focal", by_loss(losses.focal_loss), grid(gamma=(3.0,)))
     yield Method("L1 of logits", by_loss(losses.logit_norm_loss), grid(alpha=(alpha,)))
@@ -133,7 +144,7 @@ def rmd_methods(options):
 
 
 def gra_methods(options):
-    yield Method("cross-entropy", by_loss(losses.cross_entropy_loss))
+    yield CE
     yield Method("Brier", by_loss(losses.brier_loss))
     yield Method("MMCE", by_loss(losses.mmce_loss))
     yield Method("focal", by_loss(losses.focal_loss), grid(gamma=(3.0,)))
@@ -157,20 +168,10 @@ def image_settings(options, study, batch_size=128, **other):
     )  # fmt: skip
 
 
-COMPARED = {"rmd": rmd_methods, "gra": gra_methods}
-OTHERS = {"prio": "full_prio", "depth": "full_depth"}
-
-
-def run(options):
-    if options.study in OTHERS:
-        import_module(f"benchmarks.papers.{OTHERS[options.study]}").run(options)
-        return
-    if options.study not in COMPARED:
-        raise SystemExit(f"--scale full is there for {', '.join([*COMPARED, *OTHERS])}")
-    methods = COMPARED[options.study]
+def compared(methods, options, records):
     network = options.network or STUDENTS[options.study]["network"]
     compare(
-        Records(options.out / f"full_{options.study}.jsonl"),
+        records,
         partial(full_task, options, network),
         [m for m in methods(options) if options.only in m.name],
         image_settings(options, options.study),
@@ -178,3 +179,126 @@ def run(options):
         range(options.seeds),
         every=True,
     )
+
+
+# --- [PRIO] --------------------------------------------------------------------------------------
+
+
+def published(options):
+    """Return the settings of a data set; sets that the paper has not have those of CIFAR-10."""
+    return PRIO["cifar100" if options.dataset == "cifar100" else "cifar10"]
+
+
+def plan_of(options, loss, fraction, task, *, guided=False):
+    """Return the plan of a loss at a fraction, alone or guided by a target."""
+    if loss == CE.name:
+        return CE.plan(task)
+    parameters = published(options)["alone"] | (published(options)["target"] if guided else {})
+    value = parameters[loss][FRACTIONS.index(fraction)]
+    if loss == "mixup":
+        return mixed(task, value)
+    if loss == "focal":
+        return by_loss(losses.focal_loss)(task, gamma=value)
+    return by_loss(losses.label_smoothing_loss)(task, alpha=value)
+
+
+def prioritization(options, records):
+    network = options.network or STUDENTS["prio"]["network"]
+    runs = [(1.0, "all"), *((f, guide) for f in FRACTIONS[1:] for guide in GUIDES)]
+    for seed in range(options.seeds):
+        tasks = Tasks(partial(full_task, options, network))
+        for loss in (CE.name, *PRIO["cifar10"]["alone"]):
+            for fraction, guide in runs:
+                key = {
+                    "setting": named_setting(options, network), "target": options.target,
+                    "method": guide, "loss": loss, "fraction": fraction, "seed": seed,
+                }  # fmt: skip
+                if options.only in f"{loss}, {guide}":
+                    how = (loss, fraction, guide)
+                    compute = lambda s=seed, t=tasks, h=how: prioritized(options, t[s], *h)
+                    records.get(key, compute)
+
+
+def prioritized(options, task, loss, fraction, guide):
+    """Train with prioritization; measure after the last epoch."""
+    settings = image_settings(options, "prio", lr=published(options)["lr"])
+    recorded = None
+    if "target" in guide:
+        recorded = target_entropies(options, task, settings)
+        recorded = recorded[-1:] if guide == "fixed target" else recorded
+    rng = np.random.default_rng([task.seed, 5])
+    n_samples = len(task.given)
+    n_chosen, n_warmup = max(1, round(fraction * n_samples)), min(N_WARMUP, settings.n_epochs // 2)
+    plain = Pictures(task.inputs["train"].images, device=options.device)
+
+    def choose(net, epoch):
+        if fraction == 1.0 or epoch < n_warmup:
+            return torch.arange(n_samples)
+        if guide == "random":
+            scores = rng.random(n_samples)
+        elif recorded is not None:
+            scores = recorded[min(epoch - 1, len(recorded) - 1)]
+        else:
+            scores = entropies(net, plain)
+        return torch.from_numpy(np.argsort(-scores, kind="stable")[:n_chosen].copy())
+
+    start = time.perf_counter()
+    plan = plan_of(options, loss, fraction, task, guided=recorded is not None)
+    net, n_seen = train_by(choose, task, plan, settings, task.net(), task.seed)
+    seconds = time.perf_counter() - start
+    parts = {n: logits_of(net, i).numpy() for n, i in task.inputs.items() if n != "train"}
+    found = measure(parts, task.test_labels, task.val_labels["clean"], task.human)
+    return {"points": {"last": found | {"clock_seconds": seconds, "samples_seen": n_seen}}}
+
+
+def train_by(choose, task, plan, settings, net, seed):
+    """Train a network on the samples that are chosen for each epoch; return it, and how many."""
+    torch.manual_seed(seed)
+    trainer, n_seen = Trainer(net, task.inputs["train"], plan, settings), 0
+    for epoch in range(settings.n_epochs):
+        rows = choose(trainer.net, epoch)
+        for batch in rows[torch.randperm(len(rows))].split(settings.batch_size):
+            trainer.step(batch)
+        trainer.schedule.step()
+        n_seen += len(rows)
+    if settings.device.startswith("cuda"):
+        torch.cuda.synchronize()  # what is timed has to be over
+    return trainer.net, n_seen
+
+
+def entropies(net, inputs):
+    with half_precision(inputs.device):
+        return predictive_entropy(proba_of(logits_of(net, inputs).numpy()))
+
+
+def target_entropies(options, task, settings):
+    """Return the entropies (n_epochs, n_samples) that the target's own training went through."""
+    name = f"{named_setting(options, options.target)}, {task.seed}"
+    path = options.out / f"full_prio_target-{name.replace(', ', '-').replace(' ', '_')}.npy"
+    if not path.exists():
+        plain, lines = Pictures(task.inputs["train"].images, device=options.device), []
+
+        def choose(net, epoch):
+            if epoch:
+                lines.append(entropies(net, plain).astype(np.float32))
+            return torch.arange(len(plain))
+
+        net = resnet(options.target, N_CLASSES[options.dataset])
+        plan = mixed(task, published(options)["target mixup"])
+        net, _ = train_by(choose, task, plan, settings, net, 100 + task.seed)
+        np.save(path, np.stack([*lines, entropies(net, plain)]))
+    return np.load(path)
+
+
+STUDIES = {
+    "rmd": partial(compared, rmd_methods),
+    "gra": partial(compared, gra_methods),
+    "prio": prioritization,
+    "depth": lambda *how: import_module("benchmarks.papers.full_depth").run(*how),
+}
+
+
+def run(options):
+    if options.study not in STUDIES:
+        raise SystemExit(f"--scale full is there for {', '.join(STUDIES)}")
+    STUDIES[options.study](options, Records(options.out / f"full_{options.study}.jsonl"))

@@ -30,7 +30,7 @@ from .depth import of_a_fresh_network, of_random_labels, of_the_ensemble, rank_c
 from .full import image_set, named_setting
 from .images import as_input
 from .published import DEPTH
-from .records import Records
+from .runner import found
 from .students import half_precision
 
 N_IMAGES, BATCH = 45_000, 256
@@ -75,23 +75,16 @@ def scorer(options, name, seed=None, max_iter=None):
     return PredictionDepthScorer(net, n_components=1024, random_state=0)
 
 
-def run(options):
-    records = Records(options.out / "full_depth.jsonl")
+def run(options, records):
     names = [name for name in NETWORKS if options.only in name]
     for seed in range(options.seeds):
-        for name in names:
-            key = {
-                "setting": named_setting(options, name), "networks": options.networks,
-                "seed": seed,
-            }  # fmt: skip
-            if key not in records:
-                row = records.get(key, partial(measured, options, name, seed))
-                print(name, seed, {k: round(v, 3) for k, v in row["found"].items()}, flush=True)
-        key = {"setting": named_setting(options, " and ".join(names)), "seed": seed,
-               "networks": options.networks}  # fmt: skip
-        if len(names) > 1 and key not in records:
-            row = records.get(key, partial(between_architectures, options, names, seed))
-            print("between architectures", seed, row["found"], flush=True)
+        made = {name: partial(measured, options, name, seed) for name in names}
+        if len(names) > 1:
+            made[" and ".join(names)] = partial(between_architectures, options, names, seed)
+        for name, compute in made.items():
+            setting = named_setting(options, name)
+            key = {"setting": setting, "networks": options.networks, "seed": seed}
+            records.get(key, compute)
 
 
 def measured(options, name, seed):
@@ -103,11 +96,11 @@ def measured(options, name, seed):
         folder=_folder(options, name, seed), verbose=10,
     ).fit(X, y)  # fmt: skip
     np.save(_folder(options, name, seed) / "depth.npy", profiler.profile_["depth_held_out"])
-    found = of_the_ensemble(profiler, y)
-    found |= of_a_fresh_network(X, y, profiler.profile_["difficulty_type"], seed, make)
+    values = of_the_ensemble(profiler, y)
+    values |= of_a_fresh_network(X, y, profiler.profile_["difficulty_type"], seed, make)
     # The random labels are memorized by twice the epochs that the right ones take.
-    found |= of_random_labels(X, y, seed, make, 2 * (options.epochs or schedule(name)[0]))
-    return {"found": {name: float(value) for name, value in found.items()}}
+    values |= of_random_labels(X, y, seed, make, 2 * (options.epochs or schedule(name)[0]))
+    return found(name, "value", {name: float(value) for name, value in values.items()})
 
 
 def _folder(options, name, seed):
@@ -118,9 +111,8 @@ def _folder(options, name, seed):
 def between_architectures(options, names, seed):
     """Rank correlations of the mean depths of held-out images."""
     depth = {name: np.load(_folder(options, name, seed) / "depth.npy") for name in names}
-    return {
-        "found": {
-            f"depths of {a} and {b}": float(rank_correlation(depth[a], depth[b]))
-            for a, b in combinations(names, 2)
-        }
+    values = {
+        f"depths of {a} and {b}": float(rank_correlation(depth[a], depth[b]))
+        for a, b in combinations(names, 2)
     }
+    return found("between architectures", "value", values)

@@ -15,9 +15,7 @@ from functools import partial
 import torch
 
 from . import full
-from .compare import Tasks
-from .compare import run as run_one
-from .records import Records
+from .runner import Records, Tasks, one_run
 from .tables import COLUMNS, cell
 
 METHODS = ("cross-entropy", "focal", "BSCE-GRA")
@@ -41,7 +39,7 @@ def run(options):
             if key in records or began - start + longest > 60 * options.minutes:
                 continue
             (chosen,) = method.candidates
-            make = partial(run_one, tasks[seed], method, chosen, settings, seed, stops=False)
+            make = partial(one_run, tasks[seed], method, chosen, settings, seed, stops=False)
             points = records.get(key, make)["points"]
             seconds = time.perf_counter() - began
             longest = max(longest, seconds)

@@ -1,22 +1,32 @@
-"""CIFAR-10 images: a small task for one core, and the papers' own for an accelerator."""
+"""CIFAR-10 images: a small task for one core, with noise, difficulties and human labels."""
 
 from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import torch
 from PIL import Image
+from sklearn.datasets import load_digits, load_sample_images
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skcalib.difficulty import RelativeMahalanobisScorer
 
 from ..cifar_networks import CifarResNet
+from .students import Settings
+from .tasks import Scored, Task, noisy_labels, rivals_of
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+IMAGES = Settings(n_epochs=10, lr=0.01, batch_size=100, cosine=True)
+N_TRAIN, N_TEST, N_OOD, SIZE = 4000, 4000, 500, 16
 
 
-@cache
 def pictures(folder, split, n_images=None):
     """Return (n, 32, 32, 3) bytes and labels of the first images of a split."""
     with np.load(folder / "cifar10_jpeg.npz") as data:
@@ -64,17 +74,6 @@ class Pictures:
         return (padded[every, :, down[:, :, None], across[:, None]].permute(0, 3, 1, 2),)
 
 
-def small_net(size=16, n_classes=10):
-    """Return two convolutions and two linear layers, without normalization."""
-    from torch.nn import Conv2d, Flatten, Linear, MaxPool2d, ReLU, Sequential
-
-    return Sequential(
-        Conv2d(3, 32, 3, padding=1), ReLU(), MaxPool2d(2),
-        Conv2d(32, 64, 3, padding=1), ReLU(), MaxPool2d(2),
-        Flatten(), Linear(64 * (size // 4) ** 2, 64), ReLU(), Linear(64, n_classes),
-    )  # fmt: skip
-
-
 def small_resnet(n_classes=10):
     """Return the smallest residual network of CIFAR, max-pooling behind its first convolution."""
     net = CifarResNet(8, n_classes=n_classes)
@@ -82,41 +81,125 @@ def small_resnet(n_classes=10):
     return net
 
 
-@dataclass
-class ImageTask:
-    """Images to learn from, to validate and to test on; `human` holds label distributions."""
-
-    inputs: dict
-    given: np.ndarray
-    val_labels: dict
-    test_labels: np.ndarray
-    make_net: object
-    seed: int
-    human: np.ndarray | None = None
-
-    def net(self):
-        return self.make_net()
-
-
 def human_proba(folder):
+    """Return what fraction of people chose each class for the test images (CIFAR-10H)."""
     with np.load(folder / "cifar10h.npz") as data:
         counts = data["counts"].astype(float)
     return counts / counts.sum(axis=1, keepdims=True)
 
 
-def image_task(folder, seed, n_train=4000, n_val=2000, size=16):
-    """Draw training and validation images anew for each seed; all test images at half size."""
-    images, y = pictures(folder, "train")
-    rows = np.random.default_rng(seed).permutation(len(y))[: n_train + n_val]
-    train, val = rows[:n_train], rows[n_train:]
-    test, y_test = pictures(folder, "test")
-    parts = {"train": images[train], "val": images[val], "test": test}
-    return ImageTask(
-        inputs={name: Pictures(as_input(part, size)) for name, part in parts.items()},
-        given=y[train],
+class Cifar:
+    """The test split as students see it, with features and human labels."""
+
+    def __init__(self, folder, cache):
+        images, self.labels = pictures(folder, "test")
+        self.inputs = as_input(images, SIZE)
+        self.human = human_proba(folder)
+        with np.load(folder / "cifar10_resnet20_features.npz") as data:
+            self.features = data["features"].astype(np.float64)
+        self.rotation = rotation_features(folder, cache).astype(np.float64)
+        self.ood = Pictures(as_input(np.concatenate([enlarged_digits(), crops()]), SIZE))
+
+    @cached_property
+    def rivals(self):
+        """The wrong class to flip to, by out-of-fold logistic regression on rotation features."""
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200))
+        folds = StratifiedKFold(3, shuffle=True, random_state=0)
+        X, y = self.rotation, self.labels
+        return rivals_of(cross_val_predict(model, X, y, cv=folds, method="predict_proba"), y)
+
+
+def enlarged_digits():
+    """Return (n, 32, 32, 3) bytes: the 8 x 8 digits of scikit-learn, each pixel a block."""
+    digits = load_digits().images[:N_OOD] * (255 / 16)
+    blocks = np.kron(digits, np.ones((1, 4, 4))).astype(np.uint8)
+    return np.repeat(blocks[..., None], 3, axis=-1)
+
+
+def crops(seed=0):
+    """Return (n, 32, 32, 3) bytes: windows of the two photographs of scikit-learn."""
+    rng, photographs = np.random.default_rng(seed), load_sample_images().images
+    windows = []
+    for i in range(N_OOD):
+        image = photographs[i % len(photographs)]
+        top, left = (rng.integers(size - 31) for size in image.shape[:2])
+        windows.append(image[top : top + 32, left : left + 32])
+    return np.stack(windows)
+
+
+@dataclass(kw_only=True)
+class CifarTask(Scored, Task):
+    """Images to learn from with the labels given, and those to judge by."""
+
+    rotation: np.ndarray
+
+    def difficulty(self, source):
+        if source == "RMD by rotation" and source not in self._difficulty:
+            scorer = RelativeMahalanobisScorer().fit(self.rotation, self.given)
+            self._difficulty[source] = scorer.difficulty(self.rotation, self.given)
+        return super().difficulty(source)
+
+
+def cifar_task(images, noise, seed):
+    """Draw training and validation images anew for each seed; the test images stay."""
+    rows = np.random.default_rng(1000).permutation(len(images.labels))
+    test, pool = rows[:N_TEST], rows[N_TEST:]
+    order = np.random.default_rng(seed).permutation(pool)
+    train, val = order[:N_TRAIN], order[N_TRAIN:]
+    y = images.labels
+    rivals = [values[train] for values in images.rivals] if noise[0] == "I" else None
+    parts = {"train": train, "val": val, "test": test}
+    inputs = {name: Pictures(images.inputs[torch.from_numpy(r)]) for name, r in parts.items()}
+    return CifarTask(
+        inputs=inputs | {"ood": images.ood},
+        given=noisy_labels(y[train], noise, seed, rivals),
+        true=y[train],
+        features=images.features[train],
+        rotation=images.rotation[train],
         val_labels={"clean": y[val]},
-        test_labels=y_test,
-        make_net=lambda: small_net(size),
+        test_labels=y[test],
+        human=images.human[test],
         seed=seed,
-        human=human_proba(folder),
+        make_net=small_resnet,
     )
+
+
+# Features without labels, of a network that learns by how much an image was turned: Gidaris et
+# al., "Unsupervised Representation Learning by Predicting Image Rotations", ICLR 2018.
+N_TURNED, N_EPOCHS_OF_TURNS, BATCH = 20_000, 8, 100
+
+
+def rotation_features(folder, cache):
+    """Return 64 pooled features of the test images, by a network for turns of training images."""
+    path = cache / "rotation_features.npz"
+    if not path.exists():
+        net, accuracy = _trained_on_turns(as_input(pictures(folder, "train", N_TURNED)[0]))
+        print(f"rotation: accuracy {accuracy:.3f} in the last epoch", flush=True)
+        images = as_input(pictures(folder, "test")[0])
+        with torch.no_grad():
+            pooled = [net.blocks(net.stem(part)).mean(dim=(2, 3)) for part in images.split(1000)]
+        np.savez(path, features=torch.cat(pooled).numpy(), accuracy=accuracy)
+    with np.load(path) as data:
+        return data["features"]
+
+
+def _trained_on_turns(images):
+    """Train on quarter turns, a quarter of each batch by each; return net and its accuracy."""
+    torch.manual_seed(0)
+    net = small_resnet(4)
+    optimizer = torch.optim.AdamW(net.parameters(), 0.01, fused=True)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, N_EPOCHS_OF_TURNS)
+    turns = torch.arange(BATCH) % 4
+    for _ in range(N_EPOCHS_OF_TURNS):
+        n_correct = 0
+        for rows in torch.randperm(len(images)).split(BATCH):
+            parts = (images[rows[k::4]].rot90(k, (2, 3)) for k in range(4))
+            logits = net(torch.cat(list(parts)))
+            target = turns.sort().values
+            loss = torch.nn.functional.cross_entropy(logits, target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            n_correct += int((logits.argmax(dim=1) == target).sum())
+        schedule.step()
+    return net.eval(), n_correct / len(images)

@@ -1,4 +1,4 @@
-"""The methods: what each does with a task, and the candidates that it may choose from."""
+"""Methods: what each does with a task, and the candidates that it may choose from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .students import Plan
 
 @dataclass(frozen=True)
 class Method:
-    """A name, the options to choose from, and the plan that they make of a task."""
+    """A name, the plan that options make of a task, and the options to choose from."""
 
     name: str
     plan: Callable[..., Plan]
@@ -40,16 +40,6 @@ def decayed(task, weight_decay):
 
 def mixed(task, mixup_alpha):
     return Plan(losses.cross_entropy_loss, task.given, mixup_alpha=mixup_alpha)
-
-
-def with_decay(method, weight_decay):
-    """Return the method with weight decay besides, as the papers train everything."""
-
-    def plan(task, weight_decay, **options):
-        return replace(method.plan(task, **options), weight_decay=weight_decay)
-
-    candidates = tuple({**one, "weight_decay": weight_decay} for one in method.candidates)
-    return Method(method.name, plan, candidates)
 
 
 def ranked(task, weight):
@@ -105,83 +95,17 @@ def oracle(task):
     return Plan(losses.cross_entropy_loss, task.true)
 
 
-CE = Method("cross-entropy", by_loss(losses.cross_entropy_loss))
-DECAYS = (0.01, 0.03, 0.1, 0.3)
-DECAY = Method("cross-entropy, weight decay", decayed, grid(weight_decay=DECAYS))
-AWARE = tuple(
-    {"temperature": t, "alpha": a} for t, a in ((0.1, 0.3), (0.1, 1.0), (0.3, 0.3), (0.3, 0.6))
-)
-# From the smallest alpha of the paper's Table 5 on. T = .3 and .1 are ours, for ranks.
-AWARE_FROM_SMALL = tuple(
-    {"temperature": t, "alpha": a} for t, a in ((0.3, 0.05), (0.3, 0.15), (0.3, 0.4), (0.1, 1.0))
-)
-MINMAX = tuple(
-    {"temperature": t, "alpha": a} for t, a in ((0.7, 0.15), (0.7, 0.3), (0.3, 0.3), (0.3, 1.0))
-)
-FRACTIONS = grid(fraction=(0.05, 0.1, 0.2, 0.4))
-GAMMAS = (0.5, 1.0, 2.0, 4.0)
-LS = Method(
-    "label smoothing",
-    by_loss(losses.label_smoothing_loss),
-    grid(alpha=(0.01, 0.03, 0.1, 0.2)),
-)
-FOCAL = Method("focal", by_loss(losses.focal_loss), grid(gamma=GAMMAS))
+def with_decay(method, weight_decay):
+    """Return the method with weight decay besides, as the papers train everything."""
 
-RMD = (
-    CE,
-    DECAY,
-    LS,
-    FOCAL,
-    Method(
-        "L1 of logits",
-        by_loss(losses.logit_norm_loss),
-        grid(alpha=(1e-4, 3e-4, 1e-3, 3e-3)),
-    ),
-    Method(
-        "entropy regularization",
-        by_loss(losses.entropy_regularized_loss),
-        grid(alpha=(0.02, 0.05, 0.1, 0.2)),
-    ),
-    Method("Poly-1", by_loss(losses.poly_loss), grid(epsilon=(-0.5, 1.0, 2.0, 4.0))),
-    Method("correctness ranking", ranked, grid(weight=(0.3, 0.5, 1.0, 3.0))),
-    Method("difficulty-aware", aware(), AWARE),
-    Method("difficulty-aware, min-max", aware(scale="minmax"), MINMAX),
-    Method("difficulty-aware, shuffled", aware(control="shuffled"), AWARE),
-    Method("difficulty-aware, inverted", aware(control="inverted"), AWARE),
-    Method("drop the hardest", dropping(), FRACTIONS),
-    Method("drop at random", dropping("random"), FRACTIONS),
-    Method("label issues: drop", cleaned("drop")),
-    Method("label issues: relabel", cleaned("relabel")),
-    Method("label issues: soft", cleaned("soft")),
-    Method("label issues: weight", cleaned("weight")),
-    Method("true labels", oracle),
-)
+    def plan(task, weight_decay, **options):
+        return replace(method.plan(task, **options), weight_decay=weight_decay)
 
-PAIRS = ((1.0, 0.5), (2.0, 1.0), (3.0, 2.0), (5.0, 3.0))
-FLSD = grid(gammas=PAIRS)
-GRA = (
-    CE,
-    DECAY,
-    Method("Brier", by_loss(losses.brier_loss)),
-    Method("MMCE", by_loss(losses.mmce_loss), grid(weight=(1.0, 2.0, 4.0, 8.0))),
-    FOCAL,
-    Method("FLSD", by_loss(losses.sample_dependent_focal_loss), FLSD),
-    Method("FLSD-GRA", by_loss(losses.sample_dependent_focal_loss, detach_weight=True), FLSD),
-    Method("dual focal", by_loss(losses.dual_focal_loss), grid(gamma=GAMMAS)),
-    Method(
-        "dual focal-GRA",
-        by_loss(losses.dual_focal_loss, detach_weight=True),
-        grid(gamma=GAMMAS),
-    ),
-    Method("BSCE", by_loss(losses.bsce_loss), grid(exponent=(0.5, 1.0, 2.0, 4.0))),
-    Method("BSCE-GRA", by_loss(losses.bsce_gra_loss), grid(exponent=(0.5, 1.0, 2.0, 4.0))),
-    Method("FLSD-53, as published", by_loss(losses.sample_dependent_focal_loss)),
-    Method("dual focal 5, as published", by_loss(losses.dual_focal_loss)),
-    Method("BSCE-GRA 4, as published", by_loss(losses.bsce_gra_loss)),
-)
+    candidates = tuple({**one, "weight_decay": weight_decay} for one in method.candidates)
+    return Method(method.name, plan, candidates)
 
 
-def _with(methods, grids, dropped=()):
+def with_candidates(methods, grids, dropped=()):
     """Return the methods with other candidates where there are any, without those dropped."""
     return tuple(
         replace(method, candidates=grids.get(method.name, method.candidates))
@@ -190,31 +114,23 @@ def _with(methods, grids, dropped=()):
     )
 
 
-# Images: ten classes, and a student that is far more overconfident.
-AWARE_IMAGES = tuple(
-    {"temperature": t, "alpha": a} for t, a in ((0.1, 1.0), (0.3, 0.6), (0.3, 1.2), (0.3, 2.4))
+GAMMAS = (0.5, 1.0, 2.0, 4.0)
+CE = Method("cross-entropy", by_loss(losses.cross_entropy_loss))
+DECAY = Method("cross-entropy, weight decay", decayed, grid(weight_decay=(0.01, 0.03, 0.1, 0.3)))
+LS = Method(
+    "label smoothing", by_loss(losses.label_smoothing_loss), grid(alpha=(0.01, 0.03, 0.1, 0.2))
 )
-GRIDS = {
-    "cross-entropy, weight decay": grid(weight_decay=(0.1, 0.3, 1.0, 3.0)),
-    "label smoothing": grid(alpha=(0.05, 0.1, 0.2, 0.3)),
+FOCAL = Method("focal", by_loss(losses.focal_loss), grid(gamma=GAMMAS))
+ENTROPY = Method(
+    "entropy regularization",
+    by_loss(losses.entropy_regularized_loss),
+    grid(alpha=(0.02, 0.05, 0.1, 0.2)),
+)
+# Candidates for images, where a student of ten classes is far more overconfident.
+IMAGE_GRIDS = {
+    DECAY.name: grid(weight_decay=(0.1, 0.3, 1.0, 3.0)),
+    LS.name: grid(alpha=(0.05, 0.1, 0.2, 0.3)),
+    ENTROPY.name: grid(alpha=(0.1, 0.2, 0.4, 0.8)),
     "L1 of logits": grid(alpha=(0.01, 0.03, 0.1, 0.3)),
-    "entropy regularization": grid(alpha=(0.1, 0.2, 0.4, 0.8)),
     "correctness ranking": grid(weight=(0.5, 1.0, 3.0, 6.0)),
-    **{name: AWARE_IMAGES for name in (m.name for m in RMD) if name.startswith("difficulty")},
 }
-RMD_IMAGES = _with(
-    (*RMD[:9], Method("difficulty-aware by rotation", aware("RMD by rotation"), AWARE), *RMD[9:]),
-    GRIDS | {"difficulty-aware by rotation": AWARE_IMAGES},
-    (
-        "difficulty-aware, min-max", "drop at random", "label issues: drop",
-        "label issues: relabel", "label issues: weight",
-    ),
-)  # fmt: skip
-GRA_IMAGES = _with(GRA, GRIDS)
-
-
-def sources_of_weights(names, fraction):
-    """Difficulty-aware training by every source, and dropping as many as are wrong."""
-    for name in names:
-        yield Method(f"difficulty-aware by {name}", aware(name), AWARE[::2])
-        yield Method(f"drop by {name}", dropping(name), grid(fraction=(fraction,)))

@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 import benchmarks.papers
 
-from . import depth, prio, pruning, shift, statements, toy
+from . import depth, gra, gra_images, labels, prio, pruning, rmd, rmd_images, shift
 from .claims import VERDICTS, Judgement, judge, kind, sentence, stated, written
 from .forest import forest
-from .summary import SUMMARIES, available, load, settings_of
-from .tables import (
-    CALIBRATION,
-    COLUMNS,
-    NONE,
-    POINTS,
-    Column,
-    cell,
-    comparison,
-    csv_table,
-)
+from .results import described, load, settings_of
+from .tables import csv_table
 
 FOLDER = Path(__file__).parents[2] / "docs" / "evidence"
-NOISES = {
-    "clean": "clean labels",
-    "U20": "20 % of the labels flipped uniformly",
-    "U40": "40 % of the labels flipped uniformly",
-    "I20": "20 % of the labels flipped to the nearest wrong class",
-}
-NOTHING = "These runs were not made.\n"
-# A page, the name of its part in the overview, and its claims.
-PARTS = {
-    "rmd": ("[RMD], texts", statements.RMD),
-    "rmd_images": ("[RMD], images", statements.RMD_IMAGES),
-    "gra": ("[GRA], texts", statements.GRA),
-    "gra_images": ("[GRA], images", statements.GRA_IMAGES),
-    "prio": ("[PRIO]", statements.PRIO),
-    "depth": ("[DEPTH]", statements.DEPTH),
-    "labels": ("wrong labels", (*statements.LABELS, *statements.VALIDATION)),
-    "pruning": ("pruning", statements.PRUNING),
-    "shift": ("shift", statements.SHIFT),
+# The pages: one module each has the settings, the methods and the claims.
+STUDIES = {
+    module.__name__.rpartition(".")[2]: module.STUDY
+    for module in (rmd, rmd_images, gra, gra_images, prio, depth, labels, pruning, shift)
 }
 
 
 def judged(claims):
     """Return (claim, judgement) of every claim."""
-    return [(claim, judge(claim, settings_of(getattr(claim, "study", "")))) for claim in claims]
+    return [(claim, judge(claim, settings_of(claim.part))) for claim in claims]
 
 
 def claims_table(claims):
@@ -74,13 +50,13 @@ def plot(claims):
 def headlines():
     """Return (part, claim, judgement) of the lines of the overview, in one setting each."""
     found = []
-    for name, claims in PARTS.values():
-        for claim, whole in judged(claims):
+    for study in STUDIES.values():
+        for claim, whole in judged(study.claims):
             here = [r for r in whole.results if r.setting == claim.headline]
             if here:
                 least = min(here, key=lambda r: r.low)
                 verdict = kind(least, whole.effect, no_loss=claim.no_loss)
-                found.append((name, claim, Judgement(verdict, [least], *whole[2:])))
+                found.append((study.name, claim, Judgement(verdict, [least], *whole[2:])))
     return found
 
 
@@ -111,11 +87,9 @@ def overview():
 
 
 def counts():
-    """Return {part: {verdict: number}}."""
-    return {
-        name: {v: [found.verdict for _, found in judged(claims)].count(v) for v in VERDICTS}
-        for name, claims in PARTS.values()
-    }
+    """Return {study: {verdict: number}}."""
+    verdicts = {s.name: [found.verdict for _, found in judged(s.claims)] for s in STUDIES.values()}
+    return {name: {v: found.count(v) for v in VERDICTS} for name, found in verdicts.items()}
 
 
 def counts_table():
@@ -134,163 +108,39 @@ def in_numbers():
     )
 
 
-def comparisons(study, columns=COLUMNS):
-    """Return the tables of all settings of a study of methods."""
-    tables = [
-        comparison(f"{_title(setting)}, {POINTS[point]}", methods, point, columns)
-        for setting, methods in settings_of(study).items()
-        for point in POINTS
-        if "accuracy" in next(iter(methods.values())).get(point, ())
-    ]
-    return "\n".join([*tables, *_flips(study)]) or NOTHING
-
-
-def _title(setting):
-    text = NOISES.get(setting, setting)
-    return text[0].upper() + text[1:]
-
-
-def _flips(study):
-    found = {s: m for s, m in settings_of(study).items() if s.startswith("flips")}
-    column = Column("", "", 100, 2)
-    if found:
-        yield values_table("AUROC of flipped labels, %", found, "AUROC of flips", column)
-
-
-def values_table(title, settings, metric, column):
-    """Return one row a method and one column a setting."""
-    names = list(dict.fromkeys(name for methods in settings.values() for name in methods))
-    rows = []
-    for name in names:
-        values = [m.get(name, {}).get("last", {}).get(metric) for m in settings.values()]
-        if any(values):
-            rows.append([name, *(cell(v, column) if v else NONE for v in values)])
-    return csv_table(title, ["", *settings], rows) if rows else NOTHING
-
-
-def values(study, title, metric, column):
-    return lambda: values_table(title, settings_of(study), metric, column)
-
-
-def human():
-    """Spearman's correlation with human entropy, with standard errors by bootstrap."""
-    rows = [
-        [name, "{:.3f} ± {:.3f}".format(*points["last"]["Spearman"])]
-        for name, points in settings_of("human").get("CIFAR-10H", {}).items()
-    ]
-    return csv_table("CIFAR-10H, ten thousand images", ["difficulty", "Spearman"], rows)
-
-
-VALIDATION = (
-    Column("temperature", "temperature", 1, 2),
-    Column("epoch", "epoch", 1, 1),
-    Column("accuracy", "accuracy, %", 100, 1),
-    Column("nll_scaled", "log-loss scaled", 1, 3),
-)
-
-
-def validation():
-    """Test accuracy and scaled log-loss where each kind of validation label stops and scales."""
-    rows = [
-        [name, *(cell(points["last"][c.metric], c) if c.metric in points["last"] else NONE
-                 for c in VALIDATION)]
-        for methods in settings_of("validation").values()
-        for name, points in methods.items()
-    ]  # fmt: skip
-    header = ["method, validation labels", *(c.header for c in VALIDATION)]
-    return csv_table("Stopped and scaled by validation labels of three kinds", header, rows)
-
-
-PRIORITIZED = (
-    Column("accuracy", "accuracy, %", 100, 1, 1),
-    Column("nll", "log-loss", 1, 3, -1),
-    Column("nll_scaled", "log-loss scaled", 1, 3, -1),
-    Column("ece", "ECE, %", 100, 1, -1),
-    Column("temperature", "temperature", 1, 2),
-    Column("seconds", "CPU s", 1, 2),
-)
-
-
-def prioritization():
-    tables = [
-        comparison(f"{_title(setting)}, after {n} steps", methods, n, PRIORITIZED, "random")
-        for setting, methods in settings_of("prio").items()
-        for n in ("225", "450")
-    ]
-    return "\n".join(tables) or NOTHING
-
-
-def shifted():
-    settings = settings_of("shift")
-    tables = [
-        values_table(title, settings, metric, Column(metric, "", factor, digits))
-        for title, metric, factor, digits in (
-            ("Accuracy, %", "accuracy", 100, 1),
-            ("ECE as trained and with a temperature from clean images or the same shift, %",
-             "ECE", 100, 1),
-            ("Divergence from human labels, CIFAR-10H", "human_kl", 1, 3),
-        )
-    ]  # fmt: skip
-    return "\n".join(tables)
-
-
-def stated_settings():
-    """Return the settings: what the docstring of this package says of them."""
-    text = inspect.getdoc(benchmarks.papers)
-    return text.partition("-\n")[2].partition("\n\nComputing time")[0] + "\n"
-
-
-def stated_by(module):
-    """Return what the docstring of a study says of its settings."""
-    return lambda: inspect.getdoc(module).partition("\n\n")[2] + "\n"
-
-
 def runs():
     """Return the run times and versions, a line a study."""
     rows, machine = [], {}
-    for name in SUMMARIES:
-        if name in available():
+    for study in STUDIES.values():
+        for name in study.parts:
             content = load(name)
-            machine = content["machine"]
-            rows.append([name, content["runs"], f"{content['cpu_seconds'] / 60:.1f}"])
+            if "machine" in content:
+                machine = content["machine"]
+                rows.append([name, content["runs"], f"{content['cpu_seconds'] / 60:.1f}"])
     versions = ", ".join(f"{name} {value}" for name, value in machine.items())
     table = csv_table("", ["study", "runs", "minutes of one core"], rows)
     return f"One thread, no accelerator: {versions}.\n\n{table}"
 
 
-FILES = {
-    "overview.inc": overview,
-    "overview.svg": overview_plot,
-    "counts.inc": counts_table,
-    "in_numbers.inc": in_numbers,
-    "settings.inc": stated_settings,
-    "runs.inc": runs,
-    **{f"{part}_claims.inc": lambda claims=claims: claims_table(claims)
-       for part, (_, claims) in PARTS.items()},
-    **{f"{part}.svg": lambda claims=claims: plot(claims)
-       for part, (_, claims) in PARTS.items()},
-    **{f"{study}.inc": lambda study=study: comparisons(study)
-       for study in ("decay20", "decay100", "rmd20", "rmd100", "rmd_images", "sources",
-                     "sensitivity", "gra_texts", "prio_losses", "pruning")},
-    "gra_images.inc": lambda: comparisons("gra_images", (*COLUMNS, *CALIBRATION)),
-    "human.inc": human,
-    "validation.inc": validation,
-    "prio.inc": prioritization,
-    "gra_toy.inc": values(
-        "gra_toy", "Correlation of the weights with the true error", "correlation",
-        Column("", "", 1, 3),
-    ),
-    "depth.inc": values("depth", "Means over runs", "value", Column("", "", 1, 3)),
-    "shift.inc": shifted,
-    **{f"{name}_settings.inc": stated_by(module)
-       for name, module in (("prio", prio), ("depth", depth), ("gra_toy", toy),
-                            ("pruning", pruning), ("shift", shift))},
-}  # fmt: skip
-
-
 def render():
     """Return {name of the file: text} of everything that the pages include."""
-    return {name: make() for name, make in FILES.items()}
+    settings = described(benchmarks.papers.__doc__).partition("-\n")[2]
+    files = {
+        "overview.inc": overview(),
+        "overview.svg": overview_plot(),
+        "counts.inc": counts_table(),
+        "in_numbers.inc": in_numbers(),
+        "settings.inc": settings.partition("\n\nComputing time")[0] + "\n",
+        "runs.inc": runs(),
+    }
+    for page, study in STUDIES.items():
+        files[f"{page}_claims.inc"] = claims_table(study.claims)
+        files[f"{page}.svg"] = plot(study.claims)
+        files[f"{page}_settings.inc"] = study.settings
+        for name, part in study.parts.items():
+            files[f"{name}.inc"] = part.table(settings_of(name))
+            files[f"{name}_settings.inc"] = part.settings or files.get(f"{name}_settings.inc")
+    return {name: text for name, text in files.items() if text}
 
 
 def write():

@@ -23,23 +23,22 @@ from skcalib.metrics import predictive_entropy
 from skcalib.posthoc import TemperatureScaling
 from skcalib.selection import MaxEntropySelector
 
-from .compare import chosen, compare
+from .claims import Untested, claim
 from .measures import measure, proba_of
-from .methods import CE, FOCAL, LS, Method, grid, mixed
-from .records import Records
+from .methods import CE, FOCAL, LS, Method, by_loss, grid, mixed
+from .results import Part, Study, described
+from .runner import Tasks, chosen, compare
 from .students import Plan, Settings, Trainer, logits_of, train
-from .texts import Bags, Clinc, TextTask, text_task
+from .tables import Column, comparisons
+from .texts import Bags, Clinc, text_task
+
+# --- settings ------------------------------------------------------------------------------------
 
 N_STEPS, POINTS = 450, (225, 450)
 # (fraction of the samples, steps of the warm-up): the longer warm-up is two passes.
 LATE, EARLY = (0.2, 150), (0.1, 60)
 SETTINGS = Settings(n_epochs=1)
 CASES = ("clean", "redundant", "imbalanced", "U20", "redundant, early", "imbalanced, early")
-LOSSES = {
-    "cross-entropy": cross_entropy_loss,
-    "focal": partial(focal_loss, gamma=3.0),
-    "label smoothing": partial(label_smoothing_loss, alpha=0.03),
-}
 EVERYWHERE = ("random", "entropy", "in proportion")
 MORE = {
     "clean": ("fixed target", "target of the epoch", "entropy, temperature"),
@@ -47,58 +46,41 @@ MORE = {
     "imbalanced": ("balanced",),
     "imbalanced, early": ("balanced",),
 }
-
-
 # The claims of the poster: how the student is trained, and whose entropy chooses.
-ALONE = (
-    CE,
-    LS,
-    Method("mixup", mixed, grid(mixup_alpha=(0.1, 0.2, 0.4, 0.8))),
-    FOCAL,
-)
+ALONE = (CE, LS, Method("mixup", mixed, grid(mixup_alpha=(0.1, 0.2, 0.4, 0.8))), FOCAL)
 FRACTIONS = {"30 %": 0.3, "20 %": 0.2, "10 %": 0.1}
 TARGET_EPOCHS = 20
 
-
-def run(options):
-    for part in ("losses", "random"):
-        if options.only in ("", part):
-            globals()[f"study_{part}"](Clinc(options.data, options.out), options)
+# --- runs ----------------------------------------------------------------------------------------
 
 
-def study_losses(clinc, options):
+def losses(options, records):
     """Every loss at every fraction, by the student's own entropy and by that of a target."""
-    records = Records(options.out / "prio_losses.jsonl")
-    make, seeds = partial(make_task, clinc, "clean"), range(options.seeds)
+    make, seeds = partial(make_task, Clinc(options.data, options.out), "clean"), options.seeds
     for setting, fraction in FRACTIONS.items():
+        how = (SETTINGS, setting, range(seeds))
         train_one = partial(_guided, options.out, fraction)
-        how = (SETTINGS, setting, seeds)
-        compare(records, make, ALONE, *how, stops=False, train_one=train_one)
-        compare(
-            records, make, (replace(CE, name="random samples"),), *how, stops=False,
-            train_one=train_one,
-        )  # fmt: skip
-        if fraction != 0.2:
-            continue
-        # By a target, with the parameter that was chosen without one.
-        guided = tuple(
-            replace(
-                method,
-                name=f"{method.name}, target",
-                candidates=(chosen(records, method.name, setting)["last"],),
-            )
-            for method in ALONE
-        )
-        compare(records, make, guided, *how, stops=False, train_one=train_one)
+        by = partial(compare, records, make, stops=False, train_one=train_one)
+        by((*ALONE, replace(CE, name="random samples")), *how)
+        if fraction == 0.2:
+            # By a target, with the parameter that was chosen without one.
+            guided = [
+                replace(
+                    method,
+                    name=f"{method.name}, target",
+                    candidates=(chosen(records, method.name, setting)["last"],),
+                )
+                for method in ALONE
+            ]
+            by(guided, *how)
 
 
 def _guided(folder, fraction, task, method, options, settings, seed, stops):
     guide = "random" if method.name == "random samples" else "entropy"
     if method.name.endswith(", target"):
         guide = target_entropies(folder, task)
-    return prioritized(
-        task, method.plan(task, **options), guide, seed, fraction, measured=(N_STEPS,)
-    )
+    plan = method.plan(task, **options)
+    return prioritized(task, plan, guide, seed, fraction, measured=(N_STEPS,))
 
 
 def target_entropies(folder, task):
@@ -118,40 +100,38 @@ def target_entropies(folder, task):
     return np.load(path)
 
 
-def study_random(clinc, options):
-    records = Records(options.out / "prio.jsonl")
-    for seed in range(options.seeds):
-        for case in options.noise or CASES:
-            task = None
-            for loss, guide in _runs(case):
-                key = {"setting": case, "method": guide, "loss": loss, "seed": seed}
-                if key in records:
-                    continue
-                task = make_task(clinc, case, seed) if task is None else task
-                when = EARLY if case.endswith(", early") else LATE
-                plan = Plan(LOSSES[loss], task.given)
-                row = records.get(key, partial(prioritized, task, plan, guide, seed, *when))
-                last = row["points"]["last"]
-                print(
-                    f"{case:<12}{loss:<16}{guide:<22}{seed:2d} {last['accuracy']:.4f}", flush=True
+def against_random(options, records):
+    clinc = Clinc(options.data, options.out)
+    for case in options.noise or CASES:
+        when = EARLY if case.endswith(", early") else LATE
+        tasks = Tasks(partial(make_task, clinc, case))
+        for seed in range(options.seeds):
+            for name, method, guide in _compared(case):
+                key = {"setting": case, "method": name, "seed": seed}
+                compute = lambda s=seed, m=method, g=guide, t=tasks, w=when: prioritized(
+                    t[s], m.plan(t[s]), g, s, *w
                 )
+                records.get(key, compute)
 
 
-def _runs(case):
-    """Every case asks what it is for; the calibrating losses are those of the paper."""
-    guides = (*EVERYWHERE, *MORE.get(case, ()))
-    yield from (("cross-entropy", guide) for guide in guides)
+def _compared(case):
+    """Yield (name, method, guide); the calibrating losses are those of the paper."""
+    for guide in (*EVERYWHERE, *MORE.get(case, ())):
+        yield guide, CE, guide
     if case == "clean":
-        for loss in ("focal", "label smoothing"):
-            yield from ((loss, guide) for guide in ("random", "entropy"))
+        focal = Method("focal", by_loss(focal_loss, gamma=3.0))
+        smoothed = Method("label smoothing", by_loss(label_smoothing_loss, alpha=0.03))
+        for method in (focal, smoothed):
+            for guide in ("random", "entropy"):
+                yield f"{guide}, {method.name}", method, guide
 
 
 def make_task(clinc, case, seed):
     if case in ("clean", "U20"):
         return text_task(clinc, 100, case, seed)
     if case.startswith("redundant"):
-        task, copies = text_task(clinc, 20, "clean", seed), np.tile(np.arange(3000), 5)
-        return _subset(task, copies)
+        task = text_task(clinc, 20, "clean", seed)
+        return _subset(task, np.tile(np.arange(len(task.given)), 5))
     task = text_task(clinc, 100, "clean", seed)
     # From 100 samples a class down to 4, the order of the classes drawn anew.
     rng = np.random.default_rng([seed, 4])
@@ -162,39 +142,36 @@ def make_task(clinc, case, seed):
 
 
 def _subset(task, rows):
-    inputs = {**task.inputs, "train": _bags_of(task.inputs["train"], rows)}
-    return TextTask(
-        inputs, task.given[rows], task.true[rows], task.features[rows], task.val_labels,
-        task.test_labels, task.n_words, task.seed,
+    bags = object.__new__(Bags)
+    bags.words, bags.weights = task.inputs["train"][torch.as_tensor(rows)]
+    return replace(
+        task, inputs=task.inputs | {"train": bags}, given=task.given[rows], true=task.true[rows],
+        features=task.features[rows], _difficulty={},
     )  # fmt: skip
 
 
-def _bags_of(bags, rows):
-    chosen = object.__new__(Bags)
-    chosen.words, chosen.weights = bags[torch.as_tensor(rows)]
-    return chosen
-
-
-def prioritized(task, plan, guide, seed, fraction=LATE[0], warmup=LATE[1], measured=POINTS):
+def prioritized(
+    task, plan, guide, seed, fraction=LATE[0], warmup=LATE[1], *, measured=POINTS, n_steps=N_STEPS
+):
     """Train with prioritization; measure at some numbers of steps."""
     torch.manual_seed(seed)
     start = time.process_time()
     trainer = Trainer(task.net(), task.inputs["train"], plan, SETTINGS)
     chooser = Chooser(task, guide, seed, fraction)
     steps, aside, points = 0, 0.0, {}
-    while steps < N_STEPS:
+    while steps < n_steps:
         rows = trainer.rows if steps < warmup else chooser.choose(trainer.net)
         for batch in rows[torch.randperm(len(rows))].split(SETTINGS.batch_size):
             trainer.step(batch)
             steps += 1
-            if steps in measured:
+            if steps in (*measured, n_steps):
                 paused = time.process_time()
                 used = paused - start - aside - chooser.seconds
                 points[str(steps)] = _measured(task, trainer.net) | {"seconds": used}
                 aside += time.process_time() - paused
-            if steps == N_STEPS:
+            if steps == n_steps:
                 break
-    points["last"] = points[str(N_STEPS)]
+    points["last"] = points[str(n_steps)]
     return {"points": points}
 
 
@@ -218,21 +195,17 @@ class Chooser:
             self.epoch += 1
             return torch.from_numpy(np.argsort(-scores, kind="stable")[: self.n_chosen])
         if self.guide == "balanced":
-            return torch.from_numpy(self._balanced())
-        criterion = "random" if self.guide == "random" else "entropy"
-        sampling = "soft" if self.guide == "in proportion" else "top"
+            p = 1.0 / np.bincount(self.task.given)[self.task.given]
+            return torch.from_numpy(
+                self.rng.choice(len(p), self.n_chosen, replace=False, p=p / p.sum())
+            )
         selector = MaxEntropySelector(
             n_samples=self.n_chosen,
-            criterion=criterion,
-            sampling=sampling,
+            criterion="random" if self.guide == "random" else "entropy",
+            sampling="soft" if self.guide == "in proportion" else "top",
             random_state=int(self.rng.integers(2**31)),
         )
         return torch.from_numpy(selector.fit(self._proba(net)).get_support(indices=True))
-
-    def _balanced(self):
-        counts = np.bincount(self.task.given)
-        p = 1.0 / counts[self.task.given]
-        return self.rng.choice(len(p), self.n_chosen, replace=False, p=p / p.sum())
 
     def _proba(self, net):
         if self.guide in ("fixed target", "target of the epoch"):
@@ -249,9 +222,8 @@ class Chooser:
         start = time.process_time()
         plan = Plan(cross_entropy_loss, self.task.given)
         if self.target is None:
-            n_epochs = 10 if self.guide == "fixed target" else 2
+            settings = Settings(n_epochs=10 if self.guide == "fixed target" else 2)
             net, seed = self.task.net(n_hidden=256), self.task.seed + 700
-            settings = Settings(n_epochs=n_epochs)
             self.target = train(self.task, plan, settings, seed=seed, watch=False, net=net).net
             self.trainer = Trainer(self.target, self.task.inputs["train"], plan, SETTINGS)
         elif self.guide == "target of the epoch":
@@ -259,3 +231,72 @@ class Chooser:
                 self.trainer.step(batch)
         self.seconds += time.process_time() - start
         return self._scaled(self.target, logits_of(self.target, self.task.inputs["train"]).numpy())
+
+
+COLUMNS = (
+    Column("accuracy", "accuracy, %", 100, 1, 1),
+    Column("nll", "log-loss", 1, 3, -1),
+    Column("nll_scaled", "log-loss scaled", 1, 3, -1),
+    Column("ece", "ECE, %", 100, 1, -1),
+    Column("temperature", "temperature", 1, 2),
+    Column("seconds", "CPU s", 1, 2),
+)
+AFTER = {str(n): f"after {n} steps" for n in POINTS}
+
+# --- claims --------------------------------------------------------------------------------------
+
+CALIBRATING = (LS.name, "mixup", FOCAL.name)
+TARGET = f"{CE.name}, target"
+
+
+def _claim(text, method, metric, rivals=CE.name, settings=tuple(FRACTIONS), **options):
+    return claim("prio_losses", text, method, metric, rivals, settings, **options)
+
+
+def _random(text, method, rival, settings, **options):
+    return claim("prio", text, method, "accuracy", rival, settings, **options)
+
+
+CLAIMS = (
+    *(_claim(f"Calibrating by {name} lowers the ECE of a student that learns its least certain "
+             "samples.", name, "ece", headline="20 %") for name in CALIBRATING),
+    *(_claim(f"It costs less than a point of accuracy: {name}.", name, "accuracy", no_loss=True,
+             paper="no significant loss", headline="20 %" * (name == FOCAL.name))
+      for name in CALIBRATING),
+    *(_claim(f"It helps after a temperature, too: log-loss, {name}.", name, "nll_scaled")
+      for name in CALIBRATING),
+    _claim("Mixup is the best calibrated of the three.", "mixup", "ece", (LS.name, FOCAL.name)),
+    _claim("A target trained with mixup chooses better samples than the student: ECE.", TARGET,
+           "ece", settings="20 %", headline="20 %"),
+    _claim("It does for accuracy.", TARGET, "accuracy", settings="20 %"),
+    _claim("Target and focal loss together are better calibrated than focal loss alone.",
+           f"{FOCAL.name}, target", "ece", FOCAL.name, "20 %"),
+    _claim("Our question: the least certain samples beat random ones at equal steps.", CE.name,
+           "accuracy", "random samples", headline="10 %"),
+    _random("They do in other cases.", "entropy", "random", CASES[1:]),
+    _random("They do early: after half of the steps.", "entropy", "random", CASES, point="225"),
+    _random("A draw in proportion to entropy beats random samples.", "in proportion", "random",
+            CASES),
+    _random("Entropy does more than balance the classes.", "entropy", "balanced",
+            ("imbalanced", "imbalanced, early")),
+    _random("A fixed calibrated target is a better guide than the student.", "fixed target",
+            "entropy", ("clean", "U20")),
+    _random("A temperature of the student makes it a better guide.", "entropy, temperature",
+            "entropy", "clean"),
+    Untested("Prioritization saves wall time on CIFAR-10 and CIFAR-100 with ResNet-34.",
+             "no accelerator was at hand; `--scale full` has the settings"),
+)  # fmt: skip
+
+STUDY = Study(
+    "[PRIO]",
+    {
+        "prio_losses": Part(losses),
+        "prio": Part(
+            against_random,
+            partial(comparisons, columns=COLUMNS, points=AFTER, reference="random"),
+            ("seconds",),
+        ),
+    },
+    CLAIMS,
+    described(__doc__),
+)

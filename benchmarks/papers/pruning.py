@@ -12,7 +12,6 @@ finders of wrong labels, records come from 20 samples a class and 20 epochs.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,16 +24,21 @@ from skcalib.difficulty import DifficultyMixin, area_under_margin, el2n
 from skcalib.losses import cross_entropy_loss
 from skcalib.selection import DifficultySelector
 
-from .compare import compare
+from .claims import claim
 from .measures import proba_of
 from .methods import Method
-from .records import Records
-from .students import Plan, Settings, Trainer, logits_of
+from .results import Part, Study, described
+from .rmd import SETTINGS
+from .runner import compare, found
+from .students import Plan, Trainer, logits_of
+from .tables import FLIPS
 from .texts import Clinc, text_task
 
-SETTINGS = {20: Settings(n_epochs=20), 100: Settings(n_epochs=12)}
-PRUNED = (0.5, 0.7, 0.9)
+NOISES = ("clean", "U20")
+PRUNED = (0.3, 0.5, 0.7, 0.9)
 WINDOW = 5
+
+# --- methods -------------------------------------------------------------------------------------
 
 
 class Given(DifficultyMixin, BaseEstimator):
@@ -79,29 +83,18 @@ def scores(task, settings):
     }
 
 
-def _cached(task, settings):
+def kept_rows(task, score, pruned, options):
+    """Return the samples that are left; the record of a training is made once for a task."""
+    n_kept = round((1 - pruned) * len(task.given))
+    rng = np.random.default_rng([task.seed, 7])
+    if score == "random":
+        return rng.permutation(len(task.given))[:n_kept]
     if not hasattr(task, "scores"):
-        task.scores = scores(task, settings)
-    return task.scores
-
-
-def pruned_by(score, **options):
-    def plan(task, pruned):
-        n_kept = round((1 - pruned) * len(task.given))
-        rng = np.random.default_rng([task.seed, 7])
-        if score == "random":
-            rows = rng.permutation(len(task.given))[:n_kept]
-        elif options.get("sampling") == "published":
-            rows = as_published(_cached(task, SETTINGS[100]), pruned, n_kept, rng)
-        else:
-            values = _cached(task, SETTINGS[100])[score]
-            selector = DifficultySelector(
-                Given(), n_samples=n_kept, random_state=task.seed, **options
-            )
-            rows = selector.fit(values[:, None]).get_support(indices=True)
-        return Plan(cross_entropy_loss, task.given, rows=np.sort(rows))
-
-    return plan
+        task.scores = scores(task, SETTINGS[100])
+    if options.get("sampling") == "published":
+        return as_published(task.scores, pruned, n_kept, rng)
+    selector = DifficultySelector(Given(), n_samples=n_kept, random_state=task.seed, **options)
+    return selector.fit(task.scores[score][:, None]).get_support(indices=True)
 
 
 def as_published(found, pruned, n_kept, rng):
@@ -124,36 +117,73 @@ WAYS = {
     "AUM, stratified": ("AUM", {"sampling": "stratified", "cutoff": 0.1}),
     "AUM, beta": ("AUM", {"sampling": "beta"}),
 }
-METHODS = tuple(Method(name, pruned_by(score, **how)) for name, (score, how) in WAYS.items())
 
 
-def run(options):
-    clinc, records = Clinc(options.data, options.out), Records(options.out / "pruning.jsonl")
-    for noise in options.noise or ("clean", "U20"):
-        tasks = {}
+def pruning_methods(pruned):
+    def plan_by(score, options):
+        def plan(task):
+            rows = np.sort(kept_rows(task, score, pruned, options))
+            return Plan(cross_entropy_loss, task.given, rows=rows)
 
-        def make(seed, noise=noise, tasks=tasks):
-            # The record of a training is made once for all fractions.
-            return tasks.setdefault(seed, text_task(clinc, 100, noise, seed))
+        return plan
 
-        for pruned in PRUNED:
-            methods = tuple(replace(m, candidates=({"pruned": pruned},)) for m in METHODS)
-            setting = f"{noise}, {100 * pruned:.0f} % pruned"
-            compare(
-                records, make, methods, SETTINGS[100], setting, range(options.seeds), every=True,
-                stops=False,
-            )  # fmt: skip
+    return [Method(name, plan_by(*how)) for name, how in WAYS.items()]
+
+
+# --- runs ----------------------------------------------------------------------------------------
+
+
+def run(options, records):
+    clinc = Clinc(options.data, options.out)
+    for noise in options.noise or NOISES:
         for seed in range(options.seeds):
-            key = {"setting": noise, "method": "AUROC of flips", "seed": seed}
+            task = text_task(clinc, 100, noise, seed)
+            for pruned in PRUNED:
+                compare(
+                    records, lambda seed, task=task: task, pruning_methods(pruned), SETTINGS[100],
+                    f"{noise}, {100 * pruned:.0f} % pruned", [seed], every=True, stops=False,
+                )  # fmt: skip
             if noise != "clean":
+                key = {"setting": noise, "method": FLIPS, "seed": seed}
                 records.get(key, partial(_flips, clinc, noise, seed))
 
 
 def _flips(clinc, noise, seed):
     task = text_task(clinc, 20, noise, seed)
-    found = scores(task, SETTINGS[20])
-    found["mean margin"] = found.pop("AUM")
-    found["mean probability"] *= -1
-    found["label issues"] = -task.finder.issues_["p_label_correct"]
+    values = scores(task, SETTINGS[20])
+    values["mean margin"] = values.pop("AUM")
+    values["mean probability"] *= -1
+    values["label issues"] = -task.finder.issues_["p_label_correct"]
     wrong = task.given != task.true
-    return {"auroc": {name: roc_auc_score(wrong, value) for name, value in found.items()}}
+    auroc = {name: roc_auc_score(wrong, value) for name, value in values.items()}
+    return found(f"flips, {noise}", FLIPS, auroc)
+
+
+# --- claims --------------------------------------------------------------------------------------
+
+CUTS = tuple(f"{noise}, {100 * p:.0f} % pruned" for noise in NOISES for p in PRUNED)
+
+
+def _pruned(text, method, rival):
+    return claim("pruning", text, method, "accuracy", rival, CUTS)
+
+
+def _finds(text, method, rival):
+    return claim("pruning", text, method, FLIPS, rival, "flips, U20")
+
+
+CLAIMS = (
+    _pruned("The easiest samples by RMD beat random ones.", "RMD, easiest", "random"),
+    _pruned("Strata of RMD beat random samples.", "RMD, stratified", "random"),
+    _pruned("A Beta draw by RMD beats random samples.", "RMD, beta", "random"),
+    _pruned("DUAL with its Beta draw beats random samples.", "DUAL, beta as published", "random"),
+    _pruned("DUAL with its Beta draw beats a Beta draw by RMD, which needs no training.",
+            "DUAL, beta as published", "RMD, beta"),
+    _pruned("Its Beta draw beats the highest scores.", "DUAL, beta as published",
+            "DUAL, highest"),
+    *(_finds(f"RMD finds flipped labels better than {name} of a training.", "RMD", name)
+      for name in ("mean margin", "mean probability", "DUAL", "EL2N")),
+    _finds("The finder does better than the mean margin.", "label issues", "mean margin"),
+)  # fmt: skip
+
+STUDY = Study("pruning", {"pruning": Part(run)}, CLAIMS, described(__doc__))

@@ -19,10 +19,14 @@ from skcalib import losses
 from skcalib.metrics import expected_calibration_error
 from skcalib.posthoc import TemperatureScaling
 
-from .images import Pictures, as_input, image_task, pictures
+from .claims import claim
+from .images import Pictures, as_input, human_proba, pictures
 from .measures import divergence, nll, proba_of
-from .records import Records
+from .methods import CE
+from .results import Part, Study, described
 from .students import Plan, Settings, logits_of, train
+from .tables import Column, values_table
+from .tasks import Task
 
 LOSSES = {
     "cross-entropy": losses.cross_entropy_loss,
@@ -30,7 +34,7 @@ LOSSES = {
     "BSCE-GRA 4": losses.bsce_gra_loss,
 }
 SETTINGS = Settings(n_epochs=12, lr=2e-3, batch_size=64)
-N_TEST, N_FIT = 2000, 500
+N_TRAIN, N_VAL, N_TEST, N_FIT = 4000, 2000, 2000, 500
 SEVERITIES = {
     "noise": (0.08, 0.12, 0.18, 0.26, 0.38),
     "blur": (0.5, 1.0, 1.5, 2.0, 3.0),
@@ -73,18 +77,42 @@ def corrupted_inputs(folder):
     return inputs
 
 
-def run(options):
-    records = Records(options.out / "shift.jsonl")
+def small_net():
+    """Return two convolutions and two linear layers, without normalization."""
+    from torch.nn import Conv2d, Flatten, Linear, MaxPool2d, ReLU, Sequential
+
+    return Sequential(
+        Conv2d(3, 32, 3, padding=1), ReLU(), MaxPool2d(2),
+        Conv2d(32, 64, 3, padding=1), ReLU(), MaxPool2d(2),
+        Flatten(), Linear(64 * 4**2, 64), ReLU(), Linear(64, 10),
+    )  # fmt: skip
+
+
+def image_task(folder, seed):
+    """Draw training and validation images anew for each seed."""
+    images, y = pictures(folder, "train")
+    rows = np.random.default_rng(seed).permutation(len(y))[: N_TRAIN + N_VAL]
+    parts = {"train": rows[:N_TRAIN], "val": rows[N_TRAIN:]}
+    return Task(
+        inputs={name: Pictures(as_input(images[r], 16)) for name, r in parts.items()},
+        given=y[parts["train"]],
+        val_labels={"clean": y[parts["val"]]},
+        test_labels=pictures(folder, "test")[1],
+        make_net=small_net,
+        seed=seed,
+        human=human_proba(folder),
+    )
+
+
+def run(options, records):
     for seed in range(options.seeds):
         for name in LOSSES:
             key = {"setting": "CIFAR-10, small", "method": name, "seed": seed}
-            new = key not in records
-            row = records.get(key, partial(measured, options.data, name, seed))
-            if new:
-                print(name, seed, row["severities"]["0"], row["severities"]["5"], flush=True)
+            records.get(key, partial(measured, options.data, name, seed))
 
 
 def measured(folder, name, seed):
+    """Return severities as settings, and what was done to the probabilities as methods."""
     task = image_task(folder, seed)
     plan = Plan(LOSSES[name], task.given)
     net = train(task, plan, SETTINGS, seed=seed, watch=False).net
@@ -93,15 +121,22 @@ def measured(folder, name, seed):
     rows = {}
     for (_, severity), inputs in corrupted_inputs(folder).items():
         logits = logits_of(net, inputs).numpy()
-        rows.setdefault(str(severity), []).append(_judged(logits, task.test_labels, clean))
-    clean_inputs = corrupted_inputs(folder)["none", 0]
-    proba = proba_of(logits_of(net, clean_inputs).numpy())[:N_TEST]
-    rows["0"][0]["human_kl"] = divergence(task.human[:N_TEST], proba)
-    means = {
-        severity: {key: float(np.mean([r[key] for r in found])) for key in found[0]}
-        for severity, found in rows.items()
+        judged = _judged(logits, task.test_labels, clean)
+        if not severity:
+            human = divergence(task.human[:N_TEST], proba_of(logits)[:N_TEST])
+            judged["last"]["human_kl"] = human
+        rows.setdefault(f"severity {severity}", []).append(judged)
+    return {
+        "found": {
+            severity: {
+                f"{name}, {how}": {
+                    "last": {m: float(np.mean([r[how][m] for r in found])) for m in values}
+                }
+                for how, values in found[0].items()
+            }
+            for severity, found in rows.items()
+        }
     }
-    return {"severities": means}
 
 
 def _judged(logits, y, clean):
@@ -109,12 +144,51 @@ def _judged(logits, y, clean):
     test, fit = slice(N_TEST), slice(N_TEST, None)
     own = TemperatureScaling().fit(logits[fit], y[fit])
     proba = {
-        "": proba_of(logits[test]),
-        ", clean temperature": clean.predict_proba(logits[test]),
-        ", own temperature": own.predict_proba(logits[test]),
+        "last": proba_of(logits[test]),
+        "clean temperature": clean.predict_proba(logits[test]),
+        "own temperature": own.predict_proba(logits[test]),
     }
-    row = {"accuracy": float((logits[test].argmax(axis=1) == y[test]).mean())}
-    for how, p in proba.items():
-        row[f"ECE{how}"] = expected_calibration_error(y[test], p, strategy="quantile")
-        row[f"log-loss{how}"] = nll(y[test], p)
-    return row | {"temperature": float(own.temperature_)}
+    rows = {
+        how: {
+            "ECE": expected_calibration_error(y[test], p, strategy="quantile"),
+            "log-loss": nll(y[test], p),
+        }
+        for how, p in proba.items()
+    }
+    rows["last"]["accuracy"] = float((logits[test].argmax(axis=1) == y[test]).mean())
+    rows["last"]["temperature"] = float(own.temperature_)
+    return rows
+
+
+def table(settings):
+    return "\n".join(
+        values_table(settings, title, Column(metric, "", factor, digits))
+        for title, metric, factor, digits in (
+            ("Accuracy, %", "accuracy", 100, 1),
+            ("ECE as trained and with a temperature from clean images or the same shift, %",
+             "ECE", 100, 1),
+            ("Divergence from human labels, CIFAR-10H", "human_kl", 1, 3),
+        )
+    )  # fmt: skip
+
+
+# --- claims --------------------------------------------------------------------------------------
+
+
+def _lower(text, method, rival):
+    severities = [f"severity {i}" for i in range(6)]
+    return claim("shift", text, method, "ECE", rival, severities)
+
+
+AS_TRAINED, CLEAN = f"{CE.name}, last", f"{CE.name}, clean temperature"
+CLAIMS = (
+    _lower("A temperature from clean images lowers the ECE of cross-entropy.", CLEAN, AS_TRAINED),
+    _lower("A temperature from images of the same shift lowers it further.",
+           f"{CE.name}, own temperature", CLEAN),
+    _lower("BSCE-GRA is better calibrated than cross-entropy.", "BSCE-GRA 4, last", AS_TRAINED),
+    _lower("It is better than cross-entropy with a temperature from clean images.",
+           "BSCE-GRA 4, last", CLEAN),
+    _lower("Focal loss is better calibrated than cross-entropy.", "focal 3, last", AS_TRAINED),
+)  # fmt: skip
+
+STUDY = Study("shift", {"shift": Part(run, table)}, CLAIMS, described(__doc__))

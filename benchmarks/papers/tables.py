@@ -11,6 +11,14 @@ from .statistics import holm, mean_and_error, paired
 LEVEL = 0.05
 NONE = "\\-"  # a lone dash would be a bullet
 POINTS = {"last": "after the last epoch", "stop": "stopped by validation"}
+NOISES = {
+    "clean": "clean labels",
+    "U20": "20 % of the labels flipped uniformly",
+    "U40": "40 % of the labels flipped uniformly",
+    "I20": "20 % of the labels flipped to the nearest wrong class",
+}
+NOTHING = "These runs were not made.\n"
+FLIPS = "AUROC of flips"
 
 
 @dataclass(frozen=True)
@@ -115,8 +123,28 @@ def comparison(title, methods, point, columns=COLUMNS, reference="cross-entropy"
     return csv_table(title, header, rows, css_class="numbers")
 
 
-def difference(first, second, column):
-    """Return "+1.2 ± 0.3" of values paired by seed, in the unit of the column."""
-    mean, error, _ = paired(first, second)
-    factor, digits = column.factor, column.digits
-    return f"{factor * mean:+.{digits}f} ± {factor * error:.{digits}f}"
+def comparisons(settings, columns=COLUMNS, points=POINTS, reference="cross-entropy"):
+    """Return the tables of all settings of a study of methods, and how well flips are found."""
+    tables = []
+    for setting, methods in settings.items():
+        title = NOISES.get(setting, setting)
+        tables += [
+            comparison(f"{title[0].upper()}{title[1:]}, {how}", methods, point, columns, reference)
+            for point, how in points.items()
+            if "accuracy" in next(iter(methods.values())).get(point, ())
+        ]
+    found = {s: m for s, m in settings.items() if s.startswith("flips")}
+    if found:
+        column = Column(FLIPS, "", 100, 2)
+        tables.append(values_table(found, "AUROC of flipped labels, %", column))
+    return "\n".join(tables) or NOTHING
+
+
+def values_table(settings, title, column):
+    """Return one row a method and one column a setting."""
+    rows = []
+    for name in dict.fromkeys(name for methods in settings.values() for name in methods):
+        values = [m.get(name, {}).get("last", {}).get(column.metric) for m in settings.values()]
+        if any(values):
+            rows.append([name, *(cell(v, column) if v else NONE for v in values)])
+    return csv_table(title, ["", *settings], rows) if rows else NOTHING

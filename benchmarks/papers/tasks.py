@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -38,6 +39,22 @@ def noisy_labels(y, noise, seed, rivals):
     given = y.copy()
     given[flipped] = wrong[flipped]
     return given
+
+
+@dataclass(kw_only=True)
+class Task:
+    """Samples to learn from, to validate and to test on; `human` holds label distributions."""
+
+    inputs: dict
+    given: np.ndarray
+    val_labels: dict
+    test_labels: np.ndarray
+    make_net: Callable
+    seed: int
+    human: np.ndarray | None = None
+
+    def net(self, **params):
+        return self.make_net(**params)
 
 
 @dataclass(kw_only=True)

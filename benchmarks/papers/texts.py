@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 
 from skcalib.labels import LabelIssueFinder
 
-from .tasks import Scored, noisy_labels, rivals_of
+from .tasks import Scored, Task, noisy_labels, rivals_of
 
-N_CLASSES = 150
+SPLITS = ("train", "val", "test", "oos_test")
 
 
 class Bags:
@@ -54,7 +54,7 @@ class Bags:
 class BagNet(torch.nn.Module):
     """Weighted sum of word vectors -> ReLU -> linear: a perceptron on a sparse TF-IDF matrix."""
 
-    def __init__(self, n_words, n_hidden=64, n_classes=N_CLASSES):
+    def __init__(self, n_words, n_hidden=64, n_classes=150):
         super().__init__()
         linear = torch.nn.Linear(n_words, n_hidden)
         padded = torch.cat([linear.weight.detach().T, torch.zeros(1, n_hidden)])
@@ -77,12 +77,7 @@ class Clinc:
         texts = json.loads((folder / "clinc150.json").read_text())
         self.texts = {
             name: [text for text, _ in texts[key]]
-            for name, key in (
-                ("train", "train"),
-                ("val", "val"),
-                ("test", "test"),
-                ("ood", "oos_test"),
-            )
+            for name, key in zip(("train", "val", "test", "ood"), SPLITS)
         }
         with np.load(folder / "clinc150_minilm.npz") as data:
             self.labels = {n: data[f"y_{n}"].astype(int) for n in ("train", "val", "test")}
@@ -118,16 +113,8 @@ class Clinc:
 
 
 @dataclass(kw_only=True)
-class TextTask(Scored):
+class TextTask(Scored, Task):
     """Texts to learn from with the labels given, and those to judge by."""
-
-    inputs: dict
-    val_labels: dict
-    test_labels: np.ndarray
-    n_words: int
-
-    def net(self, **params):
-        return BagNet(self.n_words, **params)
 
 
 def repaired(features, given):
@@ -140,7 +127,8 @@ def text_task(clinc, n_each, noise, seed, *, noisy_validation=False):
     """Return the task of a seed: its samples (all where n_each is 100), noise and validation."""
     rng = np.random.default_rng(seed)
     y = clinc.labels["train"]
-    rows = [rng.choice(np.flatnonzero(y == k), n_each, replace=False) for k in range(N_CLASSES)]
+    classes = np.unique(y)
+    rows = [rng.choice(np.flatnonzero(y == k), n_each, replace=False) for k in classes]
     rows = np.concatenate(rows)
     reader = TfidfVectorizer()
     inputs = {"train": Bags(reader.fit_transform([clinc.texts["train"][i] for i in rows]))}
@@ -158,6 +146,6 @@ def text_task(clinc, n_each, noise, seed, *, noisy_validation=False):
         features=clinc.features["train"][rows],
         val_labels=val,
         test_labels=clinc.labels["test"],
-        n_words=len(reader.vocabulary_),
+        make_net=partial(BagNet, len(reader.vocabulary_), n_classes=len(classes)),
         seed=seed,
     )

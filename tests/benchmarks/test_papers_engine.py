@@ -8,14 +8,15 @@ import torch
 from scipy.sparse import random as random_sparse
 from scipy.stats import ttest_rel
 
-from benchmarks.papers import cifar, full
-from benchmarks.papers.compare import chosen, compare
-from benchmarks.papers.images import ImageTask, Pictures
+from benchmarks.papers import full
+from benchmarks.papers import images as cifar
+from benchmarks.papers.images import Pictures
 from benchmarks.papers.methods import CE, FOCAL
-from benchmarks.papers.records import Records
+from benchmarks.papers.results import Part, collected
+from benchmarks.papers.runner import Records, chosen, compare, found
 from benchmarks.papers.statistics import holm, paired
 from benchmarks.papers.students import Settings, logits_of, train
-from benchmarks.papers.summary import compared
+from benchmarks.papers.tasks import Task
 from benchmarks.papers.texts import BagNet, Bags
 
 
@@ -49,7 +50,9 @@ def _task(seed, n=40):
     images[:, 0] += torch.from_numpy(y)[:, None, None]
     parts = {name: Pictures(images) for name in ("train", "val", "test")}
     make = lambda: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2))
-    return ImageTask(parts, y, {"clean": y}, y, make, seed)
+    return Task(
+        inputs=parts, given=y, val_labels={"clean": y}, test_labels=y, make_net=make, seed=seed
+    )
 
 
 def test_a_second_call_trains_nothing_and_reported_seeds_choose_nothing(tmp_path):
@@ -70,7 +73,25 @@ def test_a_second_call_trains_nothing_and_reported_seeds_choose_nothing(tmp_path
         for row in records.where(method="focal", seed=100)
     }
     assert best["gamma"] == min(screened, key=screened.get)
-    assert len(compared()(records)["toy"]["focal"]["last"]["accuracy"]) == 4
+    focal = collected(records, Part(run=None))["toy"]["focal"]
+    assert {"last", "stop"} == focal.keys()
+    assert focal["last"]["options"] == best
+    assert len(focal["last"]["accuracy"]) == 4
+
+
+def test_all_candidates_of_a_sensitivity_are_kept_and_a_measured_number_of_many_names(tmp_path):
+    records = Records(tmp_path / "runs.jsonl")
+    settings = Settings(n_epochs=1, batch_size=10)
+    compare(records, _task, (CE, FOCAL), settings, "toy", range(4), every=True, stops=False)
+    for seed in range(4):
+        values = {"a": seed, "b": 0.123456}
+        records.get({"setting": "x", "seed": seed}, lambda v=values: found("flips", "AUROC", v))
+    settings = collected(records, Part(run=None))
+    names = [f'focal {{"gamma": {gamma}}}' for gamma in (0.5, 1.0, 2.0, 4.0)]
+    assert list(settings["toy"]) == ["cross-entropy", *names]
+    assert settings["toy"][names[2]]["last"]["options"] == {"gamma": 2.0}
+    assert settings["flips"]["a"]["last"]["AUROC"] == [0, 1, 2, 3]
+    assert settings["flips"]["b"]["last"]["AUROC"] == [0.1235] * 4
 
 
 @pytest.mark.parametrize("study", ["rmd", "gra"])

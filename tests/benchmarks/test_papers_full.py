@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmarks.papers import full_depth, full_prio, published
+from benchmarks.papers import full, full_depth, published
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.full import full_task, image_set, image_settings, rmd_methods
 from benchmarks.papers.images import Pictures
@@ -19,7 +19,7 @@ from skcalib.losses import cross_entropy_loss
 STUDIES = {
     "rmd": ["--only", "Poly"],
     "gra": ["--network", "resnet18", "--only", "FLSD-GRA"],
-    "prio": ["--network", "resnet18", "--target", "resnet18", "--noise", "imbalanced"],
+    "prio": ["--network", "resnet18", "--target", "resnet18", "--only", "focal"],
     "depth": ["--networks", "10", "--only", "mlp"],
     "gpu": [],
 }
@@ -52,8 +52,7 @@ def _narrow(monkeypatch):
         layers.fc = torch.nn.Linear(4 * 16, n_classes)
         return layers
 
-    monkeypatch.setattr("benchmarks.papers.full.resnet", narrow)
-    monkeypatch.setattr(full_prio, "resnet", narrow)
+    monkeypatch.setattr(full, "resnet", narrow)
     small = lambda n_classes: full_depth.MLP(3 * 32 * 32, n_classes, hidden=(8,))
     monkeypatch.setitem(full_depth.NETWORKS, "mlp", small)
 
@@ -71,8 +70,10 @@ def test_a_study_ends_and_goes_on_where_it_stopped(study, data, capsys):
     text = path.read_text()
     for row in map(json.loads, text.splitlines()):
         assert "2 epochs, 50 images" in row["key"]["setting"]
-        found = row["found"] if study == "depth" else row["points"]["last"]
-        assert 0 <= found["accuracy, held out" if study == "depth" else "accuracy"] <= 1
+        found = row["points"]["last"] if study != "depth" else {
+            "accuracy": row["found"]["mlp"]["accuracy, held out"]["last"]["value"]
+        }  # fmt: skip
+        assert 0 <= found["accuracy"] <= 1
     main(arguments)
     assert path.read_text() == text
 
@@ -99,37 +100,19 @@ def test_a_target_after_e_epochs_guides_epoch_e(guide, line, data, monkeypatch):
     )
     task = full_task(options, "resnet18", 0)
     entropies = np.random.default_rng(0).random((4, 18))
-    monkeypatch.setattr(full_prio, "target_entropies", lambda *how: entropies)
+    monkeypatch.setattr(full, "target_entropies", lambda *how: entropies)
     epochs = []
 
     def train_by(choose, task, plan, settings, net, seed):
         epochs.extend(choose(net, epoch).tolist() for epoch in range(settings.n_epochs))
         return net, 0
 
-    monkeypatch.setattr(full_prio, "train_by", train_by)
-    monkeypatch.setattr(full_prio, "measure", lambda *found: {})
-    full_prio.prioritized(options, task, "clean", "cross-entropy", 0.3, guide)
+    monkeypatch.setattr(full, "train_by", train_by)
+    monkeypatch.setattr(full, "measure", lambda *found: {})
+    full.prioritized(options, task, "cross-entropy", 0.3, guide)
     # Two of four epochs warm up.
     assert [len(rows) for rows in epochs] == [18, 18, 5, 5]
     assert epochs[2] == np.argsort(-entropies[line])[:5].tolist()
-
-
-def test_cases_change_the_training_images_alone(data):
-    options = SimpleNamespace(
-        dataset="cifar10", data=data, out=data, epochs=1, images=60, device="cpu", features=None
-    )
-    tasks = {c: full_prio.prio_task(options, "resnet18", c, 0) for c in full_prio.CASES}
-    clean, redundant = tasks["clean"], tasks["redundant"]
-    images = redundant.inputs["train"].images.reshape(5, -1)
-    assert (images == images[0]).all()
-    assert len(redundant.given) == 5 * (len(clean.given) // 5)
-    sizes = np.bincount(tasks["imbalanced"].given, minlength=3)
-    assert sizes.max() > 2 * sizes.min()
-    assert (tasks["U20"].given != clean.given).sum() == round(0.2 * len(clean.given))
-    for task in tasks.values():
-        assert len(task.inputs["train"]) == len(task.given)
-        assert (task.test_labels == clean.test_labels).all()
-        assert torch.equal(task.inputs["val"].images, clean.inputs["val"].images)
 
 
 def test_gray_images_get_a_border_and_three_channels(data):
@@ -184,16 +167,17 @@ def test_settings_are_those_that_the_papers_print():
     ],
 )
 def test_prioritization_has_the_parameters_of_its_tables(dataset, loss, guided, values):
+    task = SimpleNamespace(given=[0])
     for fraction, value in zip((1.0, 0.3, 0.2, 0.1), values):
-        plan = full_prio.plan_of(_options(dataset=dataset), loss, fraction, [0], guided=guided)
+        plan = full.plan_of(_options(dataset=dataset), loss, fraction, task, guided=guided)
         if loss == "mixup":
             assert plan.mixup_alpha == value
         else:
             assert list(plan.loss.keywords.values()) == [value]
-    assert full_prio.published(_options(dataset=dataset))["lr"] == {
+    assert full.published(_options(dataset=dataset))["lr"] == {
         "cifar10": 0.01, "cifar100": 0.1,
     }[dataset]  # fmt: skip
-    assert full_prio.N_WARMUP == 10
+    assert full.N_WARMUP == 10
 
 
 def test_example_difficulty_has_the_rates_and_steps_of_its_table():

@@ -10,12 +10,12 @@ from scipy.stats import ttest_1samp
 
 from benchmarks.papers import page
 from benchmarks.papers.claims import OF_INTEREST, Claim, Untested, judge
-from benchmarks.papers.summary import RESULTS, settings_of
+from benchmarks.papers.results import RESULTS, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / "evidence.rst", *sorted((DOCS / "evidence").glob("*.rst"))]
 RENDERED = page.render()
-CLAIMS = [claim for _, claims in page.PARTS.values() for claim in claims]
+CLAIMS = [claim for study in page.STUDIES.values() for claim in study.claims]
 
 
 def test_tables_plots_and_claims_are_those_of_the_results():
@@ -54,8 +54,8 @@ def test_plots_are_whole_and_show_every_claim(name):
     if name != "overview.svg":
         verdicts = re.findall(r"> ?(holds in part|holds|undecided|does not hold here|not testable "
                               r"here)</text>", RENDERED[name])  # fmt: skip
-        _, claims = page.PARTS[name.removesuffix(".svg")]
-        assert verdicts == [found.verdict for _, found in page.judged(claims)]
+        study = page.STUDIES[name.removesuffix(".svg")]
+        assert verdicts == [found.verdict for _, found in page.judged(study.claims)]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_plots_are_whole_and_show_every_claim(name):
 )
 def test_a_verdict_follows_from_intervals_and_effect(claim):
     """Written out again: no verdict without power."""
-    found = judge(claim, settings_of(claim.study))
+    found = judge(claim, settings_of(claim.part))
     effect = claim.effect or OF_INTEREST[claim.metric]
     lows, highs = ([getattr(r, name) for r in found.results] for name in ("low", "high"))
     if found.verdict == "does not hold here":
@@ -82,7 +82,7 @@ def test_a_verdict_follows_from_intervals_and_effect(claim):
 
 def test_claims_name_what_is_in_the_results():
     for claim in CLAIMS:
-        settings = {} if isinstance(claim, Untested) else settings_of(claim.study)
+        settings = {} if isinstance(claim, Untested) else settings_of(claim.part)
         if not settings.keys() & set(getattr(claim, "settings", ())):
             continue  # these runs were not made
         known = {name for methods in settings.values() for name in methods}

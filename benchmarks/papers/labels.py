@@ -1,0 +1,121 @@
+"""Our own question: wrong labels found, and acted on; the students are those of [RMD]."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from .claims import claim
+from .methods import CE, DECAY
+from .results import Part, Study
+from .rmd import AWARE, DROP, NOISY, SETTINGS, SOFT, few, many
+from .runner import compare
+from .tables import NONE, Column, cell, csv_table
+from .texts import Clinc, text_task
+
+# The point of a run by the validation labels that stop it.
+STOPS = {"clean": "stop", "noisy": "stop, noisy", "repaired": "stop, repaired"}
+COLUMNS = (
+    Column("temperature", "temperature", 1, 2),
+    Column("epoch", "epoch", 1, 1),
+    Column("accuracy", "accuracy, %", 100, 1),
+    Column("nll_scaled", "log-loss scaled", 1, 3),
+)
+
+
+def validation(options, records):
+    """Choice, stopping and temperature by noisy, by repaired and by clean validation labels."""
+    clinc = Clinc(options.data, options.out)
+    make = partial(text_task, clinc, 20, "U20", noisy_validation=True)
+    how = (SETTINGS[20], "U20", range(options.seeds))
+    compare(records, make, (CE, DROP, SOFT), *how, every=True)
+
+
+def by_validation(settings):
+    """Kinds of validation labels as methods: what each stops at, and what it would choose."""
+    found = {}
+    for setting, methods in settings.items():
+        of_setting = found.setdefault(f"labels, {setting}", {})
+        for kind, point in STOPS.items():
+            stopped = [points[point] for points in methods.values()]
+            best = np.argmin([values["val_nll_scaled"] for values in stopped], axis=0)
+            of_setting |= {
+                f"{name}, {kind}": {"last": values} for name, values in zip(methods, stopped)
+            }
+            choice = {
+                metric: [stopped[i][metric][seed] for seed, i in enumerate(best)]
+                for metric in ("accuracy", "nll_scaled")
+            }
+            of_setting[f"choice, {kind}"] = {"last": {"options": {}, **choice}}
+    return found
+
+
+def validation_table(settings):
+    """Test accuracy and scaled log-loss where each kind of validation label stops and scales."""
+    rows = [
+        [name, *(cell(points["last"][c.metric], c) if c.metric in points["last"] else NONE
+                 for c in COLUMNS)]
+        for methods in settings.values()
+        for name, points in methods.items()
+    ]  # fmt: skip
+    header = ["method, validation labels", *(c.header for c in COLUMNS)]
+    return csv_table("Stopped and scaled by validation labels of three kinds", header, rows)
+
+
+# --- claims --------------------------------------------------------------------------------------
+
+
+def _drop(text, rival, **options):
+    return few(text, "accuracy", rival, NOISY, DROP.name, **options)
+
+
+def _soft(text, metric, rival, settings=NOISY, **options):
+    return few(text, metric, rival, settings, SOFT.name, **options)
+
+
+def _soft_of_all(text, rival, **options):
+    return many(text, "accuracy", rival, NOISY, SOFT.name, **options)
+
+
+def _validated(text, method, rival, metric, **options):
+    return claim("validation", text, method, metric, rival, "labels, U20", **options)
+
+
+CLAIMS = (
+    _drop("Dropping the hardest samples beats the difficulty-aware loss: accuracy.", AWARE.name),
+    _drop("It does with early stopping of both.", AWARE.name, point="stop"),
+    _drop("Dropping needs the difficulty: random samples give less.", "drop at random"),
+    _soft("Soft labels of the finder beat cross-entropy: accuracy.", "accuracy", CE.name,
+          headline="U20"),
+    _soft("They beat cross-entropy with early stopping.", "accuracy", CE.name, point="stop"),
+    _soft("They beat the difficulty-aware loss with early stopping.", "accuracy", AWARE.name,
+          point="stop"),
+    _soft("They beat dropping the hardest.", "accuracy", DROP.name),
+    _soft("They beat relabeling: log-loss.", "nll", "label issues: relabel"),
+    _soft("They beat weighing down: log-loss.", "nll", "label issues: weight"),
+    _soft_of_all("They beat cross-entropy with early stopping on all samples of the texts.",
+                 CE.name, point="stop"),
+    _soft_of_all("There they beat weight decay with early stopping.", DECAY.name, point="stop"),
+    _soft_of_all("There they beat dropping the hardest.", DROP.name),
+    _soft("They do no harm on clean labels: accuracy.", "accuracy", CE.name, "clean",
+          no_loss=True),
+    _soft("They reach the accuracy of true labels.", "accuracy", "true labels", no_loss=True),
+    _validated("Noisy validation labels stop cross-entropy at an epoch that is as good: accuracy.",
+               f"{CE.name}, noisy", f"{CE.name}, clean", "accuracy", no_loss=True),
+    _validated("They choose a method that is as good: accuracy.", "choice, noisy", "choice, clean",
+               "accuracy", no_loss=True),
+    _validated("They spoil the temperature: the log-loss is higher than with clean ones.",
+               f"{SOFT.name}, clean", f"{SOFT.name}, noisy", "nll_scaled"),
+    _validated("Repaired validation labels are as good as clean ones: log-loss.",
+               f"{SOFT.name}, repaired", f"{SOFT.name}, clean", "nll_scaled", no_loss=True),
+    _validated("Repaired validation labels choose a method that is as good: log-loss.",
+               "choice, repaired", "choice, clean", "nll_scaled", no_loss=True),
+)  # fmt: skip
+
+KEPT = ("epoch", "val_nll_scaled")
+STUDY = Study(
+    "wrong labels",
+    {"validation": Part(validation, validation_table, KEPT, derive=by_validation)},
+    CLAIMS,
+)

@@ -1,0 +1,154 @@
+"""From the lines of finished runs to the JSON that the repository keeps, one form for all studies.
+
+``{"machine": ..., "cpu_seconds": ..., "runs": ..., "settings": {setting: {method: {point:
+{"options": ..., metric: [value of every seed]}}}}}``. Settings such as "flips, U20" hold what is
+derived from the runs of U20.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from .runner import SCREENING_SEED, Records, chosen
+from .tables import comparisons
+
+# A study that was interrupted reports the methods that have as many.
+LEAST_SEEDS = 4
+RESULTS = Path(__file__).parent / "results"
+# What the pages show: the files are to stay small.
+SHOWN = (
+    "accuracy", "nll", "ece", "nll_scaled", "ece_scaled", "temperature", "aurc", "errors_auroc",
+    "ood_auroc", "ood_fpr",
+)  # fmt: skip
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Runs with one file of results: what makes them, and the table of them."""
+
+    run: Callable  # of (options, records)
+    table: Callable[[dict], str] = comparisons  # of the settings
+    kept: tuple[str, ...] = ()  # metrics besides those that every study keeps
+    order: tuple = ()  # methods, in the order of the table
+    derive: Callable[[dict], dict] = dict  # settings of the results from those of the runs
+    runs: str = ""  # the file of the runs, where two parts share it
+    keep: Callable[[dict], bool] = lambda key: True  # which of these runs
+    settings: str = ""  # for the page
+
+
+@dataclass(frozen=True)
+class Study:
+    """A page: its name in the overview, what is run for it, what is claimed, and its settings."""
+
+    name: str
+    parts: dict[str, Part]
+    claims: tuple
+    settings: str = ""
+
+
+def described(docstring):
+    """Return what a docstring says after its first paragraph, to be shown on a page."""
+    return inspect.cleandoc(docstring).partition("\n\n")[2] + "\n"
+
+
+def machine():
+    cpu = platform.processor() or platform.machine()
+    lines = Path("/proc/cpuinfo")
+    if lines.exists():
+        names = [x for x in lines.read_text().splitlines() if x.startswith("model name")]
+        cpu = names[0].split(":")[1].strip() if names else cpu
+    return {"cpu": cpu, "python": platform.python_version()} | {n: version(n) for n in LIBRARIES}
+
+
+def short(value):
+    """Round to four significant digits."""
+    return float(f"{value:.4g}")
+
+
+def collected(records, part):
+    """Return the settings of finished runs, of chosen candidates where there was a choice."""
+    settings, kept = {}, (*SHOWN, *part.kept)
+    choices: dict = {}
+    for row in sorted(records.rows.values(), key=lambda row: row["key"].get("seed", 0)):
+        key = row["key"]
+        for setting, methods in row.get("found", {}).items():
+            for name, points in methods.items():
+                _append(settings, setting, name, points, {}, None)
+        if "points" not in row or key["seed"] == SCREENING_SEED:
+            continue
+        pair, options = (key["method"], key["setting"]), key.get("options", {})
+        choice = choices.setdefault(pair, chosen(records, *pair))
+        name = key["method"] if choice or not options else f"{key['method']} {json.dumps(options)}"
+        points = {p: v for p, v in row["points"].items() if choice.get(p, options) == options}
+        points = {p: v for p, v in points.items() if not choice or p in choice}
+        _append(settings, key["setting"], name, points, options, kept)
+    position = {method.name: i for i, method in enumerate(part.order)}
+    return {
+        setting: dict(sorted(
+            _with_enough(methods).items(), key=lambda m: position.get(m[0], len(position))
+        ))
+        for setting, methods in settings.items()
+        if _with_enough(methods)
+    }  # fmt: skip
+
+
+def _append(settings, setting, name, points, options, kept):
+    methods = settings.setdefault(setting, {})
+    for point, values in points.items():
+        lists = methods.setdefault(name, {}).setdefault(point, {"options": options})
+        for metric, value in values.items():
+            if kept is None or metric in kept:
+                lists.setdefault(metric, []).extend(map(short, np.atleast_1d(value)))
+
+
+def _with_enough(methods):
+    return {
+        name: points
+        for name, points in methods.items()
+        if len(points["last"].get("accuracy", range(LEAST_SEEDS))) >= LEAST_SEEDS
+    }
+
+
+def write(name, records, settings):
+    """Write the JSON of a study, one method a line."""
+    content = {
+        "machine": machine(),
+        "cpu_seconds": round(sum(row["seconds"] for row in records.rows.values())),
+        "runs": len(records.rows),
+        "settings": settings,
+    }
+    text = json.dumps(content, separators=(",", ":"))
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(text.replace('},"', '},\n"') + "\n")
+    load.cache_clear()
+
+
+@cache
+def load(name):
+    """Return the results of a part; without settings where it has not run."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else {"settings": {}}
+
+
+def settings_of(name):
+    return load(name)["settings"]
+
+
+def summarize(studies, folder):
+    """Write the JSON of every part whose runs are in the folder."""
+    for study in studies:
+        for name, part in study.parts.items():
+            path = folder / f"{part.runs or name}.jsonl"
+            if path.exists():
+                records = Records(path).only(part.keep)
+                write(name, records, part.derive(collected(records, part)))
