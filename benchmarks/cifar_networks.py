@@ -58,15 +58,9 @@ class _ResNet(nn.Module):
     """Stem, stages of blocks of growing width, average pooling, linear layer."""
 
     def __init__(
-        self,
-        n_channels: int,
-        n_classes: int,
-        widths: tuple[int, ...],
-        n_blocks: int,
-        convolution: Convolution,
-        norm: Norm,
-        shortcut: Callable[[int, int], nn.Module],
-    ) -> None:
+        self, n_channels: int, n_classes: int, widths: tuple[int, ...], n_blocks: int,
+        convolution: Convolution, norm: Norm, shortcut: Callable[[int, int], nn.Module],
+    ) -> None:  # fmt: skip
         super().__init__()
         n_in = widths[0]
         self.stem = nn.Sequential(
@@ -85,80 +79,33 @@ class _ResNet(nn.Module):
                 nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, X: Tensor) -> Tensor:
-        """Return the logits.
-
-        Parameters
-        ----------
-        X : Tensor of shape (n_samples, n_channels, height, width)
-            Images.
-
-        Returns
-        -------
-        logits : Tensor of shape (n_samples, n_classes)
-            Unnormalized log-probabilities.
-        """
+        """Return the logits of images (n_samples, n_channels, height, width)."""
         return self.classifier(self.blocks(self.stem(X)).mean(dim=(2, 3)))
 
 
 class CifarResNet(_ResNet):
-    """Residual network of the CIFAR experiments of [1]_.
+    """Residual network of the CIFAR experiments of He et al., CVPR 2016, Sec. 4.2.
 
     Three stages of 16, 32 and 64 channels with (depth - 2) / 6 blocks each, batch normalization,
-    and shortcuts without parameters.
-
-    Parameters
-    ----------
-    depth : int, default=20
-        Number of layers with weights, 6 n + 2: 8, 14, 20, 32, 44, 56, 110.
-    n_classes : int, default=10
-        Number of classes.
-    n_channels : int, default=3
-        Number of channels of the images.
-
-    References
-    ----------
-    .. [1] K. He, X. Zhang, S. Ren, J. Sun, "Deep Residual Learning for Image Recognition", CVPR
-       2016, Sec. 4.2.
+    and shortcuts without parameters. `depth` counts the layers with weights: 8, 14, 20, 32, ...
     """
 
     def __init__(self, depth: int = 20, *, n_classes: int = 10, n_channels: int = 3) -> None:
         if depth < 8 or depth % 6 != 2:
             raise ValueError(f"depth must be 6 n + 2 with n >= 1, as 8, 14 or 20, got {depth}.")
+        n_blocks, widths = (depth - 2) // 6, (16, 32, 64)
         super().__init__(
-            n_channels,
-            n_classes,
-            (16, 32, 64),
-            (depth - 2) // 6,
-            nn.Conv2d,
-            nn.BatchNorm2d,
-            _PadShortcut,
+            n_channels, n_classes, widths, n_blocks, nn.Conv2d, nn.BatchNorm2d, _PadShortcut
         )
 
 
 class CifarResNet18(_ResNet):
-    """ResNet18 for 32 x 32 images, with group normalization and weight standardization [1]_, [2]_.
+    """ResNet18 for 32 x 32 images, with group normalization and weight standardization.
 
-    The stem is one 3 x 3 convolution without pooling. No layer looks across the samples of
-    a batch: the logits of a sample depend on this sample alone, in training too.
-
-    Parameters
-    ----------
-    n_classes : int, default=10
-        Number of classes.
-    n_channels : int, default=3
-        Number of channels of the images.
-    width : int, default=64
-        Number of channels of the first of the four stages, a multiple of `n_groups`; it doubles
-        from stage to stage.
-    n_groups : int, default=32
-        Number of groups of a normalization.
-
-    References
-    ----------
-    .. [1] R. J. N. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, App. A.
-    .. [2] S. Qiao, H. Wang, C. Liu, W. Shen, A. Yuille, "Micro-Batch Training with Batch-Channel
-       Normalization and Weight Standardization", arXiv:1903.10520, 2019.
+    As in Baldock et al., NeurIPS 2021, App. A. The stem is one 3 x 3 convolution without pooling.
+    No layer looks across the samples of a batch: the logits of a sample depend on this sample
+    alone, in training too. `width` is the number of channels of the first of the four stages, a
+    multiple of `n_groups`; it doubles from stage to stage.
     """
 
     def __init__(
@@ -185,15 +132,6 @@ class ConvNet(nn.Module):
 
     Each convolution has batch normalization and ReLU, and is followed by 2 x 2 max-pooling where
     at least two rows and columns are left; the width doubles from one to the next.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes.
-    n_channels : int, default=3
-        Number of channels of the images.
-    width : int, default=16
-        Number of channels after the first convolution.
     """
 
     def __init__(self, n_classes: int, *, n_channels: int = 3, width: int = 16) -> None:
@@ -209,39 +147,15 @@ class ConvNet(nn.Module):
         self.classifier = nn.Linear(n_channels, n_classes)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Return the logits.
-
-        Parameters
-        ----------
-        X : Tensor of shape (n_samples, n_channels, height, width)
-            Images.
-
-        Returns
-        -------
-        logits : Tensor of shape (n_samples, n_classes)
-            Unnormalized log-probabilities.
-        """
+        """Return the logits of images (n_samples, n_channels, height, width)."""
         return self.classifier(self.features(X))
 
 
 class CifarVGG16(nn.Module):
-    """VGG16 [1]_ for 32 x 32 images: its 13 convolutions and one linear layer.
+    """VGG16 for 32 x 32 images: its 13 convolutions and one linear layer.
 
-    The two wide dense layers of the original are left out, as usual on CIFAR.
-
-    Parameters
-    ----------
-    n_classes : int, default=10
-        Number of classes.
-    n_channels : int, default=3
-        Number of channels of the images.
-    batch_norm : bool, default=True
-        Whether every convolution is followed by batch normalization.
-
-    References
-    ----------
-    .. [1] K. Simonyan, A. Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
-       Recognition", ICLR 2015, Table 1 (D).
+    Simonyan and Zisserman, ICLR 2015, Table 1 (D). The two wide dense layers of the original are
+    left out, as usual on CIFAR.
     """
 
     def __init__(
@@ -259,16 +173,5 @@ class CifarVGG16(nn.Module):
         self.classifier = nn.Linear(n_channels, n_classes)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Return the logits.
-
-        Parameters
-        ----------
-        X : Tensor of shape (n_samples, n_channels, height, width)
-            Images of at least 32 x 32 pixels.
-
-        Returns
-        -------
-        logits : Tensor of shape (n_samples, n_classes)
-            Unnormalized log-probabilities.
-        """
+        """Return the logits of images (n_samples, n_channels, height, width)."""
         return self.classifier(self.features(X))

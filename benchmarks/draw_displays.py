@@ -129,24 +129,7 @@ def hardest(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
 def texts(n_samples=2000, n_classes=2, sharpness=2.0, seed=0, **options):
     rng = np.random.default_rng(seed)
     n_samples = min(n_samples, 2000)
-    words = np.array(
-        [
-            "the",
-            "a",
-            "price",
-            "of",
-            "$5",
-            "and",
-            "bad",
-            "good",
-            "film",
-            "was",
-            "never",
-            "ever",
-            "$\\frac{",
-            "so",
-        ]
-    )
+    words = ["the", "price", "of", "$5", "and", "bad", "film", "was", "never", "$\\frac{", "so"]
     samples = [" ".join(rng.choice(words, rng.integers(2, 30))) for _ in range(n_samples)]
     labels, suggested = np.array(["negative", "positive"])[rng.integers(2, size=(2, n_samples))]
     return HardestSamplesDisplay.from_predictions(
@@ -210,28 +193,13 @@ def differences(**options):
 
 
 CURVES = (
-    reliability,
-    isotonic,
-    smooth,
-    rare,
-    risk_coverage,
-    difficulty,
-    percentiles,
-    probes,
+    reliability, isotonic, smooth, rare, risk_coverage, difficulty, percentiles, probes,
     decomposition,
-)
+)  # fmt: skip
 DISPLAYS = (
-    *CURVES,
-    classes,
-    plane,
-    hardest,
-    texts,
-    rows,
-    training_map,
-    embedding_map,
-    comparison,
+    *CURVES, classes, plane, hardest, texts, rows, training_map, embedding_map, comparison,
     differences,
-)
+)  # fmt: skip
 
 
 def several(draw, ax=None, **options):

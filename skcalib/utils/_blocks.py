@@ -16,7 +16,7 @@ from sklearn.utils import gen_batches
 from ._arrays import to_host
 from ._tensors import BLOCKS_AT_ONCE, TensorRows, back_end
 
-# Measured by benchmarks/block_sizes.py: process time, one thread, noisy machine, float32.
+# Measured in process time, one thread, noisy machine, float32.
 
 # Elements of a block of probabilities or logits, one megabyte of float32. From 2**18 to 2**20 all
 # metrics are within a fifth of their best, with 10 classes and 1000; 2**14 costs up to 5 times.
