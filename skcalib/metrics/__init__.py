@@ -12,7 +12,7 @@ from ._classwise import classwise_calibration_error
 from ._compare import compare_calibration
 from ._debiased import debiased_calibration_error
 from ._decomposition import score_decomposition
-from ._detection import fpr_at_tpr
+from ._detection import fpr_at_tpr, misclassification_report, ood_report
 from ._groupwise import groupwise_calibration_error
 from ._interval import calibration_error_interval
 from ._isotonic import isotonic_reliability_curve
@@ -26,15 +26,18 @@ from ._per_sample import (
     probability_margin,
 )
 from ._refinement import refined_log_loss
-from ._reports import misclassification_report, ood_report
+from ._risk_coverage import (
+    accuracy_at_coverage,
+    accuracy_rejection_curve,
+    coverage_at_risk,
+    risk_coverage_curve,
+)
 from ._scorer import get_scorer, get_scorer_names
 from ._selective import (
     area_under_generalized_risk_coverage,
     area_under_risk_coverage,
     excess_area_under_risk_coverage,
 )
-from ._selective_curves import accuracy_rejection_curve, risk_coverage_curve
-from ._selective_points import accuracy_at_coverage, coverage_at_risk
 from ._smooth import smooth_calibration_error
 from ._smooth_curve import smooth_reliability_curve
 

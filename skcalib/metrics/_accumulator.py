@@ -2,40 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from operator import add
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array, as_floats
+from ..utils._arrays import as_array, as_floats, is_chunked
 from ..utils._binning import uniform_edges
-from ..utils._chunked import is_chunked
+from ..utils._chunked import aligned, reduce_chunks
+from ..utils._labels import as_labels, match_binary, match_columns
 from ..utils._private import Interval, validate_params
 from ..utils._proba import as_proba
 from ..utils._tensors import on_accelerator
 from ..utils._validation import Predictions, check_predictions
 from ._bins import NORM_CONSTRAINTS, Bins, ReliabilityCurve, curve_of, gap_norm, sums_between
 from ._brier import generalized_brier_score
-from ._chunks import accumulated_over_chunks
 from ._classwise import class_sums_between
 from ._debiased import debiased_norm
 from ._decomposition import ScoreDecomposition
 from ._smooth import error_of_excess, excess_on_grid, grid_steps
 
-# Metrics with sums of their own; the others come from the sums over bins.
-_CLASSWISE, _SMOOTH, _BRIER = _WITH_SUMS = (
-    "classwise_calibration_error",
-    "smooth_calibration_error",
-    "generalized_brier_score",
-)
-_FROM_BINS = (
-    "expected_calibration_error",
-    "maximum_calibration_error",
-    "debiased_calibration_error",
-)
+
+class Summed(NamedTuple):
+    """A metric of sums over samples: what is summed, and the metric of the sums.
+
+    ``sums`` takes predictions and the edges of the bins; ``value`` takes what was summed, the
+    total weight and the norm.
+    """
+
+    sums: Callable[[Predictions, NDArray[np.float64]], NDArray[np.float64]]
+    value: Callable[[NDArray[np.float64], float, str], float]
+
+
+def _brier_sum(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.float64]:
+    classes = np.arange(len(predictions.classes))
+    score = generalized_brier_score(predictions.codes, predictions.proba, labels=classes)
+    return np.array(
+        score.sum(dtype=np.float64) if predictions.weight is None else predictions.weight @ score
+    )
+
+
+# Metrics with sums of their own, and those of the sums over bins, which are always kept.
+_WITH_SUMS = {
+    "classwise_calibration_error": Summed(
+        class_sums_between, lambda sums, total, norm: float(gap_norm(sums, norm).mean())
+    ),
+    "smooth_calibration_error": Summed(
+        lambda predictions, _: excess_on_grid(predictions, grid_steps(None)),
+        lambda sums, total, norm: error_of_excess(sums / total, None),
+    ),
+    "generalized_brier_score": Summed(_brier_sum, lambda sums, total, norm: float(sums / total)),
+}
+_OF_BINS = {
+    name: Summed(sums_between, value)
+    for name, value in {
+        "expected_calibration_error": lambda sums, total, norm: float(gap_norm(sums, norm)),
+        "maximum_calibration_error": lambda sums, total, norm: float(gap_norm(sums, "max")),
+        "debiased_calibration_error": lambda sums, total, norm: debiased_norm(sums),
+    }.items()
+}
 
 
 class CalibrationAccumulator:
@@ -62,11 +92,9 @@ class CalibrationAccumulator:
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
+        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
     pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+        Label of the positive class where `y_proba` has shape (n_samples,).
 
     Attributes
     ----------
@@ -149,7 +177,7 @@ class CalibrationAccumulator:
             updates before. The sums are as before then.
         """
         if is_chunked(y_proba):
-            total = self + accumulated_over_chunks(self._empty(), y_true, y_proba, sample_weight)
+            total = self + _summed_over_chunks(self._empty(), y_true, y_proba, sample_weight)
             self.sums_, self.metric_sums_ = total.sums_, total.metric_sums_
             self.classes_, self._columns = total.classes_, total._columns
             return self
@@ -177,7 +205,7 @@ class CalibrationAccumulator:
         with np.errstate(over="ignore"):
             sums = self.sums_ + sums_between(predictions, self.edges_) * predictions.unit
             metric_sums = {
-                name: kept + _metric_sums(name, predictions, self.edges_) * predictions.unit
+                name: kept + _WITH_SUMS[name].sums(predictions, self.edges_) * predictions.unit
                 for name, kept in self.metric_sums_.items()
             }
         if not all(np.isfinite(array).all() for array in (sums, *metric_sums.values())):
@@ -210,24 +238,15 @@ class CalibrationAccumulator:
         ValueError
             If there are no samples yet, or if the sums of `metric` are not kept.
         """
-        known = (*_FROM_BINS, *self.metric_sums_)
+        known = (*_OF_BINS, *self.metric_sums_)
         if metric not in known:
             raise ValueError(
                 f"metric must be one of {list(known)}, got {metric!r}; sums of others are kept "
                 f"if `metrics` names them: {list(_WITH_SUMS)}."
             )
         self._check_not_empty()
-        if metric == "expected_calibration_error":
-            return float(gap_norm(self.sums_, self.norm))
-        if metric == "maximum_calibration_error":
-            return float(gap_norm(self.sums_, "max"))
-        if metric == "debiased_calibration_error":
-            return debiased_norm(self.sums_)
-        sums = self.metric_sums_[metric]
-        if metric == _CLASSWISE:
-            return float(gap_norm(sums, self.norm).mean())
-        mean = sums / self.sums_[0].sum()
-        return error_of_excess(mean, None) if metric == _SMOOTH else float(mean)
+        sums = self.metric_sums_.get(metric, self.sums_)
+        return (_OF_BINS | _WITH_SUMS)[metric].value(sums, self.sums_[0].sum(), self.norm)
 
     def interval(
         self,
@@ -344,24 +363,14 @@ class CalibrationAccumulator:
             raise ValueError(
                 "Only accumulators with the same norm, the same bins and the same metrics add up."
             )
-        # None, where an accumulator has had no update, goes with any columns and classes.
-        columns = {self._columns, other._columns} - {None}
-        classes = [part.classes_ for part in (self, other) if part.classes_ is not None]
-        if len(columns) > 1 or (classes and not np.array_equal(classes[0], classes[-1])):
-            raise ValueError("Only accumulators of the same classes add up.")
         total = copy(self)
-        for option in ("labels", "pos_label"):
-            given = [getattr(part, option) for part in (self, other)]
-            given = [value for value in given if value is not None]
-            if given and not np.array_equal(given[0], given[-1]):
-                raise ValueError(f"Only accumulators with the same {option} add up.")
-            setattr(total, option, given[0] if given else None)
+        for name in ("labels", "pos_label", "classes_", "_columns"):
+            what = "classes" if name == "_columns" else name.rstrip("_")
+            setattr(total, name, _common(getattr(self, name), getattr(other, name), what))
         total.sums_ = self.sums_ + other.sums_
         total.metric_sums_ = {
             name: kept + other.metric_sums_[name] for name, kept in self.metric_sums_.items()
         }
-        total.classes_ = classes[0] if classes else None
-        total._columns = columns.pop() if columns else None
         return total
 
     def __radd__(self, other: object) -> CalibrationAccumulator:
@@ -369,17 +378,13 @@ class CalibrationAccumulator:
         return copy(self) if isinstance(other, int) and other == 0 else NotImplemented
 
 
-def _metric_sums(
-    metric: str, predictions: Predictions, edges: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    if metric == _CLASSWISE:
-        return class_sums_between(predictions, edges)
-    if metric == _SMOOTH:
-        return excess_on_grid(predictions, grid_steps(None))
-    classes = np.arange(len(predictions.classes))
-    score = generalized_brier_score(predictions.codes, predictions.proba, labels=classes)
-    weight = np.ones(len(score)) if predictions.weight is None else predictions.weight
-    return np.array(weight @ score)
+def _common(some: Any, other: Any, what: str) -> Any:
+    """Return what two accumulators know; None, what one of them does not know, fits anything."""
+    if some is None or other is None:
+        return other if some is None else some
+    if not np.array_equal(some, other):
+        raise ValueError(f"Only accumulators with the same {what} add up.")
+    return some
 
 
 def _is_empty(values: Any, name: str) -> bool:
@@ -390,7 +395,7 @@ def _is_empty(values: Any, name: str) -> bool:
 def _check_metrics(metrics: Sequence[str]) -> Sequence[str]:
     # A str is a sequence of str, too: of its letters.
     is_sequence = isinstance(metrics, Iterable) and not isinstance(metrics, str)
-    if not is_sequence or not all(name in _WITH_SUMS for name in metrics):
+    if not is_sequence or not all(name in list(_WITH_SUMS) for name in metrics):
         raise ValueError(f"metrics must be a sequence of {list(_WITH_SUMS)}, got {metrics!r}.")
     return metrics
 
@@ -408,3 +413,46 @@ def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:
     ):
         raise ValueError(f"edges must increase from 0 to 1, got {edges!r}.")
     return array
+
+
+def _summed_over_chunks(
+    empty: CalibrationAccumulator, y_true: Any, y_proba: Any, sample_weight: Any
+) -> CalibrationAccumulator:
+    """Return the accumulator `empty`, which has no samples, with those of all chunks."""
+    proba, labels, weight = aligned(y_proba=y_proba, y_true=y_true, sample_weight=sample_weight)
+    if empty.classes_ is None and empty.labels is None:
+        # The labels of a chunk alone may tell other classes than those of all chunks.
+        distinct = reduce_chunks(_distinct, _union, labels)
+        empty.labels = _classes(distinct, proba.shape[1:], empty.pos_label)
+    return reduce_chunks(partial(_updated, empty), add, proba, labels, weight)
+
+
+def _updated(empty: Any, y_proba: NDArray, y_true: NDArray, sample_weight: NDArray | None) -> Any:
+    accumulator = copy(empty)
+    # A chunk of which all samples have weight 0 is not the fault that a call of it would be.
+    if sample_weight is not None and len(sample_weight) == len(y_true) and not sample_weight.any():
+        return accumulator
+    return accumulator.update(y_true, y_proba, sample_weight=sample_weight)
+
+
+def _distinct(labels: NDArray) -> NDArray | None:
+    return np.unique(as_labels(labels, name="y_true")) if len(labels) else None
+
+
+def _union(some: NDArray | None, others: NDArray | None) -> NDArray | None:
+    if some is None or others is None:
+        return others if some is None else some
+    return np.union1d(some, others)
+
+
+def _classes(
+    distinct: NDArray | None, columns: tuple[int, ...], pos_label: Any
+) -> NDArray[Any] | None:
+    """Return the classes that all labels together tell, as for arrays in memory."""
+    if distinct is None:
+        return None
+    if columns:
+        return match_columns(distinct, labels=None, n_columns=columns[0])[1]
+    classes = match_binary(distinct, labels=None, pos_label=pos_label)[1]
+    # (label, label): all are positive, and the other class is not known.
+    return classes if classes[0] != classes[1] else None

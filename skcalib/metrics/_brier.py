@@ -40,18 +40,15 @@ def generalized_brier_score(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
     order : float, default=2
         Order of the norm, at least 1; ``inf`` is the largest deviation, 1 - p[label].
     exponent : float, default=2
         Power of the norm, positive.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
+        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
     pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+        Label of the positive class where `y_proba` has shape (n_samples,).
 
     Returns
     -------

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..utils._chunked import is_chunked
+from ..utils._arrays import is_chunked
 from ..utils._private import validate_params
 from ..utils._validation import check_predictions
 from ._accumulator import CalibrationAccumulator
 from ._bins import (
     BINNING_CONSTRAINTS,
     NORM_CONSTRAINTS,
+    Bins,
     ReliabilityCurve,
     binned,
     curve_of,
@@ -101,19 +102,8 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 0], y_proba), 3)
     0.1
     """
-    if is_chunked(y_proba):
-        accumulator = CalibrationAccumulator(n_bins, norm=norm, labels=labels, pos_label=pos_label)
-        _add_chunks(accumulator, y_true, y_proba, sample_weight, strategy)
-        return accumulator.result()
-    predictions = check_predictions(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        defer_values=True,
-    )
-    return float(gap_norm(binned(predictions, n_bins=n_bins, strategy=strategy).sums, norm))
+    bins, _ = _bins_of(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
+    return float(gap_norm(bins.sums, norm))
 
 
 @validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
@@ -134,23 +124,8 @@ def maximum_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like or dask array of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class. The chunks of a dask array are added up where they are.
-    n_bins : int, default=15
-        Number of bins, at least 1.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
-    sample_weight : array-like or dask array of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+    y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
 
     Returns
     -------
@@ -180,19 +155,8 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 0, 1, 0], y_proba), 3)
     0.3
     """
-    if is_chunked(y_proba):
-        accumulator = CalibrationAccumulator(n_bins, labels=labels, pos_label=pos_label)
-        _add_chunks(accumulator, y_true, y_proba, sample_weight, strategy)
-        return accumulator.result("maximum_calibration_error")
-    predictions = check_predictions(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        defer_values=True,
-    )
-    return float(gap_norm(binned(predictions, n_bins=n_bins, strategy=strategy).sums, "max"))
+    bins, _ = _bins_of(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
+    return float(gap_norm(bins.sums, "max"))
 
 
 @validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
@@ -210,23 +174,8 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true : array-like or dask array of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class. The chunks of a dask array are added up where they are.
-    n_bins : int, default=15
-        Number of bins, at least 1.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
-    sample_weight : array-like or dask array of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+    y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
 
     Returns
     -------
@@ -256,33 +205,35 @@ def reliability_curve(
     >>> curve.prob_true, curve.bin_weight
     (array([0., 1.]), array([1., 3.]))
     """
-    if is_chunked(y_proba):
-        accumulator = CalibrationAccumulator(n_bins, labels=labels, pos_label=pos_label)
-        _add_chunks(accumulator, y_true, y_proba, sample_weight, strategy)
-        return accumulator.curve()
-    predictions = check_predictions(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        defer_values=True,
-    )
-    curve = curve_of(binned(predictions, n_bins=n_bins, strategy=strategy))
+    bins, unit = _bins_of(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
+    curve = curve_of(bins)
     with np.errstate(over="ignore"):  # a sum of weights may be infinite, the rest is not
-        return curve._replace(bin_weight=curve.bin_weight * predictions.unit)
+        return curve._replace(bin_weight=curve.bin_weight * unit)
 
 
-def _add_chunks(
-    accumulator: CalibrationAccumulator,
+def _bins_of(
     y_true: Any,
     y_proba: Any,
-    sample_weight: Any,
+    n_bins: int,
     strategy: str,
-) -> None:
-    if strategy != "uniform":
-        raise ValueError(
-            "strategy must be 'uniform' for a dask array, since bins of equal weight depend on "
-            f"all samples at once, got {strategy!r}."
-        )
-    accumulator.update(y_true, y_proba, sample_weight=sample_weight)
+    sample_weight: Any,
+    labels: ArrayLike | None,
+    pos_label: Any,
+) -> tuple[Bins, float]:
+    """Return the bins of one call, in memory or in chunks, and the unit of their weights.
+
+    The values of `y_proba` are checked while they are summed.
+    """
+    if is_chunked(y_proba):
+        if strategy != "uniform":
+            raise ValueError(
+                "strategy must be 'uniform' for a dask array, since bins of equal weight depend "
+                f"on all samples at once, got {strategy!r}."
+            )
+        accumulator = CalibrationAccumulator(n_bins, labels=labels, pos_label=pos_label)
+        accumulator.update(y_true, y_proba, sample_weight=sample_weight)
+        return Bins(accumulator.edges_, accumulator.sums_), 1.0
+    predictions = check_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
+    )
+    return binned(predictions, n_bins=n_bins, strategy=strategy), predictions.unit

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..utils._private import Interval, validate_params
+from ..utils._private import validate_params
 from ._calibration_error import expected_calibration_error
-from ._resampling import Resampled, draw_seeds, run
+from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, run
 
 # Equal errors, summed in another order, differ by less.
 _ROUNDING = 1e-12
@@ -24,15 +23,8 @@ class CalibrationTestResult(NamedTuple):
     pvalue: float
 
 
-@validate_params(
-    {
-        "metric": [callable],
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-    },
-    prefer_skip_nested_validation=False,  # the options of the metric are the user's
-)
+# Nested calls are validated: the options of the metric are the user's.
+@validate_params(RESAMPLING_CONSTRAINTS, prefer_skip_nested_validation=False)
 def calibration_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -59,8 +51,7 @@ def calibration_test(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature; larger = worse.
         A metric of the top label tests the confidence in it alone,
@@ -75,11 +66,9 @@ def calibration_test(
         Weights of the samples. A sample gets one label whatever its weight: samples that were
         counted together have to be repeated instead.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
+        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
     pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+        Label of the positive class where `y_proba` has shape (n_samples,).
     **options : dict
         Options of the metric, such as ``n_bins``.
 
@@ -117,15 +106,8 @@ def calibration_test(
     >>> calibration_test(overconfident, y_proba, random_state=0).pvalue
     0.001
     """
-    resampled = Resampled.of(
-        metric,
-        options,
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    resampled = Resampled.of(metric, options, y_true, y_proba, **given)
     by_chance = run(resampled.error.by_chance, draw_seeds(random_state, n_resamples), n_jobs)
     return CalibrationTestResult(resampled.estimate, pvalue_of(resampled.statistic, by_chance))
 

@@ -39,27 +39,12 @@ def classwise_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
-    n_bins : int, default=15
-        Number of bins, at least 1.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
+    y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
     norm : {"l1", "l2", "max"}, default="l1"
         How the gaps of the bins of one class are combined.
     average : {"macro"} or None, default="macro"
         Mean over classes, or None for the error of every class.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
@@ -92,12 +77,7 @@ def classwise_calibration_error(
     array([0.1 , 0.45, 0.25])
     """
     predictions = check_predictions(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        defer_values=True,
+        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     if strategy == "uniform":
         sums = class_sums_between(predictions, uniform_edges(n_bins))

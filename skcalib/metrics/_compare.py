@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,19 +14,16 @@ from ..utils._tables import as_table
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError
 from ._interval import Inversion, interval_of
-from ._resampling import Resampled, draw_seeds, run
+from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, run
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @validate_params(
-    {
-        "metric": [callable],
+    RESAMPLING_CONSTRAINTS
+    | {
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
         "as_frame": ["boolean"],
     },
     prefer_skip_nested_validation=False,  # the options of the metric are the user's
@@ -67,27 +64,10 @@ def compare_calibration(
         :func:`sklearn.metrics.log_loss`; smaller = better.
     confidence_level : float, default=0.95
         Level of every interval by itself, in (0, 1).
-    n_resamples : int, default=1000
-        Number of resamples.
-    n_jobs : int, default=None
-        Number of jobs, as in joblib. The result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the resamples.
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
-    clusters : array-like of shape (n_samples,), default=None
-        What samples that belong together have in common, such as the patient; see
-        :func:`calibration_error_interval`.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns, in order. None: integers 0, ..., n_classes - 1 or, if `y_true`
-        holds other labels, its sorted distinct values.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where probabilities have shape (n_samples,). None: the second
-        of `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
-    **options : dict
-        Options of the metric, such as ``n_bins``.
+    n_resamples, n_jobs, random_state, clusters, sample_weight, labels, pos_label, **options
+        As for :func:`calibration_error_interval`.
 
     Returns
     -------

@@ -11,8 +11,8 @@ from ..utils._arrays import as_array, check_same_length, to_host
 from ..utils._blocks import iter_blocks, row_entropy, row_margin, two_columns
 from ..utils._proba import check_values
 from ..utils._validation import check_predictions
+from ._bins import top_label
 from ._ties import TieGroups, tie_groups
-from ._top_label import top_label
 
 CONFIDENCES = ("msp", "entropy", "margin")
 
@@ -34,19 +34,13 @@ class TopLabels(NamedTuple):
 def check_top_labels(
     y_true: ArrayLike,
     y_proba: ArrayLike,
-    *,
     sample_weight: ArrayLike | None,
     labels: ArrayLike | None,
     pos_label: Any,
 ) -> TopLabels:
     """Validate one call, and compare the class of the largest probability with the true one."""
     predictions = check_predictions(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        defer_values=True,
+        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     if predictions.proba.ndim == 1:
         # Checked as given: a fault in (1 - p, p) would be that of a column nobody gave.
@@ -81,20 +75,18 @@ def confidence_of(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray[
 def rank_predictions(
     y_true: ArrayLike,
     y_proba: ArrayLike,
-    *,
     confidence: str | ArrayLike,
     sample_weight: ArrayLike | None,
     labels: ArrayLike | None,
     pos_label: Any,
+    *,
     counted: bool = False,
 ) -> TieGroups:
     """Return the samples grouped by confidence, most confident first; positive means correct.
 
     Weights are proportions or, with `counted`, numbers of samples.
     """
-    predicted = check_top_labels(
-        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
-    )
+    predicted = check_top_labels(y_true, y_proba, sample_weight, labels, pos_label)
     weight = predicted.counts if counted else predicted.weight
     return tie_groups(confidence_of(confidence, predicted), predicted.correct, weight)
 

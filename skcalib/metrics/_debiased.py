@@ -35,27 +35,14 @@ def debiased_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
-    n_bins : int, default=15
-        Number of bins, at least 1.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of equal weight, see :func:`expected_calibration_error`.
+    y_true, y_proba, n_bins, strategy, labels, pos_label
+        As for :func:`expected_calibration_error`.
     squared : bool, default=False
         Whether to return the squared error, which is unbiased and may be negative, instead of
         its root, for which negative values are taken as 0.
     sample_weight : array-like of shape (n_samples,), default=None
         Numbers of samples: the estimate depends on how many there are, so here, unlike in the
         other calibration errors, the scale of the weights matters.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
@@ -96,12 +83,7 @@ def debiased_calibration_error(
     -0.015
     """
     predictions = check_predictions(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        defer_values=True,
+        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     sums = binned(predictions, n_bins=n_bins, strategy=strategy).sums
     # Weights come scaled to a maximum in [1, 2): here their own scale matters.

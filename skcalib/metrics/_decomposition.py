@@ -60,8 +60,7 @@ def score_decomposition(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
     scoring_rule : {"brier", "log_loss"}, default="brier"
         The score: squared error of the probability, or its negative logarithm in nats.
     average : {"sum"} or None, default="sum"
@@ -70,11 +69,9 @@ def score_decomposition(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
+        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
     pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+        Label of the positive class where `y_proba` has shape (n_samples,).
 
     Returns
     -------
@@ -111,9 +108,7 @@ def score_decomposition(
     >>> [round(part, 3) for part in parts]
     [0.065, 0.0, 0.25, 0.315]
     """
-    codes, proba, weight, *_ = check_predictions(
-        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
-    )
+    codes, proba, weight, *_ = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     if proba.ndim == 1:
         parts = _decompose(proba, codes == 1, weight, scoring_rule)
         return ScoreDecomposition(*map(float, parts))

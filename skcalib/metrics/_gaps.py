@@ -122,27 +122,31 @@ class GapError:
     def by_chance(self, seeds: NDArray[np.int64]) -> list[float]:
         """Return the errors of labels drawn from the probabilities."""
         n, n_columns = self.index.shape
-        every, values = np.ones((1, n)), []
-        shape = 1, n_columns, self.n_cells
-        total = self.weight.sum(keepdims=True)
-        mass = None if self._mass is None else (every @ self._mass).reshape(shape)
-        stated = (every @ self._matrix(self.proba.reshape(self.index.shape))).reshape(shape)
-        for codes in drawn_labels(self.proba, seeds):
-            row = np.arange(n) if n_columns > 1 else np.flatnonzero(codes)
-            column = codes[row] if n_columns > 1 else 0
-            cell = column * self.n_cells + self.index[row, column]
-            correct = np.bincount(cell, self.weight[row], stated.size).reshape(shape)
-            gaps, chance = self._gaps(stated - correct, mass, correct, total)
-            values.append(float(self.errors(Draws(gaps, chance, total))[0]))
+        of_column = self.n_cells * np.arange(n_columns)
+        stated, mass = (
+            (np.ones(n) @ self._matrix(values.reshape(self.index.shape))).reshape(n_columns, -1)
+            for values in (self.proba, np.ones(self.index.shape))
+        )
+        values = []
+        for part in np.array_split(seeds, -(-len(seeds) * stated.size // _GAPS_AT_ONCE)):
+            drawn = np.empty((len(part), *stated.shape))
+            for codes, correct in zip(drawn_labels(self.proba, part), drawn):
+                row = np.arange(n) if n_columns > 1 else np.flatnonzero(codes)
+                column = codes[row] if n_columns > 1 else 0
+                cell = of_column[column] + self.index[row, column]
+                correct[:] = np.bincount(cell, self.weight[row], stated.size).reshape(stated.shape)
+            values += self.errors_of_correct(stated, mass, drawn).tolist()
         return values
 
     def errors_of_correct(
         self, stated: NDArray, mass: NDArray, correct: NDArray
     ) -> NDArray[np.float64]:
-        """Return the errors of sums over the cells of one column, `correct` of every draw."""
-        correct, mass = correct[:, np.newaxis], np.broadcast_to(mass, correct.shape)
-        total = mass.sum(axis=-1)
-        gaps, chance = self._gaps(stated - correct, mass[:, np.newaxis], correct, total)
+        """Return the errors of sums over cells, of which `correct` is (n_draws, n_columns, ...).
+
+        The sums of the confidence and of the weight, (n_columns, n_cells), are the same for all.
+        """
+        total = np.full(len(correct), self.weight.sum())
+        gaps, chance = self._gaps(stated - correct, mass, correct, total)
         return self.errors(Draws(gaps, chance, total))
 
     def draws(self, counts: NDArray[np.float64]) -> Draws:
@@ -239,7 +243,7 @@ def errors_by_chance_of_bins(
     """Return the errors of labels drawn with the mean confidence of every bin."""
     count, confidence, _ = sums[:, sums[0] > 0]
     stated = np.clip(confidence / count, 0, 1)
-    correct = rng.binomial(np.rint(count).astype(np.int64), stated, size=(n_draws, len(count)))
+    correct = rng.binomial(np.rint(count).astype(np.int64), stated, size=(n_draws, 1, len(count)))
     return error.errors_of_correct(confidence, count, correct.astype(np.float64)).tolist()
 
 

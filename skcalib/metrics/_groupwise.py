@@ -17,20 +17,17 @@ from ..utils._validation import check_predictions
 from ._calibration_error import expected_calibration_error
 from ._calibration_test import pvalue_of
 from ._interval import interval_of
-from ._resampling import Resampled, draw_seeds, run
+from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, run
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @validate_params(
-    {
-        "metric": [callable],
+    RESAMPLING_CONSTRAINTS
+    | {
         "min_samples": [Interval(Integral, 1, None, closed="left")],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
         "as_frame": ["boolean"],
     },
     prefer_skip_nested_validation=False,  # the options of the metric are the user's
@@ -65,8 +62,7 @@ def groupwise_calibration_error(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
     groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns)
         The group of every sample: texts, numbers, booleans, intervals as of ``pandas.cut``, or
         categories, which keep their order. Missing values are a group of their own, None. Of
@@ -80,22 +76,12 @@ def groupwise_calibration_error(
         Level of the intervals, each by itself, in (0, 1).
     n_resamples : int, default=999
         Number of resamples. With m groups no corrected p-value is below m / (n_resamples + 1).
-    n_jobs : int, default=None
-        Number of jobs, as in joblib. The result does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the resamples.
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. Samples of weight 0 are not counted.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
-    **options : dict
-        Options of the metric, such as ``n_bins``.
+    n_jobs, random_state, labels, pos_label, **options
+        As for :func:`calibration_error_interval`.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,11 @@ from ._gaps import (
     draws_of_binned,
     errors_by_chance_of_bins,
 )
-from ._resampling import Resampled, draw_seeds, run
+from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, run
 
 
 @validate_params(
-    {
-        "metric": [callable],
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-    },
+    RESAMPLING_CONSTRAINTS | {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
     prefer_skip_nested_validation=False,  # the options of the metric are the user's
 )
 def calibration_error_interval(
@@ -61,8 +55,7 @@ def calibration_error_interval(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature.
     confidence_level : float, default=0.95
@@ -80,11 +73,9 @@ def calibration_error_interval(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
+        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
     pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+        Label of the positive class where `y_proba` has shape (n_samples,).
     **options : dict
         Options of the metric, such as ``n_bins``.
 
@@ -139,16 +130,8 @@ def calibration_error_interval(
     >>> round(low, 2), round(high, 2)
     (0.13, 0.2)
     """
-    resampled = Resampled.of(
-        metric,
-        options,
-        y_true,
-        y_proba,
-        clusters=clusters,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
+    resampled = Resampled.of(metric, options, y_true, y_proba, clusters=clusters, **given)
     seeds = draw_seeds(random_state, n_resamples)
     error = resampled.error
     by_chance = None

@@ -13,8 +13,8 @@ from sklearn.utils import check_random_state
 from ..utils._binning import quantile_sums
 from ..utils._private import Interval, validate_params
 from ..utils._validation import check_predictions
+from ._bins import top_label
 from ._ties import tie_groups
-from ._top_label import top_label
 
 # Groups of confidences whose outcomes are resampled; with fewer distinct ones, each is a group.
 N_BAND_GROUPS = 1000
@@ -70,11 +70,9 @@ def isotonic_reliability_curve(
         Weights of the samples; a weight of k counts as k samples. For the band, the weight of
         a group of samples is rounded to a number of samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
+        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
     pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+        Label of the positive class where `y_proba` has shape (n_samples,).
     random_state : int, RandomState instance or None, default=None
         Draws the labels of the band.
 
@@ -109,9 +107,7 @@ def isotonic_reliability_curve(
     >>> curve.prob_true
     array([0. , 0.5, 0.5, 1. ])
     """
-    predictions = check_predictions(
-        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
-    )
+    predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     confidence, correct = top_label(predictions)
     groups = tie_groups(confidence, correct, predictions.counts)
     # Groups come in decreasing order of the confidence.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._validation import check_predictions
-from ._top_label import top_label
+from ._bins import top_label
 
 
 def ks_calibration_error(
@@ -30,16 +30,13 @@ def ks_calibration_error(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
+        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
     pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+        Label of the positive class where `y_proba` has shape (n_samples,).
 
     Returns
     -------
@@ -70,12 +67,7 @@ def ks_calibration_error(
     0.2
     """
     predictions = check_predictions(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        defer_values=True,
+        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     confidence, correct = top_label(predictions)
     confidence, gap = _in_order(confidence, correct, predictions.weight)

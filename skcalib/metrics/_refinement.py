@@ -34,16 +34,13 @@ def refined_log_loss(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
+        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
     pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+        Label of the positive class where `y_proba` has shape (n_samples,).
 
     Returns
     -------
@@ -79,9 +76,7 @@ def refined_log_loss(
     >>> round(log_loss(y_true, y_proba), 3), round(refined_log_loss(y_true, y_proba), 3)
     (0.884, 0.504)
     """
-    predictions = check_predictions(
-        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
-    )
+    predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     codes, proba, weight = predictions.codes, predictions.proba, predictions.weight
     if proba.dtype == np.float16:  # in which 1e-12 is 0
         proba = proba.astype(np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..utils._groups import group_codes
+from ..utils._private import Interval
 from ..utils._validation import check_predictions
+from ._bins import top_label
 from ._calibration_error import expected_calibration_error, maximum_calibration_error
 from ._debiased import debiased_calibration_error
 from ._gaps import GapError, drawn_counts, drawn_labels, gap_error
 from ._ks import ks_calibration_error
 from ._smooth import smooth_calibration_error
-from ._top_label import top_label
 
 # They see a sample as (confidence, correct), so that is all that has to be resampled.
 _TOP_LABEL_METRICS = (
@@ -28,6 +30,14 @@ _TOP_LABEL_METRICS = (
     ks_calibration_error,
     smooth_calibration_error,
 )
+
+
+RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
+    "metric": [callable],
+    "n_resamples": [Interval(Integral, 1, None, closed="left")],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+}
 
 
 class AnyError(NamedTuple):

@@ -15,12 +15,12 @@ from ._debiased import debiased_calibration_error
 from ._decomposition import score_decomposition
 from ._ks import ks_calibration_error
 from ._refinement import refined_log_loss
+from ._risk_coverage import accuracy_at_coverage, coverage_at_risk
 from ._selective import (
     area_under_generalized_risk_coverage,
     area_under_risk_coverage,
     excess_area_under_risk_coverage,
 )
-from ._selective_points import accuracy_at_coverage, coverage_at_risk
 from ._smooth import smooth_calibration_error
 
 Metric = Callable[..., Any]  # a float, with the options that a scorer is given

@@ -29,23 +29,10 @@ def area_under_risk_coverage(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class. The class of the largest probability is the prediction.
-    confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
-        What orders the samples: the largest probability (maximum softmax probability), the
-        negative entropy, the difference of the two largest probabilities, or any score of which
-        larger = more confident.
+    y_true, y_proba, confidence, labels, pos_label
+        As for :func:`risk_coverage_curve`.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples (see Notes).
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
 
     Returns
     -------
@@ -55,8 +42,7 @@ def area_under_risk_coverage(
     Raises
     ------
     ValueError
-        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1, if a label has
-        no column, or if `confidence` is unknown.
+        As :func:`risk_coverage_curve`.
 
     See Also
     --------
@@ -86,13 +72,7 @@ def area_under_risk_coverage(
     0.25
     """
     groups = rank_predictions(
-        y_true,
-        y_proba,
-        confidence=confidence,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        counted=True,
+        y_true, y_proba, confidence, sample_weight, labels, pos_label, counted=True
     )
     return _mean_risk(groups)
 
@@ -114,24 +94,8 @@ def excess_area_under_risk_coverage(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class. The class of the largest probability is the prediction.
-    confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
-        What orders the samples: the largest probability (maximum softmax probability), the
-        negative entropy, the difference of the two largest probabilities, or any score of which
-        larger = more confident.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples, as in
-        :func:`area_under_risk_coverage`.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+    y_true, y_proba, confidence, sample_weight, labels, pos_label
+        As for :func:`area_under_risk_coverage`.
 
     Returns
     -------
@@ -141,8 +105,7 @@ def excess_area_under_risk_coverage(
     Raises
     ------
     ValueError
-        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1, if a label has
-        no column, or if `confidence` is unknown.
+        As :func:`risk_coverage_curve`.
 
     See Also
     --------
@@ -163,13 +126,7 @@ def excess_area_under_risk_coverage(
     0.458
     """
     groups = rank_predictions(
-        y_true,
-        y_proba,
-        confidence=confidence,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        counted=True,
+        y_true, y_proba, confidence, sample_weight, labels, pos_label, counted=True
     )
     correct = groups.positive.sum()
     wrong = groups.weight.sum() - correct
@@ -196,23 +153,8 @@ def area_under_generalized_risk_coverage(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class. The class of the largest probability is the prediction.
-    confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
-        What orders the samples: the largest probability (maximum softmax probability), the
-        negative entropy, the difference of the two largest probabilities, or any score of which
-        larger = more confident.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+    y_true, y_proba, confidence, sample_weight, labels, pos_label
+        As for :func:`risk_coverage_curve`.
 
     Returns
     -------
@@ -222,8 +164,7 @@ def area_under_generalized_risk_coverage(
     Raises
     ------
     ValueError
-        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1, if a label has
-        no column, or if `confidence` is unknown.
+        As :func:`risk_coverage_curve`.
 
     See Also
     --------
@@ -248,14 +189,7 @@ def area_under_generalized_risk_coverage(
     >>> area_under_generalized_risk_coverage([0, 0, 1, 0], y_proba)
     0.03125
     """
-    groups = rank_predictions(
-        y_true,
-        y_proba,
-        confidence=confidence,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    groups = rank_predictions(y_true, y_proba, confidence, sample_weight, labels, pos_label)
     # Trapezoids: over the width of a group, its weight, the accepted errors rise on a straight
     # line from wrong_before to wrong_before + wrong.
     wrong = groups.weight - groups.positive

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from ..utils._private import Interval, validate_params
 from ..utils._validation import Predictions, check_predictions
-from ._top_label import iter_top_label
+from ._bins import iter_top_label
 
 # Steps of the grid on [0, 1]. The binned series is off by about (step / bandwidth)^2 / 12 of the
 # error. Where the bandwidth is the error, that is below 1e-5 from 3e-5 on; a narrow bandwidth
@@ -50,19 +50,16 @@ def smooth_calibration_error(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class.
+        Probabilities of the classes, in the order of `labels`, or of the positive class.
     bandwidth : float, default=None
         Standard deviation of the kernel, in (0, 1]. None solves for the bandwidth that equals
         the error.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
+        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
     pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
+        Label of the positive class where `y_proba` has shape (n_samples,).
 
     Returns
     -------
@@ -98,12 +95,7 @@ def smooth_calibration_error(
     0.23
     """
     predictions = check_predictions(
-        y_true,
-        y_proba,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-        defer_values=True,
+        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     weight = predictions.weight
     total = len(predictions.codes) if weight is None else weight.sum()

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 
 from ..utils._private import Interval, validate_params
 from ..utils._validation import check_predictions
+from ._bins import top_label
 from ._isotonic import draw_calibrated
 from ._smooth import GridPlaces, smooth_calibration_error, smooth_on_grid
 from ._ties import tie_groups
-from ._top_label import top_label
 
 # Steps of the grid on [0, 1], and of every how many a point is returned.
 N_STEPS, STRIDE = 2**12, 8
@@ -65,28 +65,11 @@ def smooth_reliability_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` (the curve of the top label), or of
-        the positive class.
+    y_true, y_proba, confidence_level, n_resamples, sample_weight, labels, pos_label, random_state
+        As for :func:`isotonic_reliability_curve`.
     bandwidth : float, default=None
         Standard deviation of the kernel, in (0, 1]. None takes that of
         :func:`smooth_calibration_error`, which is the error itself; below 1/2048 it is that.
-    confidence_level : float, default=0.95
-        Fraction of the curves of a calibrated model that the band holds at every confidence.
-    n_resamples : int, default=200
-        Number of sets of labels drawn for the band.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y_true` holds other labels, its sorted distinct values.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,). None: the second of
-        `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
-    random_state : int, RandomState instance or None, default=None
-        Draws the labels of the band.
 
     Returns
     -------
@@ -119,9 +102,7 @@ def smooth_reliability_curve(
     >>> round(curve.bandwidth, 2), float(curve.prob_true[256].round(2))
     (0.23, 0.84)
     """
-    predictions = check_predictions(
-        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
-    )
+    predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     confidence, correct = top_label(predictions)
     groups = tie_groups(confidence, correct, predictions.counts)
     # Groups come in decreasing order of the confidence.

@@ -11,22 +11,13 @@ from ..metrics import compare_calibration
 from ..utils._proba import label_log_loss
 from . import _method, _trust, _verdict
 from ._data import LEVEL, N_BINS, ReportData, mean_interval
-from ._document import (
-    NONE,
-    Document,
-    Section,
-    Table,
-    Text,
-    count,
-    interval,
-    number,
-)
+from ._document import Document, Section, Table, Text, count, number, with_interval
 
 # What is compared, and how it is shown; of the accuracy larger is better, of the others smaller.
+ERROR = "expected_calibration_error"
 MEASURES = {
-    "expected_calibration_error": f"calibration error, {N_BINS} bins",
+    ERROR: f"calibration error, {N_BINS} bins",
     "log_loss": "log-loss",
-    "brier": "Brier score",
     "accuracy": "accuracy",
 }
 
@@ -38,76 +29,61 @@ def results(models: Mapping[str, ReportData], *, paired: bool) -> dict[str, Any]
     """
     first, *others = models
     level = 1 - (1 - LEVEL) / max(len(others), 1)
-    values = {name: _per_sample(data) for name, data in models.items()}
-    errors = _errors(models, level, paired=paired)
-    entries = {}
-    for name, data in models.items():
-        measures = {key: mean_interval(x, data.mass) for key, x in values[name].items()}
-        judged = _verdict.results(data, _trust.results(data))
-        entries[name] = {
-            "overview": _trust.overview(data),
-            "verdict": {key: judged[key] for key in ("kind", "headline", "explanation")},
-            "measures": {"expected_calibration_error": errors[name]["error"], **measures},
-        }
-    differences = {}
+    samples = {name: _per_sample(data) for name, data in models.items()}
+    entries = {name: _entry(data, samples[name]) for name, data in models.items()}
+    errors = _paired_errors(models, level) if paired else {}
+    differences: dict[str, Any] = {}
     for name in others:
-        change = {"expected_calibration_error": errors[name]["difference"]}
-        for key in values[name]:
-            before, after = values[first][key], values[name][key]
-            change[key] = (
-                mean_interval(after - before, models[name].mass, level)
-                if paired
-                else _apart(entries[first]["measures"][key], entries[name]["measures"][key])
-            )
-        differences[name] = change
+        before, after = entries[first]["measures"], entries[name]["measures"]
+        differences[name] = {key: _apart(before[key], after[key]) for key in MEASURES}
+        if paired:
+            changes = {key: x - samples[first][key] for key, x in samples[name].items()}
+            mass = models[name].mass
+            differences[name] = {
+                ERROR: errors[name],
+                **{key: mean_interval(x, mass, level) for key, x in changes.items()},
+            }
     return {"models": entries, "differences": differences, "paired": paired, "level": level}
 
 
 def _per_sample(data: ReportData) -> dict[str, Any]:
-    squares = np.einsum("nk,nk->n", data.proba, data.proba, dtype=np.float64)
-    p_label = data.proba[np.arange(len(data.codes)), data.codes]
     return {
         "log_loss": label_log_loss(data.proba, data.codes),
-        "brier": squares - 2 * p_label + 1,
         "accuracy": data.correct.astype(np.float64),
     }
 
 
-def _errors(models: Mapping[str, ReportData], level: float, *, paired: bool) -> dict[str, Any]:
-    """Return calibration errors of all models, and their differences to that of the first."""
-    data = next(iter(models.values()))
-    options: dict[str, Any] = {
-        "confidence_level": level,
-        "n_bins": N_BINS,
-        "n_resamples": 500,
-        "random_state": data.seed,
+def _entry(data: ReportData, samples: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the verdict on a model, and its measures with intervals."""
+    trust = _trust.results(data)
+    verdict, judged = _verdict.results(data, trust), next(iter(trust["views"].values()))
+    return {
+        "overview": _trust.overview(data),
+        "verdict": {key: verdict[key] for key in ("kind", "headline", "explanation")},
+        "measures": {
+            ERROR: judged["errors"][ERROR],
+            **{key: mean_interval(x, data.mass) for key, x in samples.items()},
+        },
     }
-    if paired:
-        given = {name: _judged(d)["y_proba"] for name, d in models.items()}
-        common = {key: value for key, value in data.predictions.items() if key != "y_proba"}
-        lines = compare_calibration(y_probas=given, **common, **options)
-        return {str(line["model"]): _named(line) for line in lines}
-    found: dict[str, Any] = {}
-    for name, model in models.items():
-        given = _judged(model)
-        line = compare_calibration(y_probas={name: given.pop("y_proba")}, **given, **options)[0]
-        error = _named(line)["error"]
-        found[name] = {"error": error}
-        first = next(iter(found.values()))["error"]
-        found[name]["difference"] = _apart(first, error)
-    return found
 
 
-def _judged(data: ReportData) -> dict[str, Any]:
-    """Return what the verdict is about: the second of two classes, else the top label."""
-    return data.of_positive_class if len(data.classes) == 2 else data.predictions
-
-
-def _named(line: Any) -> dict[str, Any]:
+def _paired_errors(models: Mapping[str, ReportData], level: float) -> dict[str, Any]:
+    """Return the differences of the calibration errors to that of the first model."""
+    judged = {name: data.judged for name, data in models.items()}
+    given = dict(next(iter(judged.values())))
+    lines = compare_calibration(
+        given.pop("y_true"),
+        {name: predictions["y_proba"] for name, predictions in judged.items()},
+        **{key: value for key, value in given.items() if key != "y_proba"},
+        confidence_level=level,
+        n_bins=N_BINS,
+        n_resamples=500,
+        random_state=next(iter(models.values())).seed,
+    )
     names = ("difference", "difference_low", "difference_high")
     return {
-        "error": {"value": line["error"], "low": line["low"], "high": line["high"]},
-        "difference": dict(zip(("value", "low", "high"), (line[name] for name in names))),
+        str(line["model"]): dict(zip(("value", "low", "high"), (line[name] for name in names)))
+        for line in lines
     }
 
 
@@ -122,18 +98,16 @@ def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, floa
 def headline(results: dict[str, Any]) -> str:
     """Return which model is better calibrated than the first, where that can be told."""
     found = results["comparison"]
+    errors = {name: change[ERROR] for name, change in found["differences"].items()}
     first = next(iter(found["models"]))
-    better: list[str] = []
-    worse: list[str] = []
-    for name, change in found["differences"].items():
-        error = change["expected_calibration_error"]
-        if error["high"] < 0 or error["low"] > 0:
-            (better if error["high"] < 0 else worse).append(name)
     told = []
-    for found_so, how in ((better, "better"), (worse, "worse")):
-        if found_so:
-            verb = "is" if len(found_so) == 1 else "are"
-            told.append(f"{' and '.join(found_so)} {verb} {how} calibrated than {first}")
+    for how, names in (
+        ("better", [name for name, error in errors.items() if error["high"] < 0]),
+        ("worse", [name for name, error in errors.items() if error["low"] > 0]),
+    ):
+        if names:
+            verb = "is" if len(names) == 1 else "are"
+            told.append(f"{' and '.join(names)} {verb} {how} calibrated than {first}")
     if told:
         return "; ".join(told) + "."
     return f"No difference in calibration shows between {' and '.join(found['models'])}."
@@ -180,7 +154,7 @@ def document(results: dict[str, Any]) -> Document:
         tiles=[
             (
                 name,
-                number(entry["measures"]["expected_calibration_error"]["value"]),
+                number(entry["measures"][ERROR]["value"]),
                 f"calibration error. {entry['verdict']['headline']}",
                 tones.get(entry["verdict"]["kind"], "bad"),
             )
@@ -195,13 +169,6 @@ def document(results: dict[str, Any]) -> Document:
 def _table(found: dict[str, Any]) -> Table:
     models, differences = found["models"], found["differences"]
     header = ["", *models, *(f"{name} - {next(iter(models))}" for name in differences)]
-    rows = []
-    for key, text in MEASURES.items():
-        values = [entry["measures"][key] for entry in models.values()]
-        changes = [change[key] for change in differences.values()]
-        rows.append(
-            [text]
-            + [f"{number(x['value'])} ({interval(x)})" for x in values]
-            + [f"{number(x['value'])} ({interval(x)})" if x else NONE for x in changes]
-        )
+    measured = [*(entry["measures"] for entry in models.values()), *differences.values()]
+    rows = [[text, *(with_interval(x[key]) for x in measured)] for key, text in MEASURES.items()]
     return Table(header, rows, "comparison")

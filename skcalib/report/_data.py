@@ -69,6 +69,11 @@ class ReportData:
         """Arguments of a metric that judges the second of two classes."""
         return {**self.predictions, "y_proba": self.proba[:, 1]}
 
+    @property
+    def judged(self) -> dict[str, Any]:
+        """Arguments of a metric that judges the second of two classes, else the top label."""
+        return self.of_positive_class if len(self.classes) == 2 else self.predictions
+
     @cached_property
     def predicted(self) -> NDArray[np.intp]:
         """Columns of the largest probabilities."""

@@ -46,6 +46,11 @@ def interval(value: Mapping[str, Any], digits: int = 3) -> str:
     return f"{number(value['low'], digits)} to {number(value['high'], digits)}"
 
 
+def with_interval(value: Mapping[str, Any]) -> str:
+    """Return a number and its interval."""
+    return f"{number(value['value'])} ({interval(value)})"
+
+
 def percent_interval(value: Mapping[str, Any]) -> str:
     """Return a fraction in per cent with its interval."""
     if math.isnan(value["value"]):

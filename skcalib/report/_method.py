@@ -18,13 +18,13 @@ from ._repair import N_FOLDS
 from ._trust import n_resamples
 
 FEW_OF_A_CLASS = 30
-# Fractions of the samples.
-MANY_SATURATED, MANY_TIED = 0.05, 0.5
+# Fraction of the samples.
+MANY_SATURATED = 0.05
 
 
 def notes(data: ReportData) -> list[str]:
     """Return a sentence for everything in the data that limits what the report can say."""
-    found = [_rare_classes(data), _saturated(data), _ties(data), _weights(data)]
+    found = [_rare_classes(data), _saturated(data), _weights(data)]
     return [sentence for sentence in found if sentence]
 
 
@@ -53,16 +53,6 @@ def _saturated(data: ReportData) -> str | None:
     if impossible:
         sentence += f", and {impossible} true labels have probability 0"
     return sentence + "; no temperature can repair these."
-
-
-def _ties(data: ReportData) -> str | None:
-    n, distinct = len(data.codes), len(np.unique(data.confidence))
-    if 1 - distinct / n < MANY_TIED:
-        return None
-    return (
-        f"Ties: {n} samples have {distinct} different confidences. Samples of equal confidence "
-        "are answered or declined together."
-    )
 
 
 def _weights(data: ReportData) -> str | None:

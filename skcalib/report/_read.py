@@ -22,7 +22,6 @@ SEPARATORS = ",;\t|"
 
 def read_predictions(
     path: Path,
-    *,
     label: str | None = None,
     classes: Sequence[str] | None = None,
     pos_label: str | None = None,

@@ -17,12 +17,11 @@ from ..posthoc import (
 )
 from ..utils._proba import label_log_loss
 from ._data import N_BINS, ReportData, mean, mean_interval
-from ._document import NONE, Code, Section, Table, Text, interval, number, percent
+from ._document import NONE, Code, Section, Table, Text, number, percent, with_interval
 
 N_FOLDS = 5
 # Samples; with fewer, a fold has not ten.
 FEWEST = 50
-AS_IT_IS = "as it is"
 # Numbers of samples times classes, above which one calibrator alone is tried.
 MANY_NUMBERS = 1_000_000
 
@@ -37,14 +36,11 @@ def results(data: ReportData) -> dict[str, Any]:
     if len(data.codes) < FEWEST or len(np.unique(data.codes)) < 2:
         reason = f"that takes {FEWEST} samples and two classes among them"
         return {"table": None, "reason": reason, "best": None, "code": ""}
-    losses = {AS_IT_IS: _losses(data, data.proba)}
-    table = [_scores(data, AS_IT_IS, data.proba, losses)]
-    candidates = _candidates(data)
-    for calibrator in candidates:
-        name = type(calibrator).__name__
+    before = label_log_loss(data.proba, data.codes)
+    table = [_scores(data, "as it is", data.proba, before)]
+    for calibrator in _candidates(data):
         proba = out_of_fold(data, calibrator)
-        losses[name] = _losses(data, proba)
-        table.append(_scores(data, name, proba, losses))
+        table.append(_scores(data, type(calibrator).__name__, proba, before))
     auto = table[1]
     # One rule, that of "auto": it is recommended where it gains more than chance.
     helps = auto["log_loss_difference"]["high"] < 0
@@ -84,33 +80,22 @@ def out_of_fold(data: ReportData, calibrator: PostHocCalibrator) -> NDArray[np.f
     return proba
 
 
-def _losses(data: ReportData, proba: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-    """Return log-loss and Brier score of every sample."""
-    p_label = proba[np.arange(len(proba)), data.codes].astype(np.float64)
-    squares = np.einsum("nk,nk->n", proba, proba, dtype=np.float64)
-    # sum_k (p_k - [k = y])^2 = sum_k p_k^2 - 2 p_y + 1
-    return {"log_loss": label_log_loss(proba, data.codes), "brier": squares - 2 * p_label + 1}
-
-
 def _scores(
-    data: ReportData, name: str, proba: NDArray[Any], losses: dict[str, Any]
+    data: ReportData, name: str, proba: NDArray[Any], before: NDArray[np.float64]
 ) -> dict[str, Any]:
-    """Return the scores of one line of the table; `losses` are those of the lines so far."""
+    """Return one line of the table; `before` are the losses of the samples as they are."""
     # The error of the verdict: that of the second of two classes, else of the top label.
     judged = proba[:, 1] if proba.shape[1] == 2 else proba
     predictions = {**data.predictions, "y_proba": judged}
     correct = proba.argmax(axis=1) == data.codes
-    entry: dict[str, Any] = {
+    losses = label_log_loss(proba, data.codes)
+    return {
         "name": name,
         "accuracy": mean(correct.astype(np.float64), data.mass),
         "expected_calibration_error": expected_calibration_error(**predictions, n_bins=N_BINS),
+        "log_loss": mean(losses, data.mass),
+        "log_loss_difference": mean_interval(losses - before, data.mass),
     }
-    for loss, values in losses[name].items():
-        entry[loss] = mean(values, data.mass)
-        if name != AS_IT_IS:
-            difference = values - losses[AS_IT_IS][loss]
-            entry[f"{loss}_difference"] = mean_interval(difference, data.mass)
-    return entry
 
 
 def _code(name: str, with_model: bool) -> str:
@@ -170,20 +155,18 @@ def section(results: dict[str, Any]) -> Section:
     if found["table"] is None:
         text = f"Calibrators were not compared: {found['reason']}."
         return Section("What would help?", [Text(text)])
+    differences = [NONE, *(with_interval(e["log_loss_difference"]) for e in found["table"][1:])]
     rows = [
         [
             entry["name"],
             percent(entry["accuracy"]),
             number(entry["expected_calibration_error"]),
             number(entry["log_loss"]),
-            _difference(entry, "log_loss"),
-            number(entry["brier"]),
-            _difference(entry, "brier"),
+            difference,
         ]
-        for entry in found["table"]
+        for entry, difference in zip(found["table"], differences)
     ]
     header = ["probabilities", "accuracy", "calibration error", "log-loss", "difference"]
-    header += ["Brier score", "difference"]
     note = (
         f"Calibrators are fitted out-of-fold, on {results['method']['n_folds']} folds of these "
         "samples. Differences to the probabilities as they are, sample by sample, with intervals "
@@ -194,10 +177,3 @@ def section(results: dict[str, Any]) -> Section:
     if found["code"]:
         blocks.append(Code(found["code"]))
     return Section("What would help?", blocks)
-
-
-def _difference(entry: dict[str, Any], loss: str) -> str:
-    difference = entry.get(f"{loss}_difference")
-    if difference is None:
-        return NONE
-    return f"{number(difference['value'])} ({interval(difference)})"

@@ -21,11 +21,11 @@ from ._render import as_html, as_markdown
 
 
 class CalibrationReport:
-    """What is to be known of the confidence of a classifier, on one page.
+    """What to know about the confidence of a classifier, on one page.
 
     Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_csv` to create one. The
     page begins with a verdict and answers questions: can the confidence be trusted, when should
-    the model stay silent, which classes and which samples are the matter, and what would help. A
+    the model decline, which classes, groups and samples are at fault, and what would help. A
     notebook shows it by itself.
 
     Samples to judge on must be new to the classifier: on those that it was trained on, every
@@ -169,21 +169,12 @@ class CalibrationReport:
             Probabilities of the classes, in the order of `labels` or as columns of a DataFrame
             named by them, or of the positive class.
         labels : array-like of shape (n_classes,), default=None
-            Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or,
-            if `y_true` holds other labels, its sorted distinct values.
+            Labels of the columns of `y_proba`, in order; see
+            :func:`~skcalib.metrics.expected_calibration_error`.
         pos_label : int, bool or str, default=None
-            Label of the positive class where `y_proba` has shape (n_samples,). None: the second
-            of `labels`, or 1 where the labels are in {0, 1} or {-1, 1}.
-        images : sequence of n_samples images, texts or rows of a table, default=None
-            What is shown of a sample.
-        groups : array-like of shape (n_samples,), dict or DataFrame of such, default=None
+            Label of the positive class where `y_proba` has shape (n_samples,).
+        images, groups, sample_weight, title, random_state
             As for :meth:`from_estimator`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As for :meth:`from_estimator`.
-        title : str, default=None
-            Heading of the page.
-        random_state : int, RandomState instance or None, default=0
-            Seed of resamples and folds.
 
         Returns
         -------
@@ -196,18 +187,9 @@ class CalibrationReport:
             If the arguments do not fit together, see
             :func:`~skcalib.metrics.expected_calibration_error`.
         """
-        data = read_data(
-            y_true,
-            y_proba,
-            labels=labels,
-            pos_label=pos_label,
-            groups=groups,
-            sample_weight=sample_weight,
-            random_state=random_state,
-            title=title,
-            shown=images,
-        )
-        return cls(_gather(data))
+        given = {"labels": labels, "pos_label": pos_label, "groups": groups, "title": title}
+        given |= {"sample_weight": sample_weight, "random_state": random_state, "shown": images}
+        return cls(_gather(read_data(y_true, y_proba, **given)))
 
     @classmethod
     def from_csv(
@@ -248,10 +230,8 @@ class CalibrationReport:
             Name of the column of weights.
         groups : sequence of str, default=()
             Names of columns of groups.
-        title : str, default=None
-            Heading of the page. None takes the name of the file.
-        random_state : int, RandomState instance or None, default=0
-            Seed of resamples and folds.
+        title, random_state
+            As for :meth:`from_estimator`; without a title, the name of the file is the heading.
 
         Returns
         -------
@@ -265,14 +245,7 @@ class CalibrationReport:
             as :meth:`from_predictions`.
         """
         path = Path(path)
-        table = read_predictions(
-            path,
-            label=label,
-            classes=classes,
-            pos_label=pos_label,
-            sample_weight=sample_weight,
-            groups=groups,
-        )
+        table = read_predictions(path, label, classes, pos_label, sample_weight, groups)
         data = read_data(**table, title=title or path.stem, random_state=random_state)
         return cls(_gather(data))
 
@@ -298,16 +271,10 @@ class CalibrationReport:
         y_true : array-like of shape (n_samples,), or dict of str -> array-like
             True labels of the samples that all models were given: differences are taken sample
             by sample. A dict of labels by the same names: the samples are different ones.
-        labels : array-like of shape (n_classes,), default=None
-            As for :meth:`from_predictions`.
-        pos_label : int, bool or str, default=None
-            As for :meth:`from_predictions`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, where all are the same.
-        title : str, default=None
-            Heading of the page.
-        random_state : int, RandomState instance or None, default=0
-            Seed of resamples.
+            Weights of the samples, if all models have the same ones.
+        labels, pos_label, title, random_state
+            As for :meth:`from_predictions`.
 
         Returns
         -------
@@ -337,15 +304,10 @@ class CalibrationReport:
             raise ValueError(
                 f"y_true must have the names of y_probas, {list(y_probas)}, got {list(y_true)}."
             )
+        given = {"labels": labels, "pos_label": pos_label, "sample_weight": sample_weight}
+        given["random_state"] = random_state
         models = {
-            str(name): read_data(
-                y_true if paired else y_true[name],
-                y_proba,
-                labels=labels,
-                pos_label=pos_label,
-                sample_weight=sample_weight,
-                random_state=random_state,
-            )
+            str(name): read_data(y_true if paired else y_true[name], y_proba, **given)
             for name, y_proba in y_probas.items()
         }
         first = next(iter(models.values()))

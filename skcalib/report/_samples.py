@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
+import io
 import warnings
-from functools import partial
+from base64 import b64encode
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..difficulty import (
-    RelativeMahalanobisScorer,
-    error_rate_by_difficulty,
-    score_difficulty,
-)
+from ..difficulty import RelativeMahalanobisScorer, score_difficulty
 from ..labels import LabelIssueFinder
-from ..plots import DifficultyDisplay
-from ..utils import SkcalibWarning
+from ..utils import SkcalibWarning, import_optional
 from ..utils._estimators import last_step
 from ..utils._private import _safe_indexing
-from ..utils._proba import label_log_loss, wilson_interval
-from ._data import LEVEL, ReportData
-from ._document import Picture, Samples, Section, Text, count, label, number, percent, probability
-from ._thumbnails import shown_sample
+from ..utils._proba import label_log_loss
+from ._data import ReportData
+from ._document import Samples, Section, Text, count, label, number, percent, probability
 
 N_SHOWN = 12
-N_TENTHS = 10
 # A class needs some samples to tell what is odd in it.
 FEWEST_OF_A_CLASS = 10
 # Covariances of more features take minutes, and more samples than most evaluations have.
 MANY_FEATURES = 1000
+# Longest edge of a picture in pixels; smaller images stay as they are, and the browser enlarges
+# them. PNG is sharp, and larger than JPEG for photographs: above so many bytes it is JPEG.
+EDGE = 96
+MANY_BYTES = 4000
+MANY_LETTERS = 160
+MANY_COLUMNS = 5
 
 
 def hardest(data: ReportData) -> dict[str, Any]:
@@ -39,22 +39,7 @@ def hardest(data: ReportData) -> dict[str, Any]:
     # Stable, so that ties stand in the order of the samples; NaN, no answer, comes last.
     order = np.argsort(-difficulty, kind="stable")[:N_SHOWN]
     table = [{**_entry(data, i), "difficulty": float(difficulty[i])} for i in order]
-    return {"source": source, "table": table, "error_rate": _error_rate(data, difficulty)}
-
-
-def _error_rate(
-    data: ReportData, difficulty: NDArray[np.float64]
-) -> list[dict[str, float]] | None:
-    """Return the error rate from the easiest tenth to the hardest; None without a scorer."""
-    # By its own log-loss, the hardest samples of a model are its errors.
-    if data.scorer is None or not np.isfinite(difficulty).all() or len(difficulty) < 10 * N_TENTHS:
-        return None
-    rates = error_rate_by_difficulty(
-        data.codes, data.predicted, difficulty, n_groups=N_TENTHS, sample_weight=data.weight
-    )
-    # Groups have equal weight.
-    low, high = wilson_interval(rates, np.full(N_TENTHS, data.mass.sum() / N_TENTHS), LEVEL)
-    return [{"value": r, "low": a, "high": b} for r, a, b in zip(rates, low, high)]
+    return {"source": source, "table": table}
 
 
 def _difficulty(data: ReportData) -> tuple[NDArray[np.float64], str]:
@@ -73,7 +58,7 @@ def _entry(data: ReportData, i: int) -> dict[str, Any]:
         "label": data.label(data.codes[i]),
         "predicted": data.label(data.predicted[i]),
         "confidence": float(data.confidence[i]),
-        **shown_sample(data.shown, int(data.numbers[i])),
+        **_shown(data.shown, int(data.numbers[i])),
     }
 
 
@@ -147,16 +132,8 @@ def section(results: dict[str, Any]) -> Section:
         {**entry, "lines": [_answer(entry), f"difficulty {number(entry['difficulty'], 2)}"]}
         for entry in hardest["table"]
     ]
-    pictures = []
-    if hardest["error_rate"]:
-        caption = (
-            f"Error rate from the easiest tenth of the samples to the hardest, by "
-            f"{hardest['source']}. Where the curve rises, the difficulty tells where the model "
-            "errs."
-        )
-        pictures.append(Picture(partial(_draw, results), (4.2, 3.2), caption))
     blocks = [Samples(f"Hardest, by {hardest['source']}", entries), *_issues(issues)]
-    return Section("Which samples, which labels?", blocks, pictures)
+    return Section("Which samples, which labels?", blocks)
 
 
 def _issues(issues: dict[str, Any]) -> list[Any]:
@@ -188,11 +165,69 @@ def _answer(entry: dict[str, Any]) -> str:
     return f"label {label(entry['label'])}, predicted {said}"
 
 
-def _draw(results: dict[str, Any], ax: Any) -> None:
-    groups = results["hardest"]["error_rate"]
-    rates = {end: np.array([group[end] for group in groups]) for end in ("value", "low", "high")}
-    DifficultyDisplay(
-        rates["value"],
-        overall=results["selective"]["error_rate"],
-        band=(rates["low"], rates["high"]),
-    ).plot(ax=ax)
+def _shown(samples: Any, number: int) -> dict[str, str]:
+    """Return {"image": data URI}, {"text": text}, or nothing where there is nothing to show."""
+    if samples is None:
+        return {}
+    # By position: a data frame in brackets looks for a column of that name.
+    sample = getattr(samples, "iloc", samples)[number]
+    if hasattr(sample, "toarray"):
+        sample = sample.toarray()[0]
+    if isinstance(sample, str):
+        return {"text": _shortened(sample)}
+    if np.ndim(sample) >= 2:
+        return {"image": image_uri(sample)}
+    return {"text": _shortened(_row(sample))} if np.ndim(sample) == 1 else {"text": str(sample)}
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MANY_LETTERS else text[: MANY_LETTERS - 3] + "..."
+
+
+def _row(sample: Any) -> str:
+    """Return the first values of a row of a table, with the names of the columns if it has any."""
+    values = [f"{x:.3g}" if isinstance(x, float | np.floating) else str(x) for x in sample]
+    index = getattr(sample, "index", None)
+    if index is not None and not callable(index):  # a list has a method of this name
+        values = [f"{name} = {value}" for name, value in zip(index, values)]
+    return ", ".join(values[:MANY_COLUMNS]) + (", ..." if len(values) > MANY_COLUMNS else "")
+
+
+def image_uri(image: Any) -> str:
+    """Return an image, an array of (height, width[, channels]) or a PIL image, as a data URI."""
+    pil = import_optional("PIL.Image", extra="report")
+    picture = image if hasattr(image, "thumbnail") else pil.fromarray(_pixels(np.asarray(image)))
+    picture = picture.convert("L" if picture.mode in ("1", "L") else "RGB")
+    picture.thumbnail((EDGE, EDGE))  # never larger than it was
+    data, kind = _encoded(picture, "PNG", optimize=True), "png"
+    if len(data) > MANY_BYTES:
+        data, kind = _encoded(picture, "JPEG", quality=80), "jpeg"
+    return f"data:image/{kind};base64,{b64encode(data).decode()}"
+
+
+def _encoded(picture: Any, form: str, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, format=form, **options)
+    return buffer.getvalue()
+
+
+def _pixels(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the array as bytes: bytes stay, other numbers are spread over black to white."""
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[..., 0]
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)):
+        raise ValueError(
+            "images must hold images of shape (height, width) or (height, width, channels) with "
+            f"1, 3 or 4 channels, got one of shape {array.shape}."
+        )
+    if array.size == 0 or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"images must hold images of numbers, got one of {array.dtype} of shape {array.shape}."
+        )
+    if array.dtype == np.uint8:
+        return array
+    values = array.astype(np.float64)
+    low, high = np.nanmin(values), np.nanmax(values)
+    # An image of one value is black.
+    spread = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    return np.nan_to_num(255 * spread).astype(np.uint8)

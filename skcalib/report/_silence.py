@@ -1,4 +1,4 @@
-"""When should the model decline? Error rate against coverage, thresholds, and a promise."""
+"""When should it decline? Error rate against coverage, thresholds, and one that is kept."""
 
 from __future__ import annotations
 
@@ -9,51 +9,25 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
-from ..metrics import (
-    accuracy_at_coverage,
-    area_under_risk_coverage,
-    coverage_at_risk,
-    excess_area_under_risk_coverage,
-    misclassification_report,
-    risk_coverage_curve,
-)
+from ..metrics import coverage_at_risk, risk_coverage_curve
 from ..plots import RiskCoverageDisplay
 from ..selection import SelectiveClassifier
 from ._data import LEVEL, GivenProbabilities, ReportData, fraction, thinned
-from ._document import (
-    NONE,
-    Picture,
-    Section,
-    Table,
-    Text,
-    number,
-    percent,
-    percent_interval,
-    threshold,
-)
+from ._document import NONE, Picture, Section, Table, Text, percent, percent_interval, threshold
 
 # Error rates to allow, of which those below the error rate of all samples are shown.
 RISKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 N_RISKS = 4
-COVERAGE = 0.8
 
 
 def results(data: ReportData) -> dict[str, Any]:
-    """Return the curve, its areas, the threshold for several error rates, and one that is kept."""
-    predictions = data.predictions
-    curve = risk_coverage_curve(**predictions)
+    """Return the curve, the thresholds for several error rates, and one that is kept."""
+    curve = risk_coverage_curve(**data.predictions)
     points = thinned(curve.coverage)
     error_rate = float(curve.risk[-1])
     risks = [risk for risk in RISKS if risk < error_rate][-N_RISKS:]
     return {
         "error_rate": error_rate,
-        "area": area_under_risk_coverage(**predictions),
-        "excess_area": excess_area_under_risk_coverage(**predictions),
-        "accuracy_at_coverage": {
-            "coverage": COVERAGE,
-            "accuracy": accuracy_at_coverage(**predictions, coverage=COVERAGE),
-        },
-        "auroc": _auroc(data),
         "table": [_at_risk(data, risk) for risk in risks],
         "promise": _promise(data, error_rate),
         "curve": {"coverage": curve.coverage[points], "risk": curve.risk[points]},
@@ -81,15 +55,6 @@ def _promise(data: ReportData, error_rate: float) -> dict[str, Any] | None:
     }
 
 
-def _auroc(data: ReportData) -> float | None:
-    """Return how well confidence tells correct from wrong; None where one kind is missing."""
-    correct = data.correct
-    if correct.all() or not correct.any():
-        return None
-    report = misclassification_report(**data.predictions, confidence=["msp"])
-    return float(report["msp"]["auroc"])
-
-
 def _at_risk(data: ReportData, risk: float) -> dict[str, Any]:
     """Return coverage, threshold and error rate of the answers where `risk` is allowed."""
     found: Any = coverage_at_risk(**data.predictions, risk=risk, return_threshold=True)
@@ -104,7 +69,6 @@ def _at_risk(data: ReportData, risk: float) -> dict[str, Any]:
 def section(results: dict[str, Any]) -> Section:
     """Return what declining the least confident samples gains."""
     selective = results["selective"]
-    at = selective["accuracy_at_coverage"]
     rows = [
         [
             percent(entry["risk"]),
@@ -115,28 +79,17 @@ def section(results: dict[str, Any]) -> Section:
         for entry in selective["table"]
     ]
     header = ["error rate allowed", "samples answered", "confidence from", "error rate of answers"]
-    blocks: list[Any] = []
-    if rows:
-        note = (
-            "These thresholds fit these samples: on new ones, each breaks its limit about half "
-            "the time. skcalib.selection.SelectiveClassifier finds thresholds that keep it."
-        )
-        blocks = [Table(header, rows), Text(note, note=True)]
-    summary = [
-        ["Error rate, all samples answered", percent(selective["error_rate"])],
-        [f"Accuracy of the {percent(at['coverage'], 0)} most confident", percent(at["accuracy"])],
-        ["AUROC, right against wrong answers", number(selective["auroc"])],
-        ["Area under the risk-coverage curve", number(selective["area"], 4)],
-        ["... above that of the best possible order", number(selective["excess_area"], 4)],
-    ]
+    note = (
+        "These thresholds fit these samples: on new ones, each breaks its limit about half "
+        "the time. skcalib.selection.SelectiveClassifier finds thresholds that keep it."
+    )
+    blocks: list[Any] = [Table(header, rows), Text(note, note=True)] if rows else []
     caption = (
         "Error rate of the most confident samples against their fraction, with a band of 95 %. "
         "Dotted: the best possible order."
     )
     picture = Picture(partial(_draw, results), (4.2, 3.2), caption)
-    return Section(
-        "When should it decline?", [*blocks, Table(["measure", "value"], summary)], [picture]
-    )
+    return Section("When should it decline?", blocks, [picture])
 
 
 def _draw(results: dict[str, Any], ax: Any) -> None:

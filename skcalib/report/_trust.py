@@ -1,4 +1,4 @@
-"""Can the numbers be believed? Calibration errors, parts of the Brier score, curves."""
+"""Can the numbers be believed? Calibration errors with intervals, and reliability curves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ..metrics import (
     expected_calibration_error,
     isotonic_reliability_curve,
     reliability_curve,
-    score_decomposition,
 )
 from ..plots import ReliabilityDisplay
 from ._data import LEVEL, N_BINS, ReportData, fraction, mean, thinned
@@ -64,8 +63,7 @@ def results(data: ReportData) -> dict[str, Any]:
     views = {"top_label": _judged(data, data.predictions)}
     if len(data.classes) == 2:
         views = {"positive_class": _judged(data, data.of_positive_class), **views}
-    decomposition = score_decomposition(**data.predictions, scoring_rule="brier")
-    return {"views": views, "decomposition": decomposition._asdict()}
+    return {"views": views}
 
 
 def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +100,7 @@ def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, 
 
 
 def section(results: dict[str, Any]) -> Section:
-    """Return calibration errors, the Brier score in parts and diagrams."""
+    """Return calibration errors and reliability diagrams."""
     blocks: list[Any] = []
     for view, judged in results["calibration"]["views"].items():
         rows = [
@@ -111,13 +109,6 @@ def section(results: dict[str, Any]) -> Section:
         ]
         blocks.append(Table([f"of the {_what(view, results)}", "value", "99 % interval"], rows))
         blocks += _outside(judged["errors"], results)
-    parts = ("miscalibration", "discrimination", "uncertainty", "score")
-    row = ["Brier score", *(number(results["calibration"]["decomposition"][p]) for p in parts)]
-    note = (
-        "Brier score = miscalibration - discrimination + uncertainty, summed over the classes. A "
-        "calibrator can lower the first part alone."
-    )
-    blocks += [Table(["score", *parts[:-1], "total"], [row]), Text(note, note=True)]
     pictures = [diagram(results, view) for view in results["calibration"]["views"]]
     return Section("Reliability diagram and calibration errors", blocks, pictures)
 

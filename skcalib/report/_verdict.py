@@ -113,10 +113,9 @@ def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | 
     Few resamples cannot tell a small p-value. Where the first ones are passed, the p-value is
     that of new ones, as many as a p-value of `needed` takes.
     """
-    given = data.of_positive_class if len(data.classes) == 2 else data.predictions
     chosen = {
         name: value[members] if name != "labels" and value is not None else value
-        for name, value in given.items()
+        for name, value in data.judged.items()
     }
     draws: dict[str, Any] = {"n_bins": N_BINS, "random_state": data.seed}
     pvalue = calibration_test(**chosen, n_resamples=N_RESAMPLES, **draws).pvalue

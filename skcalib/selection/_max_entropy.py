@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_consistent_length, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import check_weights, naming, refuse_unreadable
+from ..utils._arrays import check_weights, is_chunked, naming, refuse_unreadable
 from ..utils._blocks import (
     count_to_choose,
     drawn_scores,
@@ -21,7 +21,7 @@ from ..utils._blocks import (
     row_max,
     top_rows,
 )
-from ..utils._chunked import aligned, choose_samples, is_chunked
+from ..utils._chunked import aligned, choose_samples
 from ..utils._estimators import (
     common_input_tags,
     fit_clone,

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-
-from ._chunked import is_chunked
 
 _LENGTHS = re.compile(r"inconsistent numbers of samples: \[([\d, ]+)\]")
 _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
@@ -102,6 +100,12 @@ def as_features(X: Any, *, name: str = "X") -> Any:
         if getattr(dtype, "kind", None) in ("m", "M", "V"):
             raise TypeError(f"{name} must hold numbers, got dtype {dtype}.")
     return X
+
+
+def is_chunked(values: Any) -> TypeGuard[Any]:
+    """Tell whether `values` is a collection of dask, an array or another; dask is not imported."""
+    kind = type(values)
+    return kind.__module__.split(".")[0] == "dask" and hasattr(kind, "__dask_graph__")
 
 
 def refuse_unreadable(values: Any, *, name: str) -> None:

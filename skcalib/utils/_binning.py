@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 # Relative slack of a cumulative weight, so that rounding never moves a quantile by a sample.
 _CUMSUM_SLACK = 1e-12
+# Up to here a search is faster than a product.
+_MANY_VALUES = 2000
 # Beyond, a product in float32 may be more than one bin off.
 _MANY_BINS = 2**20
 
@@ -63,7 +65,8 @@ def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.in
     """Return the bin of every value, as if compared in exact arithmetic, whatever its dtype."""
     inner = round_down(edges[1:-1], values.dtype)
     n_bins = len(edges) - 1
-    if n_bins > _MANY_BINS or not np.array_equal(edges, uniform_edges(n_bins)):
+    few = len(values) < _MANY_VALUES
+    if few or n_bins > _MANY_BINS or not np.array_equal(edges, uniform_edges(n_bins)):
         return np.searchsorted(inner, values)
     # A product finds the bin, or the next one where rounding takes it up to an edge. It never
     # stays below an edge that the value is above: v > k / n means v n >= k, and k is a float.

@@ -7,15 +7,9 @@ users who have such an array alone: it is recognized by the module of its type.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
-
-
-def is_chunked(values: Any) -> TypeGuard[Any]:
-    """Tell whether `values` is a collection of dask, an array or another; dask is not imported."""
-    kind = type(values)
-    return kind.__module__.split(".")[0] == "dask" and hasattr(kind, "__dask_graph__")
 
 
 def aligned(**arrays: Any) -> list[Any]:

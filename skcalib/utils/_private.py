@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from functools import wraps
+from inspect import Parameter, signature
 from typing import Any, TypeVar, cast
 
 from sklearn.base import BaseEstimator, clone
@@ -52,13 +53,48 @@ __all__ = [
 # What is decorated keeps its signature. scikit-learn's decorators have no types: behind them, mypy
 # and pyright would not see a misspelled argument, nor what `fit` returns.
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+# Types of arguments whose check is remembered, and of how many calls.
+_PLAIN = {bool, int, float, str, type(None)}
+_MOST_REMEMBERED = 100
 
 
 def validate_params(
     constraints: dict[str, Any], *, prefer_skip_nested_validation: bool
 ) -> Callable[[Decorated], Decorated]:
-    """Return scikit-learn's decorator that checks the arguments of a function."""
-    return _checking_call(constraints, prefer_skip_nested_validation=prefer_skip_nested_validation)
+    """Return scikit-learn's decorator that checks the arguments of a function.
+
+    Its check takes longer than a metric of a hundred samples does, so keyword-only numbers and
+    texts that passed it once are not checked again.
+    """
+    check = _checking_call(
+        constraints, prefer_skip_nested_validation=prefer_skip_nested_validation
+    )
+
+    def decorate(function: Decorated) -> Decorated:
+        checked = check(function)
+        kinds = {name: p.kind for name, p in signature(function).parameters.items()}
+        if any(kinds[name] is not Parameter.KEYWORD_ONLY for name in constraints):
+            return checked
+        passed: set[tuple[Any, ...]] = set()
+
+        @wraps(checked)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            # With their types: True and 1.0 are equal to 1.
+            given = tuple(
+                (name, type(kwargs[name]), kwargs[name]) for name in constraints if name in kwargs
+            )
+            if not all(kind in _PLAIN for _, kind, _ in given):
+                return checked(*args, **kwargs)
+            if given in passed:
+                return function(*args, **kwargs)
+            result = checked(*args, **kwargs)
+            if len(passed) < _MOST_REMEMBERED:
+                passed.add(given)
+            return result
+
+        return cast(Decorated, call)
+
+    return decorate
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Decorated], Decorated]:

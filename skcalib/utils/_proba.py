@@ -38,7 +38,8 @@ def as_proba(y_proba: Any, *, name: str = "y_proba", in_blocks: bool = False) ->
     With `in_blocks` the caller reads them through it and no other way: (n, K) of a tensor on an
     accelerator stays there, as `TensorRows`.
     """
-    there = matrix_on_accelerator(y_proba) if in_blocks else None
+    may_be_there = in_blocks and not isinstance(y_proba, np.ndarray)
+    there = matrix_on_accelerator(y_proba) if may_be_there else None
     proba: Any = as_floats(y_proba, name=name) if there is None else there
     if proba.ndim not in (1, 2):
         raise ValueError(
@@ -65,7 +66,7 @@ def iter_proba_blocks(
 
 
 def _block_is_valid(block: Any) -> bool:
-    xp, _ = back_end(block)
+    xp = np if isinstance(block, np.ndarray) else back_end(block)[0]
     # In the dtype of the block, so that 1.00001 rounded to float32 is within the tolerance.
     kind = np.float64 if block.dtype == xp.float64 else np.float32
     lowest, highest = kind(-RANGE_TOLERANCE), kind(1 + RANGE_TOLERANCE)

@@ -70,10 +70,10 @@ def check_texts(texts: Sequence[str], name: str) -> list[str]:
 def check_predictions(
     y_true: ArrayLike,
     y_proba: ArrayLike,
-    *,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
+    *,
     defer_values: bool = False,
 ) -> Predictions:
     """Validate one call of a metric.

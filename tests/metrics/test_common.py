@@ -548,13 +548,25 @@ def test_numbered_columns_are_positions(case, names):
     assert_same(case(y, proba), case(animals[y], frame, labels=animals), 0)
 
 
+def documented_defaults(name):
+    """Return the defaults that a docstring tells, or those of the functions it refers to."""
+    doc = inspect.getdoc(getattr(skcalib.metrics, name))
+    found = dict(re.findall(r"^(\w+) : .*default=(.+)$", doc, re.M))
+    for names, other in re.findall(r"^(.+)\n    As for :func:`(\w+)`\.$", doc, re.M):
+        told = documented_defaults(other)
+        wanted = [parameter.strip("* ") for parameter in names.split(",")]
+        known = inspect.signature(getattr(skcalib.metrics, other)).parameters
+        assert set(wanted) <= set(known), (name, other)
+        found |= {parameter: told[parameter] for parameter in wanted if parameter in told}
+    return found
+
+
 @pytest.mark.parametrize("name", skcalib.metrics.__all__)
 def test_defaults_are_those_of_the_docstring(name):
-    value = getattr(skcalib.metrics, name)
-    documented = dict(re.findall(r"^(\w+) : .*default=(.+)$", inspect.getdoc(value), re.M))
+    documented = documented_defaults(name)
     defaults = {
         parameter.name: parameter.default
-        for parameter in inspect.signature(value).parameters.values()
+        for parameter in inspect.signature(getattr(skcalib.metrics, name)).parameters.values()
         if parameter.default is not parameter.empty
     }
     assert documented.keys() == defaults.keys()
@@ -569,9 +581,9 @@ def test_shared_parameters_have_one_text(parameter):
     for name in PREDICTION_METRICS:
         doc = inspect.getdoc(getattr(skcalib.metrics, name))
         found = re.search(rf"^{parameter} : (.+\n(?:    .+\n)+)", doc, re.M)
-        if found:
-            # Errors of bins take arrays in chunks as well.
-            texts.setdefault(found[1].replace(" or dask array", ""), []).append(name)
+        # The first of them takes arrays in chunks as well, and tells what the others refer to.
+        if found and name != "expected_calibration_error":
+            texts.setdefault(found[1], []).append(name)
     # In the debiased error and the areas, the number of samples matters.
     if parameter == "sample_weight":
         texts = {text: names for text, names in texts.items() if len(names) > 1}

@@ -1,3 +1,4 @@
+import inspect
 from functools import partial
 
 import numpy as np
@@ -262,7 +263,8 @@ def test_extreme_weights(scale, metric):
 def test_defaults_are_those_of_the_metric(data, monkeypatch):
     y, proba, _ = data
     run = partial(calibration_error_interval, y, proba, n_resamples=20, random_state=0)
-    monkeypatch.setitem(expected_calibration_error.__wrapped__.__kwdefaults__, "n_bins", 3)
+    function = inspect.unwrap(expected_calibration_error)
+    monkeypatch.setitem(function.__kwdefaults__, "n_bins", 3)
     changed = run()
     monkeypatch.undo()
     assert changed == run(n_bins=3) != run()

@@ -4,7 +4,7 @@ import html
 
 import numpy as np
 import pytest
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.metrics import log_loss
 
 from skcalib.datasets import make_predictions
 from skcalib.metrics import compare_calibration
@@ -41,8 +41,6 @@ def test_models_on_the_same_samples_are_compared_sample_by_sample(models):
     for name, proba in probas.items():
         measures = found["models"][name]["measures"]
         assert measures["log_loss"]["value"] == pytest.approx(log_loss(y, proba))
-        brier = brier_score_loss(y, proba, scale_by_half=False)
-        assert measures["brier"]["value"] == pytest.approx(brier)
 
 
 def test_every_model_stands_on_the_page_with_its_verdict(models, tmp_path):

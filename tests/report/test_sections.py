@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
 from skcalib.datasets import flip_labels, make_predictions
-from skcalib.difficulty import RMDScorer, error_rate_by_difficulty
+from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder
 from skcalib.posthoc import TemperatureScaling
 from skcalib.report import CalibrationReport
@@ -47,8 +47,6 @@ def test_hardest_samples_are_those_of_the_scorer(digits):
     assert table[0]["difficulty"] == pytest.approx(difficulty.max())
     assert table[0]["predicted"] == model.predict(X[order[:1]])[0]
     assert results["hardest"]["source"] == "RelativeMahalanobisScorer"
-    rates = error_rate_by_difficulty(given, model.predict(X), difficulty)
-    assert [group["value"] for group in results["hardest"]["error_rate"]] == rates.tolist()
 
 
 def test_images_of_the_samples_are_shown(digits):
@@ -113,8 +111,6 @@ def test_calibrators_are_judged_on_samples_they_have_not_seen():
     after = next(line for line in results["table"] if line["name"] == "TemperatureScaling")
     assert before["log_loss"] == pytest.approx(log_loss(y, proba))
     assert after["log_loss"] == pytest.approx(log_loss(y, calibrated))
-    brier = np.mean(np.sum((calibrated - np.eye(3)[y]) ** 2, axis=1))
-    assert after["brier"] == pytest.approx(brier)
     each = np.log(proba[np.arange(300), y]) - np.log(calibrated[np.arange(300), y])
     half = 2.575829 * each.std(ddof=1) / np.sqrt(300)
     difference = after["log_loss_difference"]
@@ -172,7 +168,6 @@ def test_warnings_name_what_is_missing():
     warnings = " ".join(report.results_["warnings"])
     assert "1 without any sample (2)" in warnings
     assert "100.0 % of the samples say exactly 1, and 1 true labels have probability 0" in warnings
-    assert "60 samples have 1 different confidences" in warnings
     report._repr_html_()
 
 
@@ -187,7 +182,6 @@ def test_all_right_and_all_wrong_are_reported(right):
     proba = np.tile([0.8, 0.2] if right else [0.2, 0.8], (40, 1))
     report = CalibrationReport.from_predictions(y, proba)
     assert report.results_["overview"]["accuracy"]["value"] == right
-    assert report.results_["selective"]["auroc"] is None
     report._repr_html_()
 
 

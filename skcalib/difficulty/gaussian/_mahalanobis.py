@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._chunked import aligned, is_chunked, map_chunks
+from ...utils._arrays import is_chunked
+from ...utils._chunked import aligned, map_chunks
 from ...utils._labels import check_class_labels, encode
 from ...utils._private import Interval, StrOptions, _fit_context
 from ._class_distances import ClassDistances, class_distances, warn_of_limits

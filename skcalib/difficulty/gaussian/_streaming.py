@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ...utils._arrays import check_weights, naming
-from ...utils._chunked import aligned, is_chunked, reduce_chunks
+from ...utils._arrays import check_weights, is_chunked, naming
+from ...utils._chunked import aligned, reduce_chunks
 from ...utils._features import validate_rows
 from ...utils._labels import check_class_labels, encode, joined_classes
 from ...utils._private import _fit_context, _num_samples
