@@ -2,14 +2,11 @@
 
 import json
 import re
-from pathlib import Path
-
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "benchmarks" / "report_verdicts_results.json"
 
 
-def test_verdicts_hold_what_the_guide_says():
-    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+def test_verdicts_hold_what_the_guide_says(repository):
+    path = repository / "benchmarks" / "report_verdicts_results.json"
+    results = json.loads(path.read_text(encoding="utf-8"))
     calibrated = {name: found for name, found in results.items() if name.startswith("calibrated")}
     n_draws = n_accused = n_clear = n_faults = 0
     for name, found in results.items():
@@ -22,7 +19,8 @@ def test_verdicts_hold_what_the_guide_says():
             n_faults += sum(found.values())
             assert "calibrated" not in found, name
     assert n_accused <= 0.05 * n_draws
-    guide = " ".join((ROOT / "docs/understand/report.rst").read_text(encoding="utf-8").split())
+    page = repository / "docs" / "understand" / "report.rst"
+    guide = " ".join(page.read_text(encoding="utf-8").split())
     found = re.search(
         r"none of (\d+) draws of (\d+) faults got an all-clear, and (\d+) of (\d+) calibrated "
         r"models? (?:was|were) accused; (\d+)",

@@ -157,7 +157,7 @@ def test_far_samples_may_come_first_in_a_float32_stream(size, distance, unit):
         for rows in np.split(order, 20_000 // size):
             stream.partial_fit(X[rows], y[rows])
         error = np.abs(stream.difficulty(X, y) - exact).max() / exact.std()
-        assert error < (1e-4 if distance == 1e2 else 4e-3)
+        assert error < (2e-4 if distance == 1e2 else 4e-3)
 
 
 @pytest.mark.usefixtures("_small_chunks")
