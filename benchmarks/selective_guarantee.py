@@ -7,6 +7,7 @@ threshold is therefore known: the 10 000 test images behind ``cifar10_resnet20_l
 `--data` holds it, the same with 1.5 % wrong labels, the same with confidences rounded to two
 digits (ties), and a synthetic population without any data. Three rules choose the threshold: the
 empirical risk (what ``coverage_at_risk`` invites), the exact tests in sequence, and SGR.
+benchmarks/selective_guarantee_results.json holds the table of the user guide.
 """
 
 import argparse
@@ -16,9 +17,10 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
+from benchmarks._tables import shown, simple_table
 from skcalib.selection._risk_control import risk_control
 
-N_SPLITS = 1000
+N_SPLITS = 2000
 DELTA = 0.1
 
 
@@ -76,13 +78,31 @@ def simulate(
     result = {}
     for rule, rows_of_rule in outcomes.items():
         exceeded, coverage = np.array(rows_of_rule, dtype=float).T
-        result[rule] = {
-            "exceeded": exceeded.mean(),
-            "standard_error": float(np.sqrt(exceeded.mean() * (1 - exceeded.mean()) / N_SPLITS)),
-            "coverage": coverage.mean(),
-            "nothing_answered": float(np.mean(coverage == 0)),
-        }
+        error = np.sqrt(exceeded.mean() * (1 - exceeded.mean()) / N_SPLITS)
+        found = {
+            "exceeded": exceeded.mean(), "standard_error": error,
+            "coverage": coverage.mean(), "nothing_answered": np.mean(coverage == 0),
+        }  # fmt: skip
+        result[rule] = {name: round(float(value), 4) for name, value in found.items()}
     return result
+
+
+def guide_table(records: list[dict]) -> str:
+    """Return the table of the user guide: how often each rule exceeds the risk (its coverage)."""
+    rules = {"empirical threshold": "empirical", "fixed sequence": "fixed_sequence", "SGR": "sgr"}
+    rows = [
+        (
+            shown(record["risk"], 2),
+            str(record["n"]),
+            *(
+                f"{shown(record[rule]['exceeded'], 3)} ({shown(record[rule]['coverage'], 3)})"
+                for rule in rules.values()
+            ),
+        )
+        for record in records
+        if record["population"] == "ResNet-20"
+    ]
+    return simple_table(("risk", "samples", *rules), rows)
 
 
 def main() -> None:
@@ -105,7 +125,7 @@ def main() -> None:
                 ]
                 print(f"{risk:>6}{n_samples:>6}" + "".join(f"{c:>24}" for c in cells), flush=True)
     if arguments.out:
-        arguments.out.write_text(json.dumps(records, indent=1))
+        arguments.out.write_text(json.dumps(records, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ class FocalLoss(CalibrationLoss):
     ----------
     gamma : float in [0, inf), default=2.0
         Exponent. 0 is the cross-entropy; larger values hold confidence back more. On small data 1
-        or 2 work better than the 3 to 5 of the papers.
+        or 2 are better calibrated than the 3 to 5 of the papers.
     detach_weight : bool, default=False
         If True, the weight ``(1 - p_y)^gamma`` is a constant for the gradient, which is then the
         weight times that of the cross-entropy (the "-GRA" form of [3]_). The value is the same.

@@ -45,10 +45,8 @@ def generalized_brier_score(
         Order of the norm, at least 1; ``inf`` is the largest deviation, 1 - p[label].
     exponent : float, default=2
         Power of the norm, positive.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,).
+    labels, pos_label
+        As for :func:`expected_calibration_error`.
 
     Returns
     -------

@@ -48,10 +48,8 @@ def calibration_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    y_true, y_proba, labels, pos_label
+        As for :func:`expected_calibration_error`.
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature; larger = worse.
         A metric of the top label tests the confidence in it alone,
@@ -65,10 +63,6 @@ def calibration_test(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. A sample gets one label whatever its weight: samples that were
         counted together have to be repeated instead.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,).
     **options : dict
         Options of the metric, such as ``n_bins``.
 

@@ -66,12 +66,8 @@ def score_decomposition(
     average : {"sum"} or None, default="sum"
         For `y_proba` of shape (n_samples, n_classes): "sum" adds the classes up, None returns
         arrays of shape (n_classes,).
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,).
+    sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
 
     Returns
     -------

@@ -113,20 +113,16 @@ def misclassification_report(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class. The class of the largest probability is the prediction.
+        Probabilities of the classes, in the order of `labels`, or of the positive class; the class
+        of the largest is the prediction.
     confidence : sequence of str, dict or DataFrame, default=("msp", "entropy", "margin")
         The scores to report on: names of those that `y_proba` gives (see
         :func:`area_under_risk_coverage`), or scores of one's own as a dict of arrays of shape
         (n_samples,) or the columns of a DataFrame; larger = more confident.
     tpr : float, default=0.95
         True-positive rate at which the false-positive rate is taken, in (0, 1].
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,).
+    sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
     as_frame : bool, default=False
         Whether to return a DataFrame with one line for every score.
 
@@ -200,17 +196,13 @@ def ood_report(
         Scores of shape (n_samples,), larger = more like in-distribution data, as `score_samples`
         of scikit-learn's outlier detectors, :func:`max_logit_score` and :func:`energy_score`. A
         single array is reported under the name "score".
-    tpr : float, default=0.95
-        True-positive rate at which the false-positive rate is taken, in (0, 1].
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
+    tpr, sample_weight, as_frame
+        As for :func:`misclassification_report`.
     labels : array-like of shape (2,), default=None
         The label of out-of-distribution samples and that of in-distribution ones.
     pos_label : int, bool or str, default=None
         The label of in-distribution samples. None: the second of `labels`, or 1 where the labels
         are in {0, 1} or {-1, 1}.
-    as_frame : bool, default=False
-        Whether to return a DataFrame with one line for every score.
 
     Returns
     -------

@@ -35,12 +35,8 @@ def refined_log_loss(
         True labels, integers or strings.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels`, or of the positive class.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,).
+    sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
 
     Returns
     -------

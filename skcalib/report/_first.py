@@ -15,7 +15,7 @@ from ._document import (
     points,
     threshold,
 )
-from ._verdict import TOLERANCE, names_of, of_models, parts_called
+from ._verdict import TOLERANCE, few, names_of, of_models, parts_called
 
 # Of a kind of verdict, its color; all others are bad.
 TONES = {"calibrated": "good", "undecided": "open"}
@@ -87,14 +87,15 @@ def _for_everybody(tested: list[dict[str, Any]]) -> tuple[str, str, str, str]:
     off = [part for part in parts if part["off"]]
     unclear = [part for part in parts if not part["off"] and not part["clear"]]
     if off:
-        rest = (
-            f"{len(unclear)} others have too few samples to tell" if unclear else "all others fit"
-        )
-        detail = f"{names_of(off, len(parts))}; {rest}"
+        detail = names_of(off, len(parts))
+        if unclear:
+            detail += f"; {len(unclear)} more with too few samples to tell"
+        elif len(off) < len(parts):
+            detail += "; the rest fit"
         return question, f"no: {len(off)} of {len(parts)} {called} off", detail, "bad"
     if unclear:
         detail = (
-            f"{len(unclear)} of {len(parts)} {called} have too few samples: an error above "
+            f"{few(len(unclear), len(parts), called)} too few samples: an error above "
             f"{points(TOLERANCE['part'])} could hide"
         )
         return question, "unclear", detail, "open"

@@ -223,8 +223,8 @@ def _words(tested: list[dict[str, Any]], data: ReportData) -> dict[str, str]:
         hiding = f"no error above {points(everybody['hidden'])} could hide overall"
     elif everybody["clear"]:
         headline = (
-            f"No error shows, but {len(unclear)} of {len(parts)} {parts_called(parts)} have too "
-            "few samples to tell."
+            f"No error shows, but {few(len(unclear), len(parts), parts_called(parts))} too few "
+            "samples to tell."
         )
     else:
         headline = (
@@ -285,6 +285,11 @@ def names_of(parts: list[dict[str, Any]], n_parts: int) -> str:
         return f"{len(parts)} of {n_parts} {parts_called(parts)}"
     names = [_where(part).removeprefix("for ") for part in parts]
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def few(n: int, n_parts: int, called: str) -> str:
+    """Return how many of the groups and classes have what follows."""
+    return f"{n} of {n_parts} {called} {'has' if n == 1 else 'have'}"
 
 
 def parts_called(parts: list[dict[str, Any]]) -> str:

@@ -11,6 +11,7 @@ import skcalib
 coverage = pytest.importorskip("benchmarks.coverage")
 false_alarms = pytest.importorskip("benchmarks.false_alarms")
 prior_shift = pytest.importorskip("benchmarks.prior_shift")
+selective_guarantee = pytest.importorskip("benchmarks.selective_guarantee")
 
 REPOSITORY = Path(skcalib.__file__).parent.parent
 PROMISES = json.loads((REPOSITORY / "benchmarks/promises.json").read_text())
@@ -20,16 +21,28 @@ def results(name):
     return json.loads((REPOSITORY / f"benchmarks/{name}_results.json").read_text())
 
 
+def one_line(text):
+    """A sentence may run over lines, and in code over several strings."""
+    return re.sub(r"\s+", " ", re.sub(r'"\s*\n\s*f?"', "", text))
+
+
+# All that a user may read, wherever it stands.
+TEXTS = "\n".join(
+    one_line(path.read_text())
+    for pattern in ("README.md", "docs/**/*.rst", "skcalib/**/*.py", "skcalib/**/*.html")
+    for path in sorted(REPOSITORY.glob(pattern))
+)
+
+
 def guide(name):
-    return (REPOSITORY / f"docs/measured/{name}.rst").read_text()
+    return next(REPOSITORY.glob(f"docs/**/{name}.rst")).read_text()
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise["phrase"])
-def test_a_promise_stands_where_it_is_listed_and_is_measured(promise):
-    # Key phrases: who rewords one changes it in benchmarks/promises.json, and looks there whether
-    # the measurement still says so.
-    text = re.sub(r"\s+", " ", (REPOSITORY / promise["file"]).read_text())
-    assert promise["phrase"] in text
+def test_a_promise_stands_and_is_measured(promise):
+    # Who rewords one changes it in benchmarks/promises.json, and looks whether the measurement
+    # still says so.
+    assert promise["phrase"] in TEXTS
     assert (REPOSITORY / promise["measured"]).exists()
 
 
@@ -37,6 +50,7 @@ def test_tables_of_the_guide_are_those_of_the_simulations():
     assert coverage.guide_table(results("coverage")) in guide("intervals")
     assert false_alarms.guide_table(results("false_alarms")) in guide("detection")
     assert prior_shift.guide_table(results("prior_shift")) in guide("calibrators")
+    assert selective_guarantee.guide_table(results("selective_guarantee")) in guide("abstention")
 
 
 def test_intervals_hold_as_often_as_the_guide_says():
@@ -51,6 +65,45 @@ def test_intervals_hold_as_often_as_the_guide_says():
     calibrated = {r["metric"]: r["mean_error"] for r in lines if r["regime"].endswith("2 classes")}
     means = [round(calibrated[name], 2) for name in ("ECE", "smooth", "KS")]
     assert means == [0.08, 0.05, 0.04]
+
+
+def test_limits_on_the_error_rate_are_kept_as_often_as_promised():
+    lines = results("selective_guarantee")
+    broken = {
+        rule: max(line[rule]["exceeded"] for line in lines)
+        for rule in lines[0]
+        if rule in ("fixed_sequence", "sgr")
+    }
+    assert len(lines) == 48
+    assert max(broken.values()) <= selective_guarantee.DELTA
+    assert f"{100 * broken['fixed_sequence']:.1f} % of the draws" in one_line(guide("abstention"))
+    # A threshold that just fits the samples at hand breaks the limit about half the time, but
+    # where ties leave it no choice.
+    empirical = [
+        line["empirical"]["exceeded"] for line in lines if "ties" not in line["population"]
+    ]
+    assert 0.47 < min(empirical) <= max(empirical) < 0.65
+
+
+def test_calibration_tests_find_first_what_the_guide_says():
+    found = {
+        (line["model"], line["samples"], line["test"]): line["rejected"]
+        for line in results("calibration_test")
+    }
+    for n_samples in (300, 2000):
+        by_test = {
+            test: found["overconfident by .02", n_samples, test]
+            for test in ("ECE", "debiased", "KS", "smooth")
+        }
+        assert min(by_test["KS"], by_test["smooth"]) > max(by_test["ECE"], by_test["debiased"])
+    assert (
+        max(
+            rate
+            for (model, n, _), rate in found.items()
+            if (model, n) == ("overconfident by .02", 300)
+        )
+        <= 0.3
+    )
 
 
 def test_false_alarms_are_as_rare_as_promised():
