@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..utils._groups import group_codes
+from ..utils._groups import group_codes, holm
 from ..utils._private import Interval, validate_params
 from ..utils._tables import as_table
 from ..utils._validation import check_predictions
@@ -143,15 +143,6 @@ def groupwise_calibration_error(
         results[:, g] = resampled.estimate, *ends, pvalue_of(resampled.statistic, by_chance)
     error, low, high, pvalue = results
     columns = {"group": names, "n_samples": n_samples, "error": error, "low": low, "high": high}
-    return as_table({**columns, "pvalue": _holm(pvalue)}, as_frame=as_frame)
-
-
-def _holm(pvalues: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return p-values after Holm's correction; NaN are none, and stay."""
-    corrected = np.full(len(pvalues), np.nan)
-    # NaN come last.
-    order = np.argsort(pvalues)[: np.count_nonzero(~np.isnan(pvalues))]
-    # The i-th smallest of m, from 0, competes with m - i others; none falls below one before it.
-    factor = len(order) - np.arange(len(order))
-    corrected[order] = np.minimum(np.maximum.accumulate(factor * pvalues[order]), 1)
-    return corrected
+    tested = ~np.isnan(pvalue)
+    pvalue[tested] = holm(pvalue[tested])
+    return as_table({**columns, "pvalue": pvalue}, as_frame=as_frame)

@@ -1,4 +1,4 @@
-"""What chance does to a number of outcomes: the test of a mean, its range, and many tests at once.
+"""What chance does to a number of outcomes: the test of a mean, and its range.
 
 A calibrated model says p_i, and the outcome of sample i is 1 with that probability, whatever the
 other samples do. So the sum of the outcomes has a known distribution, the Poisson binomial, and
@@ -101,16 +101,3 @@ def _tail(
         return 0.5
     density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
     return float(np.clip(ndtr(-r) + density * (1 / u - 1 / r), 0, 1))
-
-
-def holm(pvalues: NDArray[np.float64], share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return p-values after Holm's correction, in which each has a share of the level.
-
-    The smallest quotient of p-value and share competes with all others, the next with those that
-    are left; none falls below one before it. Shares sum to 1.
-    """
-    order = np.argsort(pvalues / share, kind="stable")
-    left = np.cumsum(share[order][::-1])[::-1]
-    corrected = np.empty(len(pvalues))
-    corrected[order] = np.maximum.accumulate(pvalues[order] / share[order] * left)
-    return np.minimum(corrected, 1)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
 from ..utils._groups import group_codes
@@ -241,23 +240,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     return value
-
-
-class GivenProbabilities(ClassifierMixin, BaseEstimator):
-    """A classifier whose input is its output: probabilities of samples it was not trained on."""
-
-    def __init__(self, n_classes: int = 2) -> None:
-        self.n_classes = n_classes
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn nothing."""
-        self.classes_ = np.arange(self.n_classes)
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        """Return X."""
-        return X
-
-    def predict(self, X: Any) -> Any:
-        """Return the column of the largest probability."""
-        return np.argmax(X, axis=1)

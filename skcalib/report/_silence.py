@@ -11,8 +11,9 @@ from sklearn.frozen import FrozenEstimator
 
 from ..metrics import coverage_at_risk, risk_coverage_curve
 from ..plots import RiskCoverageDisplay
+from ..posthoc import StackedCalibration
 from ..selection import SelectiveClassifier
-from ._data import LEVEL, GivenProbabilities, ReportData, fraction, thinned
+from ._data import LEVEL, ReportData, fraction, thinned
 from ._document import NONE, Picture, Section, Table, Text, percent, percent_interval, threshold
 
 # Error rates to allow, of which those below the error rate of all samples are shown.
@@ -40,8 +41,9 @@ def _promise(data: ReportData, error_rate: float) -> dict[str, Any] | None:
     # The exact test behind the promise counts samples.
     if not risks or data.weight is not None or len(np.unique(data.codes)) < 2:
         return None
-    given = GivenProbabilities(len(data.classes)).fit(None, None)
-    model = SelectiveClassifier(FrozenEstimator(given), risk=risks[-1], delta=1 - LEVEL)
+    as_it_is = StackedCalibration([], input="proba", classes=np.arange(len(data.classes)))
+    as_it_is = FrozenEstimator(as_it_is.fit(data.proba, data.codes))
+    model = SelectiveClassifier(as_it_is, risk=risks[-1], delta=1 - LEVEL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that nothing is accepted
         model.fit(data.proba, data.codes)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics import calibration_test
-from ._chance import holm, mean_range, mean_test
+from ..utils._groups import holm
+from ._chance import mean_range, mean_test
 from ._data import LEVEL, N_BINS, ReportData, mean
 from ._document import NONE, Table, Text, count, label, points, probability, said_and_observed
 

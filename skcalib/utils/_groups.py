@@ -1,4 +1,7 @@
-"""Groups of samples, as they come: texts, numbers, intervals, categories, several columns."""
+"""Groups of samples, as they come: texts, numbers, intervals, categories, several columns.
+
+And p-values of many of them, corrected.
+"""
 
 from __future__ import annotations
 
@@ -112,3 +115,19 @@ def _named(names: list[Any], used: Any) -> NDArray[Any]:
 def _is_missing(entry: Any) -> bool:
     # pd.NA is equal to nothing, and refuses to say so; NaN and NaT are not equal to themselves.
     return entry is None or type(entry).__name__ == "NAType" or bool(entry != entry)
+
+
+def holm(
+    pvalues: NDArray[np.float64], share: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return p-values after Holm's correction; by default all have equal shares.
+
+    The smallest quotient of p-value and share competes with all others, the next with those that
+    are left; none falls below one before it.
+    """
+    share = np.ones(len(pvalues)) if share is None else share
+    order = np.argsort(pvalues / share, kind="stable")
+    left = np.cumsum(share[order][::-1])[::-1]
+    corrected = np.empty(len(pvalues))
+    corrected[order] = np.maximum.accumulate(pvalues[order] / share[order] * left)
+    return np.minimum(corrected, 1)

@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import beta
 
 from skcalib.report import _chance
-from skcalib.report._chance import holm, mean_range, mean_test
+from skcalib.report._chance import mean_range, mean_test
+from skcalib.utils._groups import holm
 
 
 def exact_distribution(proba):
