@@ -29,6 +29,6 @@ def tie_groups(
         used = weight > 0
         score, positive, weight = score[used], positive[used], weight[used]
     distinct, index = np.unique(score, return_inverse=True)
-    total = np.bincount(index, weight).astype(np.float64, copy=False)
-    of_positive = np.bincount(index, positive if weight is None else weight * positive)
+    weight = np.ones(len(score)) if weight is None else weight
+    total, of_positive = (np.bincount(index, part) for part in (weight, weight * positive))
     return TieGroups(distinct[::-1], total[::-1], of_positive[::-1])
