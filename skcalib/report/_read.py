@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,13 +33,14 @@ def read_predictions(
     for name, value in (("groups", groups), ("classes", classes)):
         if isinstance(value, str):
             raise TypeError(f"{name} must be a sequence of names of columns, got {value!r}.")
-    header, options = _layout(path)
+    text = _text(path)
+    header, options = _layout(text, path)
     label = _label_column(label, header, path)
     special = [label, *([sample_weight] if sample_weight else []), *groups]
     for name in (*special, *(classes or ())):
         if name not in header:
             raise ValueError(f"{path} must have a column {name!r}, got {', '.join(header)}.")
-    frame = _read(path, header, options, text=[label, *groups])
+    frame = _read(text, path, header, options, as_text=[label, *groups])
     y_true, found = _labels(frame, label, path)
     table = _Table(path, frame, [name for name in header if name not in special])
     judged = table.judged(found, classes, pos_label)
@@ -59,12 +61,19 @@ def read_predictions(
     }
 
 
-def _layout(path: Path) -> tuple[list[str], dict[str, Any]]:
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the columns, and what pandas has to know of the file."""
-    with path.open("rb") as file:
-        head = file.read(1 << 16)
-    encoding = _encoding(head)
-    lines = [line for line in head.decode(encoding, "replace").splitlines() if line.strip()]
+    lines = [line for line in text[: 1 << 16].splitlines() if line.strip()][:2]
     if len(lines) < 2:
         raise ValueError(
             f"{path} must have a header and one line for each sample, got {len(lines)} lines."
@@ -73,7 +82,7 @@ def _layout(path: Path) -> tuple[list[str], dict[str, Any]]:
     separator = max(rows, key=lambda s: len(rows[s]))
     header = [name.strip() for name in rows[separator]]
     # The index of pandas has no name, that of R no comma before the names either.
-    n_cells = len(next(csv.reader(lines[1:2], delimiter=separator)))
+    n_cells = len(next(csv.reader(lines[1:], delimiter=separator)))
     header = ["", *header] if n_cells == len(header) + 1 else header
     header = [name or f"(column {i})" for i, name in enumerate(header, start=1)]
     if n_cells > len(header):
@@ -81,18 +90,7 @@ def _layout(path: Path) -> tuple[list[str], dict[str, Any]]:
     if len(set(header)) < len(header):
         raise ValueError(f"{path} must have distinct columns, got {', '.join(header)}.")
     comma = separator != "," and re.search(rf"(^|{re.escape(separator)})\"?-?\d*,\d", lines[1])
-    return header, {"sep": separator, "encoding": encoding, "decimal": "," if comma else "."}
-
-
-def _encoding(head: bytes) -> str:
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16"
-    try:
-        # The last letter may be cut in two.
-        head[: head.rfind(b"\n") + 1].decode()
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8-sig"
+    return header, {"sep": separator, "decimal": "," if comma else "."}
 
 
 def _label_column(label: str | None, header: list[str], path: Path) -> str:
@@ -107,32 +105,31 @@ def _label_column(label: str | None, header: list[str], path: Path) -> str:
     return found[0]
 
 
-def _read(path: Path, header: list[str], options: dict[str, Any], *, text: list[str]) -> Any:
+def _read(
+    text: str, path: Path, header: list[str], options: dict[str, Any], *, as_text: list[str]
+) -> Any:
     """Return a DataFrame: columns of text as they are written, of numbers as numbers."""
     pandas = import_optional("pandas", extra="report")
-    options = {
-        **options,
-        "names": header,
-        "header": 0,
-        "dtype": dict.fromkeys(text, str),
-        # A class may be called NA. Of numbers an empty cell is NaN.
-        "keep_default_na": False,
-        "na_values": {name: [""] for name in header if name not in text},
-        "skipinitialspace": True,
-        "low_memory": False,
-        "index_col": False,
-    }
+    numbers = [name for name in header if name not in as_text]
     try:
-        try:
-            frame = pandas.read_csv(path, **options)
-        except UnicodeDecodeError:
-            frame = pandas.read_csv(path, **{**options, "encoding": "cp1252"})
-    except (UnicodeError, pandas.errors.ParserError) as error:
+        frame = pandas.read_csv(
+            io.StringIO(text),
+            names=header,
+            header=0,
+            dtype=dict.fromkeys(as_text, str),
+            # A class may be called NA. Of numbers an empty cell is NaN.
+            keep_default_na=False,
+            na_values={name: [""] for name in numbers},
+            skipinitialspace=True,
+            low_memory=False,
+            index_col=False,
+            **options,
+        )
+    except pandas.errors.ParserError as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise ValueError(f"{path} must be a table of text, got: {reason}.") from None
-    numbers = [name for name in header if name not in text]
     empty = frame[numbers].isna().all(axis=1)
-    for name in text:
+    for name in as_text:
         empty &= (frame[name].fillna("").str.strip() == "") if empty.any() else False
     return frame[~empty].reset_index(drop=True) if empty.any() else frame
 
