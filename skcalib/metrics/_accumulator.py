@@ -143,7 +143,7 @@ class CalibrationAccumulator:
         self.pos_label = pos_label
         self.edges_ = uniform_edges(n_bins) if edges is None else _check_edges(edges)
         self.sums_ = np.zeros((3, len(self.edges_) - 1))
-        # Numbers until the first update tells the shapes.
+        # Plain numbers until the first update, which knows the shapes.
         self.metric_sums_ = {name: np.zeros(()) for name in _check_metrics(metrics)}
         self.classes_: NDArray[Any] | None = None
         self._columns: tuple[int, ...] | None = None
@@ -421,7 +421,7 @@ def _summed_over_chunks(
     """Return the accumulator `empty`, which has no samples, with those of all chunks."""
     proba, labels, weight = aligned(y_proba=y_proba, y_true=y_true, sample_weight=sample_weight)
     if empty.classes_ is None and empty.labels is None:
-        # The labels of a chunk alone may tell other classes than those of all chunks.
+        # One chunk alone may lack a class that another chunk has.
         distinct = reduce_chunks(_distinct, _union, labels)
         empty.labels = _classes(distinct, proba.shape[1:], empty.pos_label)
     return reduce_chunks(partial(_updated, empty), add, proba, labels, weight)
@@ -429,7 +429,7 @@ def _summed_over_chunks(
 
 def _updated(empty: Any, y_proba: NDArray, y_true: NDArray, sample_weight: NDArray | None) -> Any:
     accumulator = copy(empty)
-    # A chunk of which all samples have weight 0 is not the fault that a call of it would be.
+    # Weights of 0 everywhere are an error for a call, but not for one of many chunks.
     if sample_weight is not None and len(sample_weight) == len(y_true) and not sample_weight.any():
         return accumulator
     return accumulator.update(y_true, y_proba, sample_weight=sample_weight)
@@ -448,7 +448,7 @@ def _union(some: NDArray | None, others: NDArray | None) -> NDArray | None:
 def _classes(
     distinct: NDArray | None, columns: tuple[int, ...], pos_label: Any
 ) -> NDArray[Any] | None:
-    """Return the classes that all labels together tell, as for arrays in memory."""
+    """Return the classes that the labels of all chunks imply, as for arrays in memory."""
     if distinct is None:
         return None
     if columns:

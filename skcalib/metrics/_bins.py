@@ -74,7 +74,7 @@ def _top_label(block: Any, codes: NDArray[np.intp]) -> tuple[NDArray[Any], NDArr
         return to_host(values), to_host(labels) == codes
     index = np.arange(len(block))
     if block.shape[1] <= FEW_COLUMNS:
-        # Where no row has two largest values, the maximum tells the class, without an argmax.
+        # If no row has two equal largest values, the maximum is enough: no argmax is needed.
         columns = np.ascontiguousarray(block.T)
         confidence = columns.max(axis=0)
         if np.count_nonzero(columns == confidence) == len(block):

@@ -73,9 +73,9 @@ def compare_calibration(
     -------
     table : structured array or DataFrame, one line a model
         In the order of `y_probas`, with ``model``, ``error`` (smaller = better), the ends ``low``
-        and ``high`` of its interval, and of the error less that of the first model
-        ``difference`` (negative = better than the first), ``difference_low`` and
-        ``difference_high``; the difference is 0 and its interval NaN for the first.
+        and ``high`` of its interval, and its error minus that of the first model: ``difference``
+        (negative = better than the first), ``difference_low`` and ``difference_high``. For the
+        first model the difference is 0 and its interval NaN.
 
     Raises
     ------

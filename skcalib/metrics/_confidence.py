@@ -43,7 +43,7 @@ def check_top_labels(
         y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     if predictions.proba.ndim == 1:
-        # Checked as given: a fault in (1 - p, p) would be that of a column nobody gave.
+        # Checked before (1 - p, p) is built: an error should name a column that the user gave.
         check_values(predictions.proba)
         predictions = predictions._replace(proba=two_columns(predictions.proba))
     top, correct = top_label(predictions)

@@ -71,7 +71,7 @@ class GapError:
     clusters : ndarray of shape (n_samples,) or None
         Numbers from 0 of the clusters that are resampled as a whole.
     bandwidth : float
-        Of the smooth error.
+        Bandwidth of the smooth error.
     squared : bool
         Whether the metric returns the square of the error.
     """
@@ -93,7 +93,7 @@ class GapError:
         self.index, self.n_cells = index, n_cells
         self.codes, self.proba, self.weight, self.clusters = codes, proba, weight, clusters
         column = np.arange(index.shape[1])
-        # Kish's number of equally weighted samples that tell as much.
+        # Kish's effective sample size: as many samples of equal weight are as informative.
         self.n_effective = float(weight.sum() ** 2 / (weight**2).sum())
         self._is_correct = codes[:, np.newaxis] == (column if len(column) > 1 else 1)
         # Sums over cells are products with these, of shape (n_samples, n_columns * n_cells).

@@ -145,12 +145,12 @@ def draw_calibrated(
     Returns the mean confidence (n_groups,) and the number of samples (n_groups,) of every group,
     and how many of them are positive (n_resamples, n_groups).
     """
-    # Outcomes are drawn below; of the sums only those of weight and confidence are used.
-    nobody = np.zeros(len(prob_pred), dtype=bool)
-    _, (total, confidence_sum, _) = quantile_sums(prob_pred, nobody, weight, N_BAND_GROUPS)
+    # Outcomes are drawn below; only the sums of weight and confidence are used.
+    unused = np.zeros(len(prob_pred), dtype=bool)
+    _, (total, confidence_sum, _) = quantile_sums(prob_pred, unused, weight, N_BAND_GROUPS)
     total, confidence_sum = total[total > 0], confidence_sum[total > 0]
     center = np.clip(confidence_sum / total, 0, 1)
-    # No number of samples beyond 2**53 is told from the next one.
+    # Beyond 2**53 a float is no longer told apart from the next integer.
     n_draws = np.clip(np.rint(total), 1, 2.0**53).astype(np.int64)
     # The samples of a group are drawn at its mean confidence: one binomial number for all.
     return center, n_draws, rng.binomial(n_draws, center, (n_resamples, len(center)))

@@ -36,7 +36,7 @@ def predictive_entropy(y_proba: ArrayLike) -> NDArray:
     See Also
     --------
     confidence_score : The largest probability; larger = more confident.
-    probability_margin : The largest probability less the second-largest; larger = more confident.
+    probability_margin : The largest minus the second-largest; larger = more confident.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def confidence_score(y_proba: ArrayLike) -> NDArray:
     probability_margin : The lead over the second-largest probability.
     predictive_entropy : Uses all probabilities; larger = less confident.
     max_logit_score : The same of logits.
-    misclassification_report : How well it tells errors.
+    misclassification_report : How well it detects errors.
 
     References
     ----------
@@ -90,7 +90,7 @@ def confidence_score(y_proba: ArrayLike) -> NDArray:
 
 
 def probability_margin(y_proba: ArrayLike) -> NDArray:
-    """Largest probability of every sample less its second-largest: larger = more confident [1]_.
+    """Largest minus second-largest probability of every sample: larger = more confident [1]_.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ def max_logit_score(logits: ArrayLike) -> NDArray:
     Parameters
     ----------
     logits : array-like of shape (n_samples, n_classes)
-        Logits; unlike probabilities they tell a sample with several likely classes from one with
-        none.
+        Logits. Unlike probabilities, they distinguish a sample with several likely classes from
+        one with no likely class.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
 
     See Also
     --------
-    ood_report : How well scores tell out-of-distribution data.
+    ood_report : How well scores detect out-of-distribution data.
     max_logit_score : The largest logit alone.
 
     References

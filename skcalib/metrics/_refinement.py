@@ -1,4 +1,4 @@
-"""What recalibration cannot mend: the log-loss after the best temperature."""
+"""What recalibration cannot repair: the log-loss after the best temperature."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def refined_log_loss(
 ) -> float:
     """Log-loss after the best temperature, found on the same samples: smaller = better.
 
-    A proper score is calibration error plus refinement error, and recalibration takes the first
-    away. A network is often best refined at another time of its training than it is best
-    calibrated: stop where this is least, then calibrate [1]_. The rest of the log-loss, its
-    difference to this one, is the calibration's part.
+    A proper score is calibration error plus refinement error, and recalibration removes the first.
+    A network is often best refined at another time of its training than it is best calibrated:
+    stop where this loss is smallest, then calibrate [1]_. The difference between the log-loss and
+    this one is due to miscalibration.
 
     Parameters
     ----------

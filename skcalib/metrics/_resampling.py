@@ -124,7 +124,7 @@ def check_metric(metric: Callable[..., float], *needed: str) -> None:
     """Raise unless a metric takes the parameters `needed`."""
     try:
         parameters = inspect.signature(metric).parameters.values()
-    except ValueError:  # some functions written in C do not tell
+    except ValueError:  # some functions written in C have no signature
         return
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return

@@ -54,7 +54,7 @@ def risk_coverage_curve(
         by them, or of the positive class. The class of the largest probability is the prediction.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
         What orders the samples: the largest probability (maximum softmax probability), the
-        negative entropy, the difference of the two largest probabilities, or any score of which
+        negative entropy, the difference of the two largest probabilities, or any score where
         larger = more confident.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
@@ -240,8 +240,8 @@ def coverage_at_risk(
 ) -> float | tuple[float, float]:
     """Largest fraction of the samples accepted within a given error rate: larger = better.
 
-    This compares models; it does not choose a threshold to go by. The threshold that just keeps
-    to the risk on these samples profits from their chance: on new samples the error rate
+    This compares models; it does not choose a threshold to use. The threshold that just meets
+    the risk on these samples is a lucky one: on new samples the error rate
     exceeded the target in about half of the trials (54 % at a risk of .05 and 500 samples).
     :class:`skcalib.selection.SelectiveClassifier` chooses one with a guarantee.
 

@@ -63,7 +63,7 @@ def _miscalibration(
     return score_decomposition(y_true, y_proba, average=average, **options).miscalibration
 
 
-# By the names of the scorers; "neg_" marks a metric of which smaller = better.
+# By the names of the scorers; "neg_" marks metrics where smaller = better.
 _METRICS: dict[str, Metric] = {
     "accuracy_at_coverage": accuracy_at_coverage,
     "coverage_at_risk": coverage_at_risk,
@@ -141,7 +141,7 @@ def get_scorer_names() -> list[str]:
     Returns
     -------
     names : list of str
-        Sorted names; ``"neg_"`` marks a metric of which smaller = better.
+        Sorted names; ``"neg_"`` marks metrics where smaller = better.
 
     See Also
     --------

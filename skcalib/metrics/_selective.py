@@ -52,7 +52,7 @@ def area_under_risk_coverage(
 
     Notes
     -----
-    m tied samples of error rate r, after N samples of which E are wrong, add the expected sum of
+    After N samples with E errors, m tied samples of error rate r add the expected sum of
     the risks at their m coverages, ``m r + (E - r N) (digamma(N + m + 1) - digamma(N + 1))``;
     this extends to weights that are not whole. Weights count samples, so their scale matters, in
     the order of 1/n: doubled, they mean twice as many samples and coverages.
@@ -88,7 +88,7 @@ def excess_area_under_risk_coverage(
 ) -> float:
     """Excess area under the risk-coverage curve (E-AURC): smaller = better.
 
-    :func:`area_under_risk_coverage` less the area of a perfect ranking of the same predictions,
+    :func:`area_under_risk_coverage` minus the area of a perfect ranking of the same predictions,
     which accepts every correct prediction before the first wrong one [1]_: the part that better
     confidence would avoid.
 

@@ -32,7 +32,7 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportData:
-    """Checked input of a report. Samples of weight 0 are none, and have been left out.
+    """Checked input of a report, without the samples of weight 0.
 
     ``codes`` are the columns of the true classes, ``numbers`` the positions of the samples in
     what was given; ``features``, ``shown`` and ``groups`` are None where nothing was given.
@@ -211,7 +211,7 @@ def mean_interval(
     total, center = mass.sum(), mean(values, mass)
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = (mass @ (values - center) ** 2) / (total - 1)
-    # One sample or less tells no spread.
+    # One sample has no spread.
     half = ndtri((1 + level) / 2) * np.sqrt(variance / total) if total > 1 else np.inf
     return {"value": center, "low": float(center - half), "high": float(center + half)}
 

@@ -17,7 +17,7 @@ from ._document import (
 )
 from ._verdict import TOLERANCE, few, names_of, of_models, parts_called
 
-# Of a kind of verdict, its color; all others are bad.
+# The color of a kind of verdict; all other kinds are bad.
 TONES = {"calibrated": "good", "undecided": "open"}
 
 

@@ -19,7 +19,7 @@ from ._document import PER_CENT, Chart, Code, Picture, Samples, Table, Text, sai
 # Characters that mean something to Markdown, to HTML or to a site that shows Markdown: formulas
 # between dollars, people and issues by @ and #, addresses by :.
 SPECIAL = "\\`*_[]<>#|&$~@:"
-# Colors that nobody draws with, which become those of the page: its text, in light and in dark.
+# A color that no display uses; it becomes the color of the page's text, light or dark.
 INK = "#010203"
 STYLE = {
     "font.size": 9,
@@ -162,7 +162,7 @@ def draw(picture: Picture, prefix: str) -> str:
 
 @contextmanager
 def _canvas(size: tuple[float, float]) -> Iterator[Any]:
-    """Open axes that owe nothing to the style of the user, nor to the figures of pyplot."""
+    """Open axes that ignore the style of the user and the figures of pyplot."""
     style = import_optional("matplotlib.style", extra="report")
     figures = import_optional("matplotlib.figure", extra="report")
     with style.context(["default", STYLE]):

@@ -21,7 +21,7 @@ from ._data import ReportData
 from ._document import Samples, Section, Text, count, label, number, percent, probability
 
 N_SHOWN = 12
-# A class needs some samples to tell what is odd in it.
+# With fewer samples of a class, it is unknown what is odd in it.
 FEWEST_OF_A_CLASS = 10
 # Covariances of more features take minutes, and more samples than most evaluations have.
 MANY_FEATURES = 1000
@@ -65,8 +65,8 @@ def _entry(data: ReportData, i: int) -> dict[str, Any]:
 def issues(data: ReportData) -> dict[str, Any]:
     """Return the labels that are probably wrong, the most suspicious first, and the noise rate.
 
-    Labels are judged by features or a scorer, and not where the finder warns that these do not
-    tell: the reason is given then.
+    Labels are judged by features or a scorer. If the finder warns that these are not good enough,
+    the labels are not judged, and the reason is given.
     """
     count = np.bincount(data.codes)
     present = np.flatnonzero(count)

@@ -111,8 +111,8 @@ def _view(
 def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | None) -> float:
     """Return the p-value of an error that may cancel on average.
 
-    Few resamples cannot tell a small p-value. Where the first ones are passed, the p-value is
-    that of new ones, as many as a p-value of `needed` takes.
+    Few resamples cannot give a small p-value. If the first ones reject, the p-value is that of
+    new ones, as many as a p-value of `needed` takes.
     """
     chosen = {
         name: value[members] if name != "labels" and value is not None else value
