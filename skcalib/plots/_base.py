@@ -1,38 +1,44 @@
-"""What all displays share: their axes, the text of a user, colors, reference lines, the title."""
+"""What all displays share: axes, colors, reference lines, titles and legends."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..utils import import_optional
+from ..utils._arrays import calling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.lines import Line2D
 
-# Okabe and Ito's colors, told apart by the color-blind, without black and yellow, which vanish on
-# a dark or a light ground. There is one marker more, so that pairs repeat after 42 curves.
+# Okabe and Ito's colors, which color-blind readers can tell apart, without black and yellow, which
+# vanish on dark and light backgrounds. With one more marker, pairs repeat only after 42 curves.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Dark backgrounds get the lighter blue first, and yellow in place of the darker one.
+DARK_COLORS = ("#56B4E9", *COLORS[1:5], "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-# Above, artists are drawn as pixels within vector graphics, which would be megabytes otherwise.
+# No line goes through means of fewer samples: they are mostly chance.
+FEW = 10
+# Artists of more points are drawn as pixels, also in vector graphics, which would grow too large.
 MANY_POINTS = 5000
-# Letters that fit below axes of 3.8 inches. Smaller ones have no room for a legend beside them,
-# nor for more than the curves in it.
+# Letters that fit along axes 3.8 inches wide. Narrower axes have no room for a legend beside them,
+# and their legend lists the curves alone.
 NARROW = 50
-# Of the axes below a diagram: height and distance, as fractions of its height.
+# Height of the axes below a diagram and their distance from it, as fractions of its height.
 BELOW_HEIGHT, BELOW_GAP = 0.18, 0.06
 
 
 def plain_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: str = "") -> str:
-    """Return `text` and `tail` such that matplotlib shows them letter by letter.
+    """Return `text` and `tail` so that matplotlib shows every letter as it is.
 
-    A dollar sign starts no formula. A leading underscore does not hide an entry of the legend.
-    With `width`, a text is wrapped, and one of more than `n_lines` such lines ends in "...".
+    A dollar sign starts no formula, and a leading underscore hides no entry of a legend. With
+    `width`, the text is wrapped and cut after `n_lines` lines, where it ends in "...".
     """
     shown = str(text)
     if width is not None:
@@ -47,8 +53,15 @@ def plain_text(text: Any, *, width: int | None = None, n_lines: int = 2, tail: s
     return f" {shown}" if shown.startswith("_") else shown
 
 
+def is_dark(ax: Axes) -> bool:
+    """Tell whether the background of the axes is dark."""
+    colors = import_optional("matplotlib.colors", extra="plots")
+    *rgb, alpha = colors.to_rgba(ax.get_facecolor())
+    return bool(alpha > 0.5 and sum(rgb) < 1.5)
+
+
 class Curve(NamedTuple):
-    """A line that a display has drawn, and what is said of it; a label of the user wins."""
+    """What a title or a legend says about a line of a display; a label of the user wins."""
 
     name: str
     what: str
@@ -56,16 +69,16 @@ class Curve(NamedTuple):
     title: str
     label: str | None
 
-    def entry(self, common: str = "", n_lines: int = 2) -> str:
-        """Return the entry of a legend; what all curves measure in common is its title."""
+    def entry(self, common: str = "", n_lines: int = 2, width: int = 32) -> str:
+        """Return the entry of a legend, whose title is what all curves have in `common`."""
         if self.label is not None:
             return self.label
         measure = self.value if common else ": ".join(filter(None, (self.what, self.value)))
         tail = f": {measure}" if self.name and measure else measure
-        return plain_text(self.name, width=32, n_lines=n_lines, tail=tail)
+        return plain_text(self.name, width=width, n_lines=n_lines, tail=tail)
 
 
-# Of every line on axes that a display has drawn, for those that follow on the same axes.
+# The curve behind each line: later displays on the same axes look it up.
 _CURVES: WeakKeyDictionary[Line2D, Curve] = WeakKeyDictionary()
 
 
@@ -77,11 +90,11 @@ class BaseDisplay:
     figure_: Figure | SubFigure
 
     def _measure(self) -> tuple[str, str]:
-        """Return what was measured, and the number; empty for nothing."""
+        """Return the name and the value of the number that the display is about, or ""."""
         return "", ""
 
     def _details(self) -> list[str]:
-        """Return what the title says besides, above wide axes: an item each."""
+        """Return further items for the title of wide axes."""
         return []
 
     def __repr__(self) -> str:
@@ -104,11 +117,11 @@ class BaseDisplay:
         return name or self.name or ""
 
     def _characters(self, *, vertical: bool = False) -> int:
-        """Return how many letters of an axis label go along the axes, before any layout."""
+        """Return how many letters of an axis label fit along the axes, before any layout."""
         box, figure = self.ax_.get_position(original=True), self.figure_.bbox
         pixels = box.height * figure.height if vertical else box.width * figure.width
         font_size = self.ax_.xaxis.label.get_fontproperties().get_size_in_points()
-        # 72 points are an inch; a letter is about 0.55 times as wide as the size of its font.
+        # An inch has 72 points; a letter is about 0.55 times as wide as its font is high.
         return int(72 * pixels / self.figure_.dpi / (0.55 * font_size))
 
     def _draw_curve(
@@ -120,20 +133,24 @@ class BaseDisplay:
         # `c` becomes `color` and so on: with both forms of one option matplotlib raises.
         given = cbook.normalize_kwargs(kwargs, lines.Line2D)
         what, value = self._measure()
-        # The font of the title is smaller than that in which letters are counted.
+        # Letters are counted in the font of the axis labels; that of the title is smaller.
         width, wide = int(1.2 * self._characters()), self._characters() >= NARROW
-        facts = [": ".join(filter(None, (what, value))), *(self._details() if wide else [])]
-        parts = [name, ", ".join(filter(None, facts))]
-        title = "\n".join(plain_text(part, width=width, n_lines=3) for part in parts if part)
+        facts = ": ".join(filter(None, (what, value)))
+        if wide:
+            # Lines break between two facts, not within one.
+            facts = ", ".join(filter(None, [facts, *self._details()]))
+            facts = facts.replace(" ", "\N{NO-BREAK SPACE}").replace(",\N{NO-BREAK SPACE}", ", ")
+        parts = [plain_text(part, width=width, n_lines=3) for part in (name, facts) if part]
+        title = "\n".join(parts).replace("\N{NO-BREAK SPACE}", " ")
         curve = Curve(name, what, value, title, given.get("label"))
-        # Reference lines, and lines of the user's own, take no color from the curves.
-        number = len(self._curves())
+        # Reference lines and the user's own lines use up no color.
+        number, colors = len(self._curves()), self._colors()
         style = {
-            "color": COLORS[number % len(COLORS)],
+            "color": colors[number % len(colors)],
             "marker": MARKERS[number % len(MARKERS)],
             "markersize": 5,
             "rasterized": len(x) > MANY_POINTS,
-            # With None matplotlib makes up a label with an underscore, which no legend shows.
+            # For None, matplotlib makes up a label that starts with "_": no legend shows it.
             "label": curve.entry() or None,
         }
         line: Line2D = self.ax_.plot(x, y, **{**style, **defaults, **given})[0]
@@ -141,12 +158,17 @@ class BaseDisplay:
         return line
 
     def _curves(self) -> dict[Line2D, Curve]:
-        """Return the lines on the axes that displays have drawn, rather than the user."""
+        """Return the lines on the axes that displays have drawn, and not the user."""
         return {line: _CURVES[line] for line in self.ax_.lines if line in _CURVES}
+
+    def _colors(self) -> tuple[str, ...]:
+        """Return the colors of curves, which are visible on the background of the axes."""
+        return DARK_COLORS if is_dark(self.ax_) else COLORS
 
     def _draw_band(self, x: Any, lower: Any, upper: Any, **options: Any) -> None:
         """Fill between the ends of a band."""
-        style = {"alpha": 0.2, "linewidth": 0, "rasterized": len(x) > MANY_POINTS}
+        alpha = 0.35 if is_dark(self.ax_) else 0.2
+        style = {"alpha": alpha, "linewidth": 0, "rasterized": len(x) > MANY_POINTS}
         self.ax_.fill_between(x, lower, upper, **{**style, **options})
 
     def _draw_bars(self, x: Any, y: Any, lower: Any, upper: Any, line: Line2D) -> None:
@@ -172,28 +194,28 @@ class BaseDisplay:
                 return child, False  # type: ignore[return-value]
         bottom = BELOW_HEIGHT + BELOW_GAP
         if self.figure_.get_layout_engine() is None:
-            # No layout will make room below: take it from the axes.
+            # Without a layout, the room below is taken from the axes.
             box = self.ax_.get_position(original=True)
             # The inset is measured in heights of the diagram: height * (1 + bottom) fills the box.
             height = box.height / (1 + bottom)
             self.ax_.set_position((box.x0, box.y1 - height, box.width, height))
         else:
             # A layout measures the room below from the bottom of the cell, so a square stands on
-            # it: one that floats in the middle would have its labels cut off.
+            # it: one in the middle would have its labels cut off.
             self.ax_.set_anchor("S")
         below = self.ax_.inset_axes((0, -bottom, 1, BELOW_HEIGHT), sharex=self.ax_, label=label)
         below.set_ylabel("Count", fontsize="small")
         ticker = import_optional("matplotlib.ticker", extra="plots")
         below.yaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
         below.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
-        # The axes below show the label and the numbers of the x axis that they share.
+        # The shared x axis has its label and numbers below.
         self.ax_.tick_params(labelbottom=False)
         return below, True
 
     def _explain(self) -> None:
-        """Say what was drawn: one curve in the title, several in a legend.
+        """Describe one curve in the title, several in a legend.
 
-        A title of the user stays. What has a label, such as a band, is in the legend.
+        A title of the user stays. Other artists with a label, such as a band, join the legend.
         """
         curves = self._curves()
         if self.ax_.get_title() in {"", *(curve.title for curve in curves.values())}:
@@ -202,8 +224,9 @@ class BaseDisplay:
         narrow, several = self._characters() < NARROW, len(curves) > 1
         what = {curve.what for curve in curves.values()}
         common = what.pop() if several and len(what) == 1 else ""
+        n_lines, width = (1, 32) if narrow else (2, 32) if len(curves) < 4 else (3, 24)
         entries: dict[Any, str] = {
-            line: curve.entry(common, 1 if narrow else 2)
+            line: curve.entry(common, n_lines, width)
             for line, curve in curves.items()
             if several or curve.label is not None
         }
@@ -217,12 +240,58 @@ class BaseDisplay:
         options: dict[str, Any] = {"fontsize": size, "title_fontsize": size, "alignment": "left"}
         if common:
             options["title"] = f"{common}:"
-        if len(entries) > 3 and not narrow and self.figure_.get_layout_engine() is not None:
-            options |= {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
+        free = not narrow or not self.ax_.get_title()
+        if len(entries) > 3 and free and self.figure_.get_layout_engine() is not None:
+            # The layout makes room above narrow axes, and beside others.
+            options |= {"loc": "lower left", "bbox_to_anchor": (0, 1.02), "borderaxespad": 0}
+            if not narrow:
+                options |= {"loc": "upper left", "bbox_to_anchor": (1.02, 1)}
+                # A square leaves the room to the legend.
+                self.ax_.set_anchor("SW")
             self.ax_.legend(entries.keys(), entries.values(), **options)
         else:
-            # The best place takes long to find among very many points.
+            # Among very many points, the best place takes long to find.
             many = any(len(np.asarray(line.get_xdata())) > MANY_POINTS for line in curves)
             options["loc"] = "upper left" if many else "best"
             # A layout would shrink the axes for a legend that is wider than they are.
             self.ax_.legend(entries.keys(), entries.values(), **options).set_in_layout(False)
+
+
+class PredictionDisplay(BaseDisplay):
+    """Base of the displays of the probabilities of a classifier."""
+
+    @classmethod
+    @calling("y_true", "y")
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
+    ) -> Self:
+        """Plot the predictions of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted classifier with `predict_proba`.
+        X : array-like of shape (n_samples, n_features)
+            Input.
+        y : array-like of shape (n_samples,)
+            True labels.
+        name : str, default=None
+            Name in the title, by default that of the class of the estimator.
+        **kwargs : dict
+            Passed to :meth:`from_predictions`.
+
+        Returns
+        -------
+        display : display of this class
+            The display, plotted.
+        """
+        name = type(estimator).__name__ if name is None else name
+        predictions = cls._predictions(estimator, X, kwargs)
+        return cls.from_predictions(  # type: ignore[attr-defined]
+            y, labels=estimator.classes_, name=name, **predictions, **kwargs
+        )
+
+    @classmethod
+    def _predictions(cls, estimator: Any, X: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """Return what `from_predictions` gets from the classifier; may complete `options`."""
+        return {"y_proba": estimator.predict_proba(X)}

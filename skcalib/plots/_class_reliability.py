@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,22 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import classwise_calibration_error
-from ..utils._arrays import calling
 from ..utils._validation import check_predictions
-from ._base import BaseDisplay, plain_text
-from ._reliability import FEW, ReliabilityDisplay
-from ._reliability_curves import diagram_numbers
+from ._base import FEW, PredictionDisplay, plain_text
+from ._reliability import ReliabilityDisplay, diagram_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class ClassReliabilityDisplay(BaseDisplay):
+@dataclass(repr=False, eq=False)
+class ClassReliabilityDisplay(PredictionDisplay):
     """Reliability diagrams of the probabilities of the classes, one small panel each.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Every panel is a
-    :class:`ReliabilityDisplay` of one class against the rest. The class of the largest error
-    comes first, those of fewer than ten samples last, and a title says how many are left out.
+    :class:`ReliabilityDisplay` of one class against the rest. Classes are ranked by their error,
+    largest first; classes of fewer than ten samples come last. The title says how many classes
+    are left out.
 
     Parameters
     ----------
@@ -59,39 +60,9 @@ class ClassReliabilityDisplay(BaseDisplay):
     ([2, 1, 0], (3,))
     """
 
-    def __init__(self, displays: dict[Any, ReliabilityDisplay], *, name: str | None = None):
-        self.displays = displays
-        self.name = name
-
-    @classmethod
-    @calling("y_true", "y")
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
-    ) -> Self:
-        """Plot the diagrams of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : object
-            Fitted classifier with `predict_proba`.
-        X : array-like of shape (n_samples, n_features)
-            Input.
-        y : array-like of shape (n_samples,)
-            True labels.
-        name : str, default=None
-            Title of the grid, by default the name of the class of the estimator.
-        **kwargs : dict
-            Passed to :meth:`from_predictions`.
-
-        Returns
-        -------
-        display : ClassReliabilityDisplay
-            The display, plotted.
-        """
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(
-            y, estimator.predict_proba(X), labels=estimator.classes_, name=name, **kwargs
-        )
+    displays: dict[Any, ReliabilityDisplay]
+    _: KW_ONLY
+    name: str | None = None
 
     @classmethod
     def from_predictions(
@@ -155,7 +126,7 @@ class ClassReliabilityDisplay(BaseDisplay):
             )
         )
         displays, n_samples = {}, np.bincount(predictions.codes, minlength=len(errors))
-        # The last key counts first: an error of few samples is chance, and ranks last.
+        # The last key counts first: the error of few samples is mostly chance, and ranks last.
         for k in np.lexsort([-errors, n_samples < FEW]):
             data: dict[str, Any] = {
                 "y_true": (predictions.codes == k).astype(int),
@@ -167,7 +138,7 @@ class ClassReliabilityDisplay(BaseDisplay):
                 interval=False, zoom=None,
             )  # fmt: skip
             displays[predictions.classes[k]] = ReliabilityDisplay(
-                **numbers, name=f"n = {n_samples[k]}", pos_label=1
+                **numbers, name=f"n = {n_samples[k]:,}", pos_label=1
             )
         return cls(displays, name=name).plot(**kwargs)
 
@@ -224,17 +195,17 @@ class ClassReliabilityDisplay(BaseDisplay):
             panel.set_title("\n".join(lines), size="small")
             if panel.get_legend() is not None:
                 panel.get_legend().remove()
-            # Panels of less than ten letters have no room for numbers.
+            # Panels narrower than ten letters have no room for numbers.
             ticks = [0, 0.5, 1] if width >= 10 else []
             panel.set(xlabel="", ylabel="", xticks=ticks, yticks=ticks)
-            # The heading has the names of the axes; numbers stand at the outer panels alone.
+            # The heading names the axes, and only the outer panels have numbers.
             panel.tick_params(
                 labelbottom=i + n_wide >= len(drawn), labelleft=i % n_wide == 0, labelsize="small"
             )
         return self
 
     def _best_width(self, n_panels: int) -> int:
-        """Return the number of columns with which square panels are largest."""
+        """Return the number of columns that makes square panels largest."""
         box, figure = self.ax_.get_position(original=True), self.figure_.bbox
         width, height = box.width * figure.width, box.height * figure.height
         title = 0.5 * self.figure_.dpi  # above every panel
@@ -245,13 +216,13 @@ class ClassReliabilityDisplay(BaseDisplay):
         return int(np.argmax(sides)) + 1
 
     def _heading(self, title: str, n_drawn: int) -> str:
-        """Say what the title is, what is drawn and how many classes are left out."""
+        """Return the title, what is drawn, and how many classes are left out."""
         error = next(iter(self.displays.values())).error_name()
         n_classes = len(self.displays)
         text = f"Fraction of a class against its probability; {error}"
         if n_drawn < n_classes:
             text += f"; {n_drawn} of {n_classes} classes, of the largest errors"
-        # The font of the heading is smaller than that in which letters are counted.
+        # Letters are counted in the font of the axis labels; that of the heading is smaller.
         width = int(1.2 * self._characters())
         return "\n".join(plain_text(part, width=width) for part in (title, text) if part)
 
@@ -268,7 +239,7 @@ class ClassReliabilityDisplay(BaseDisplay):
         grid = spec.subgridspec(n_high + 1, n_wide, height_ratios=[top, *[panel] * n_high])
         title = self.figure_.add_subplot(grid[0, :])
         title.set_axis_off()
-        # A layout would make room for a text that has its room already.
+        # The grid has made room for the text: a layout need not do so again.
         text = title.text(0.5, 1, heading, ha="center", va="top", size="small")
         text.set_in_layout(False)
         places = [grid[i + 1, k] for i in range(n_high) for k in range(n_wide)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
@@ -10,23 +11,23 @@ from numpy.typing import ArrayLike
 
 from ..metrics import score_decomposition
 from ..utils import import_optional
-from ..utils._arrays import calling
-from ._base import BaseDisplay
+from ._base import PredictionDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Of axes that a display has drawn on, the uncertainty: it depends on the labels alone.
+# The uncertainty of the models on each axes. It depends on the labels alone.
 _UNCERTAINTY: WeakKeyDictionary[Axes, float] = WeakKeyDictionary()
 ISO_LINE = "line of equal score"
 
 
-class DecompositionDisplay(BaseDisplay):
+@dataclass(repr=False, eq=False)
+class DecompositionDisplay(PredictionDisplay):
     """Plane of miscalibration and discrimination, a point for every model.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one, and give its axes to the
-    next. The score is miscalibration less discrimination plus an uncertainty that all models
-    share, so that scores are equal along slanted lines, and better toward the upper left [1]_.
+    next. The score is miscalibration minus discrimination plus an uncertainty that all models
+    share: it is equal along slanted lines, and better toward the upper left [1]_.
 
     Parameters
     ----------
@@ -65,42 +66,10 @@ class DecompositionDisplay(BaseDisplay):
     0.085
     """
 
-    def __init__(
-        self, decomposition: Any, *, scoring_rule: str = "brier", name: str | None = None
-    ) -> None:
-        self.decomposition = decomposition
-        self.scoring_rule = scoring_rule
-        self.name = name
-
-    @classmethod
-    @calling("y_true", "y")
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
-    ) -> Self:
-        """Plot the point of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : object
-            Fitted classifier with `predict_proba`.
-        X : array-like of shape (n_samples, n_features)
-            Input.
-        y : array-like of shape (n_samples,)
-            True labels.
-        name : str, default=None
-            Name in the title, by default that of the class of the estimator.
-        **kwargs : dict
-            Passed to :meth:`from_predictions`.
-
-        Returns
-        -------
-        display : DecompositionDisplay
-            The display, plotted.
-        """
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(
-            y, estimator.predict_proba(X), labels=estimator.classes_, name=name, **kwargs
-        )
+    decomposition: Any
+    _: KW_ONLY
+    scoring_rule: str = "brier"
+    name: str | None = None
 
     @classmethod
     def from_predictions(
@@ -145,7 +114,7 @@ class DecompositionDisplay(BaseDisplay):
         Raises
         ------
         ValueError
-            If the score is infinite, or that of a model of other samples is on the axes.
+            If the score is infinite, or the axes hold a model of other samples.
         """
         parts = score_decomposition(
             y_true,
@@ -206,23 +175,23 @@ class DecompositionDisplay(BaseDisplay):
         return [f"uncertainty {self.decomposition.uncertainty:.4f}"]
 
     def _set_limits(self) -> None:
-        """Leave room about the points; miscalibration begins at 0."""
+        """Leave room around the points; miscalibration begins at 0."""
         points = np.array([np.asarray(line.get_xydata())[0] for line in self._curves()])
         low, high = points.min(axis=0), points.max(axis=0)
         right = 1.25 * high[0] or 0.01
-        # Models of one discrimination would else be told apart by rounding.
+        # Not the range alone: models of equal discrimination would differ by rounding.
         pad = max(0.3 * (high[1] - low[1]), 0.3 * right)
         self.ax_.set(xlim=(0, right), ylim=(low[1] - pad, high[1] + pad))
 
     def _draw_iso_lines(self) -> None:
-        """Draw and label the lines of equal score, in place of those of an earlier display."""
+        """Draw and label the lines of equal score; replace those of an earlier display."""
         drawn: list[Any] = [*self.ax_.lines, *self.ax_.texts]
         for artist in drawn:
             if artist.get_gid() == ISO_LINE:
                 artist.remove()
         ticker = import_optional("matplotlib.ticker", extra="plots")
         right, (bottom, top) = self.ax_.get_xlim()[1], self.ax_.get_ylim()
-        # score = x - y + uncertainty: best in the upper left corner, worst in the lower right.
+        # score = x - y + uncertainty is best in the upper left corner, worst in the lower right.
         uncertainty = self.decomposition.uncertainty
         best, worst = uncertainty - top, right - bottom + uncertainty
         color = self.ax_.xaxis.label.get_color()
@@ -236,7 +205,7 @@ class DecompositionDisplay(BaseDisplay):
         self, score: float, y_right: float, right: float, top: float, color: Any
     ) -> None:
         """Write the score where the line reaches the right or the upper border, inside."""
-        # Along the line x and y rise by the same.
+        # Along the line, x and y rise by the same amount.
         place = (right, y_right) if y_right <= top else (right - (y_right - top), top)
         self.ax_.annotate(
             f"{score:.4g}", place, xytext=(-2, -2), textcoords="offset points", ha="right",

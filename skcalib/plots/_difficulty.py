@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..difficulty import error_rate_by_difficulty, score_difficulty
 from ..utils._arrays import calling, check_weights
 from ..utils._labels import as_labels
 from ..utils._proba import wilson_interval
-from ._base import BaseDisplay
+from ._base import FEW, BaseDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,11 +30,13 @@ class Cells(NamedTuple):
     wrong: NDArray[np.float64]
 
 
+@dataclass(repr=False, eq=False)
 class DifficultyDisplay(BaseDisplay):
     """Where a classifier is right and wrong: its error rate by difficulty, and both counts.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. A curve that rises
-    means that the difficulty tells where the classifier errs.
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Where the curve rises,
+    the difficulty predicts where the classifier errs. No line goes through groups of fewer than
+    ten samples, whose dots are empty.
 
     Parameters
     ----------
@@ -86,24 +89,14 @@ class DifficultyDisplay(BaseDisplay):
     array([0.  , 0.  , 0.  , 0.03, 0.17])
     """
 
-    def __init__(
-        self,
-        error_rate: NDArray[np.float64],
-        *,
-        overall: float | None = None,
-        band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-        difficulty: NDArray[np.float64] | None = None,
-        cells: Cells | None = None,
-        area: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.error_rate = error_rate
-        self.overall = overall
-        self.band = band
-        self.difficulty = difficulty
-        self.cells = cells
-        self.area = area
-        self.name = name
+    error_rate: NDArray[np.float64]
+    _: KW_ONLY
+    overall: float | None = None
+    band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    difficulty: NDArray[np.float64] | None = None
+    cells: Cells | None = None
+    area: float | None = None
+    name: str | None = None
 
     @classmethod
     @calling("y_true", "y")
@@ -154,7 +147,6 @@ class DifficultyDisplay(BaseDisplay):
         confidence_level: float | None = 0.95,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
         """Plot the error rate of given predictions.
@@ -176,8 +168,6 @@ class DifficultyDisplay(BaseDisplay):
             Weights of the samples.
         name : str, default=None
             Name in the title.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; a new figure by default.
         **kwargs : dict
             Passed to :meth:`plot`.
 
@@ -203,7 +193,7 @@ class DifficultyDisplay(BaseDisplay):
         if confidence_level is not None:
             count = np.full(n_groups, weight.sum() / n_groups)
             band = wilson_interval(rate, count, confidence_level)
-        # Without errors, or without correct predictions, there is nothing to rank.
+        # The AUROC takes both errors and correct predictions.
         both = 0 < rate.mean() < 1
         return cls(
             rate,
@@ -214,7 +204,7 @@ class DifficultyDisplay(BaseDisplay):
             cells=_cells(values, weight, wrong),
             area=float(roc_auc_score(wrong, values, sample_weight=weight)) if both else None,
             name=name,
-        ).plot(ax=ax, **kwargs)
+        ).plot(**kwargs)
 
     def plot(
         self,
@@ -255,7 +245,10 @@ class DifficultyDisplay(BaseDisplay):
             histogram = False
         if self.overall is not None:
             self._draw_reference(limits, [self.overall] * 2, "All samples")
-        self.line_ = self._draw_curve(x, self.error_rate, label, kwargs)
+        style: dict[str, Any] = {}
+        if self.cells is not None and np.sum(self.cells[1:]) < FEW * n_groups:
+            style = {"linestyle": "", "markerfacecolor": "none"}
+        self.line_ = self._draw_curve(x, self.error_rate, label, kwargs, **style)
         if self.band is not None:
             self._draw_bars(x, self.error_rate, *self.band, self.line_)
         self.histogram_ax_ = self._draw_histogram() if histogram else None
@@ -277,20 +270,20 @@ class DifficultyDisplay(BaseDisplay):
         return min(low, limits[0]), max(high, limits[1])
 
     def _draw_histogram(self) -> Axes:
-        """Draw the counts below the curve, in grays: colors tell displays from each other."""
+        """Draw the counts below the curve, in grays: colors distinguish displays."""
         below, new = self._open_below(HISTOGRAM_LABEL)
         if new:
             edges, right, wrong = self.cells  # type: ignore[misc]
             below.stairs(right + wrong, edges, fill=True, color="silver", label="right")
             below.stairs(wrong, edges, fill=True, color="dimgray", label="wrong")
-            below.legend(fontsize="x-small", ncols=2, loc="upper right").set_in_layout(False)
+            below.legend(fontsize="x-small", ncols=2).set_in_layout(False)
         return below
 
 
 def _quantiles(
     values: NDArray[np.float64], weight: NDArray[np.float64], levels: Any
 ) -> NDArray[np.float64]:
-    """Return the smallest values up to which at least these fractions of the weight lie."""
+    """Return the smallest values with at least these fractions of the weight at or below them."""
     order = np.argsort(values, kind="stable")
     total = np.cumsum(weight[order])
     # Rounding may put the last level beyond the total.
@@ -301,7 +294,7 @@ def _quantiles(
 def _cells(
     values: NDArray[np.float64], weight: NDArray[np.float64], wrong: NDArray[np.bool_]
 ) -> Cells:
-    """Return a histogram in which the outer half per cent is counted in the outer cells."""
+    """Return a histogram whose outer cells also count the 0.5 % of samples beyond each end."""
     low, high = _quantiles(values, weight, [0.005, 0.995])
     if low == high:
         low, high = low - 0.5, high + 0.5

@@ -1,7 +1,8 @@
-"""The plane of difficulty: depth when held out against depth when trained on."""
+"""The plane of difficulty: depth of samples when held out against depth when trained on."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,21 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import difficulty_quadrant
 from ..utils._arrays import as_floats
-from ._base import COLORS, MANY_POINTS, BaseDisplay, plain_text
+from ._base import BaseDisplay, plain_text
+from ._points import MANY_COLORS, N_CELLS, opacity, point_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Of every form of difficulty its color, its corner of the plane and what is written there.
+# The corner of each form of difficulty in the plane (right, top), and its text there.
 FORMS = {
-    "easy": (COLORS[0], 0, 0, "easy"),
-    "looks_like_other_class": (COLORS[1], 0, 1, "looks like\nanother class"),
-    "ambiguous_without_label": (COLORS[2], 1, 0, "ambiguous\nwithout its label"),
-    "ambiguous": (COLORS[3], 1, 1, "ambiguous"),
+    "easy": (0, 0, "easy"),
+    "looks_like_other_class": (0, 1, "looks like\nanother class"),
+    "ambiguous_without_label": (1, 0, "ambiguous\nwithout its label"),
+    "ambiguous": (1, 1, "ambiguous"),
 }
 COLUMNS = ("depth_held_out", "depth_trained", "difficulty_type")
 
 
+@dataclass(repr=False, eq=False)
 class DifficultyPlaneDisplay(BaseDisplay):
     """The four forms of difficulty, as a cloud of samples in the plane of their two depths.
 
@@ -69,18 +72,11 @@ class DifficultyPlaneDisplay(BaseDisplay):
     ['easy', 'ambiguous']
     """
 
-    def __init__(
-        self,
-        depth_held_out: NDArray[np.float64],
-        depth_trained: NDArray[np.float64],
-        difficulty_type: NDArray[np.str_],
-        *,
-        name: str | None = None,
-    ) -> None:
-        self.depth_held_out = depth_held_out
-        self.depth_trained = depth_trained
-        self.difficulty_type = difficulty_type
-        self.name = name
+    depth_held_out: NDArray[np.float64]
+    depth_trained: NDArray[np.float64]
+    difficulty_type: NDArray[np.str_]
+    _: KW_ONLY
+    name: str | None = None
 
     @classmethod
     def from_profile(cls, profile: Any, *, name: str | None = None, **kwargs: Any) -> Self:
@@ -171,10 +167,11 @@ class DifficultyPlaneDisplay(BaseDisplay):
         name : str, default=None
             Title of the axes, by default the name of the display.
         jitter : float, default=0.15
-            Points are moved at random by up to this many layers, so that equal depths can be
-            told apart.
+            Points are moved at random by up to this many layers, so that equal depths do not hide
+            each other.
         **kwargs : dict
-            Passed to :meth:`matplotlib.axes.Axes.scatter`.
+            Passed to :meth:`matplotlib.axes.Axes.scatter`. Without them, more than 20 000 samples
+            are drawn as small cells, the fainter the fewer samples they hold.
 
         Returns
         -------
@@ -190,34 +187,48 @@ class DifficultyPlaneDisplay(BaseDisplay):
             raise ValueError(f"jitter must be a number of at least 0, got {jitter!r}.")
         title = self._open_axes(ax, name)
         n_samples = len(self.difficulty_type)
-        # A seed of its own: the same picture every time, and no draw from the user's generator.
+        # A fixed seed: the same picture every time, and no draw from the user's generator.
         noise = np.random.default_rng(0).uniform(-jitter, jitter, (2, n_samples))
-        size = 8 if n_samples > 300 else 24
-        style = {"s": size, "alpha": 0.5, "linewidths": 0, "rasterized": n_samples > MANY_POINTS}
-        self.scatters_ = {}
-        for form, (color, right, top, text) in FORMS.items():
+        style = point_style(n_samples) | {"alpha": 0.5}
+        x, y = self.depth_held_out + noise[0], self.depth_trained + noise[1]
+        as_cells = n_samples > MANY_COLORS and not kwargs
+        self.scatters_: dict[str, Any] = {}
+        for color, (form, (right, top, text)) in zip(self._colors(), FORMS.items()):
             chosen = self.difficulty_type == form
-            self.scatters_[form] = self.ax_.scatter(
-                self.depth_held_out[chosen] + noise[0, chosen],
-                self.depth_trained[chosen] + noise[1, chosen],
-                **{**style, "color": color, **kwargs},
-            )
-            self.ax_.annotate(
-                f"{text}\n{chosen.mean():.1%}",
-                (right, top),
-                # 4 points from the corner toward the middle: +4 at 0, -4 at 1.
-                xytext=(4 - 8 * right, 4 - 8 * top),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                ha="right" if right else "left",
-                va="top" if top else "bottom",
-                color=color,
-                size="small",
-                bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.8, "lw": 0, "pad": 1},
-            )
-        # Free corners, where the texts are.
+            if as_cells:
+                # Cells of the same size for all forms.
+                extent = (np.nanmin(x), np.nanmax(x), np.nanmin(y), np.nanmax(y))
+                self.scatters_[form] = self.ax_.hexbin(
+                    x[chosen], y[chosen], gridsize=N_CELLS, mincnt=1, linewidths=0.2, extent=extent
+                )
+            else:
+                self.scatters_[form] = self.ax_.scatter(
+                    x[chosen], y[chosen], **{**style, "color": color, **kwargs}
+                )
+            self._write_in_corner(f"{text}\n{chosen.mean():.1%}", right, top, color)
+        if as_cells:
+            counts = [np.asarray(cells.get_array()) for cells in self.scatters_.values()]
+            most = max(count.max(initial=1) for count in counts)
+            for color, count, cells in zip(self._colors(), counts, self.scatters_.values()):
+                cells.set(array=None, color=color, alpha=opacity(count, most))
+        # Margins leave the corners to the texts.
         self.ax_.margins(0.12, 0.2)
         self.ax_.set(xlabel="Prediction depth, held out", ylabel="Prediction depth, trained on")
         if title:
             self.ax_.set_title(plain_text(title, width=self._characters()))
         return self
+
+    def _write_in_corner(self, text: str, right: int, top: int, color: str) -> None:
+        self.ax_.annotate(
+            text,
+            (right, top),
+            # 4 points from the corner toward the middle: +4 at 0, -4 at 1.
+            xytext=(4 - 8 * right, 4 - 8 * top),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            ha="right" if right else "left",
+            va="top" if top else "bottom",
+            color=color,
+            size="small",
+            bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.8, "lw": 0, "pad": 1},
+        )

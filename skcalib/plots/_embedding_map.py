@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(repr=False, eq=False)
 class EmbeddingMapDisplay(BaseDisplay):
     """Map of the samples: their features in two dimensions, difficulty as color.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Rings mark suspected
-    labels. A map in two dimensions shows a part of what the features hold: samples that are far
-    apart are far apart in the features, near ones need not be near.
+    labels. Two dimensions show only a part of the features: samples that are far apart on the map
+    of principal components are far apart in the features, but near ones need not be near.
 
     Parameters
     ----------
@@ -67,20 +69,12 @@ class EmbeddingMapDisplay(BaseDisplay):
     ('PC 1 (92% of the variance)', 'PC 2 (5% of the variance)')
     """
 
-    def __init__(
-        self,
-        position: NDArray[np.float64],
-        difficulty: NDArray[np.float64],
-        *,
-        suspected: NDArray[np.bool_] | None = None,
-        axis_names: tuple[str, str] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.position = position
-        self.difficulty = difficulty
-        self.suspected = suspected
-        self.axis_names = axis_names
-        self.name = name
+    position: NDArray[np.float64]
+    difficulty: NDArray[np.float64]
+    _: KW_ONLY
+    suspected: NDArray[np.bool_] | None = None
+    axis_names: tuple[str, str] | None = None
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -97,7 +91,7 @@ class EmbeddingMapDisplay(BaseDisplay):
         Parameters
         ----------
         estimator : difficulty scorer or Pipeline that ends in one
-            Fitted. Of a Pipeline, the features are those that the scorer takes.
+            Fitted. For a Pipeline, the map shows the features that its scorer takes.
         X : array-like of shape (n_samples, n_features), or what a Pipeline takes
             Samples.
         y : array-like of shape (n_samples,), default=None
@@ -190,7 +184,7 @@ class EmbeddingMapDisplay(BaseDisplay):
             The display itself.
         """
         title = self._open_axes(ax, name)
-        # The few hardest and easiest samples would leave one color to all others.
+        # Between the extremes: the few hardest and easiest samples would leave others one color.
         low, high = np.quantile(self.difficulty, [0.02, 0.98])
         self.scatter_ = draw_points(
             self.ax_, self.position, self.difficulty, label="Difficulty",
@@ -210,7 +204,7 @@ class EmbeddingMapDisplay(BaseDisplay):
     def _draw_rings(self, position: NDArray[np.float64]) -> Any:
         x, y = position.T
         size = 4 * point_style(len(self.position))["s"] + 10
-        # In the color of the axes' own lines, which is seen on any ground.
+        # The color of the axes' own lines is visible on any background.
         color = self.ax_.spines["left"].get_edgecolor()
         return self.ax_.scatter(
             x, y, s=size, facecolors="none", edgecolors=color, linewidths=1,

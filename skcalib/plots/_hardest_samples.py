@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import score_difficulty
 from ..utils._arrays import as_array, as_floats, check_same_length
+from ..utils._tables import row_index
 from ._base import COLORS, NARROW, BaseDisplay, plain_text
-from ._sample_table import Column, draw_table, sample_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Letters between two columns, and letters of the note on columns that have no room.
+GAP, NOTE = 2, 9
+# Fewest letters of a column of text. Words are narrower than digits, in which room is counted.
+SHORTEST, NARROWER = 8, 1.15
 
+
+@dataclass(repr=False, eq=False)
 class HardestSamplesDisplay(BaseDisplay):
     """The hardest samples above, the easiest below: images in a grid, texts and rows in tables.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. With every sample stand
-    its label, its number and its difficulty; where a suggested label is another one, both. No
-    sample is shown twice.
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Every sample comes with
+    its label, its number and its difficulty, and with its suggested label where that is another
+    one. No sample is shown twice.
 
     Parameters
     ----------
@@ -70,22 +78,12 @@ class HardestSamplesDisplay(BaseDisplay):
     (2, 5)
     """
 
-    axes_: NDArray[Any]
-
-    def __init__(
-        self,
-        samples: Any,
-        difficulty: NDArray[np.floating],
-        *,
-        labels: NDArray[Any] | None = None,
-        suggested_labels: NDArray[Any] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.samples = samples
-        self.difficulty = difficulty
-        self.labels = labels
-        self.suggested_labels = suggested_labels
-        self.name = name
+    samples: Any
+    difficulty: NDArray[np.floating]
+    _: KW_ONLY
+    labels: NDArray[Any] | None = None
+    suggested_labels: NDArray[Any] | None = None
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -215,7 +213,7 @@ class HardestSamplesDisplay(BaseDisplay):
         Raises
         ------
         TypeError
-            If there are options of images for samples that are none.
+            If `kwargs` are given for samples that are not images.
         """
         whole = isinstance(n_columns, Integral) and not isinstance(n_columns, bool)
         if n_columns is not None and not (whole and n_columns >= 1):
@@ -226,11 +224,11 @@ class HardestSamplesDisplay(BaseDisplay):
         # Easiest first; the sort is stable, so ties stand in the order of the samples.
         known = np.flatnonzero(np.isfinite(self.difficulty))
         order = known[np.argsort(self.difficulty[known], kind="stable")]
-        # Of an odd number of samples, the one in the middle is among the hardest.
+        # With an odd number of samples, the middle one counts among the hardest.
         n_shown = min(n_columns or 8, (len(order) + 1) // 2)
         title = self._open_axes(ax, name, figsize=self._figure_size(n_shown))
         if n_columns is None:
-            # Ten letters an image; in a table, half of the height less the line of the names.
+            # An image takes ten letters. A table takes half of the height, less a line of names.
             room = self._letters() // 10 if images else int(self._inches() / 2 / 0.18) - 1
             n_shown = min(n_shown, max(1, room))
         if self.ax_.get_subplotspec() is None:
@@ -266,7 +264,7 @@ class HardestSamplesDisplay(BaseDisplay):
                 continue
             labels = [self._label_of(number) for number in numbers]
             columns = [Column("#", [str(number) for number in numbers])]
-            # The order tells of the difficulty already: the first to go where room is scarce.
+            # The first column to go where room is scarce: the order shows the difficulty already.
             if self._characters() >= NARROW:
                 columns.append(Column("difficulty", [difficulties[number] for number in numbers]))
             if any(labels):
@@ -282,7 +280,7 @@ class HardestSamplesDisplay(BaseDisplay):
 
     def _letters(self) -> int:
         """Return how many letters of the small font go along the grid."""
-        # matplotlib's medium font, in which _characters counts, is 1.2 times the small one.
+        # `_characters` counts in matplotlib's medium font, 1.2 times the small one.
         return int(1.2 * self._characters())
 
     def _figure_size(self, n_shown: int) -> tuple[float, float]:
@@ -296,11 +294,11 @@ class HardestSamplesDisplay(BaseDisplay):
     def _open_grid(self, n_columns: int, n_lines: int, title: str) -> NDArray[Any]:
         """Return the axes of the samples, in the place of `ax_`.
 
-        Captions are wider than small images. A layout that made room for them would leave none to
-        the images, so they are not part of it, and rows of the grid are left free for them.
+        Captions are wider than small images, and a layout that made room for them would leave none
+        for the images. So they are not part of it: rows of the grid are left free for them.
         """
         self.ax_.set_axis_off()
-        # Never 0, by which the constrained layout divides.
+        # Never 0: the constrained layout divides by it.
         heading, caption = 0.4 if title else 0.01, max(0.15 * n_lines, 0.05)
         image = max((self._inches() - heading) / 2 - caption, 0.2)
         grid = self.ax_.get_subplotspec().subgridspec(  # type: ignore[union-attr]
@@ -344,17 +342,76 @@ class HardestSamplesDisplay(BaseDisplay):
 
 
 def _sample(samples: Any, number: int) -> Any:
-    # By position: a data frame in brackets looks for a column of that name.
+    # By position: in brackets, a DataFrame looks for a column of that name.
     return getattr(samples, "iloc", samples)[number]
 
 
 def distinct_numbers(values: NDArray[np.floating]) -> list[str]:
-    """Return numbers with three digits, or up to seven if it takes them to differ."""
-    # More than seven would run into the neighboring caption. With too few digits g writes 1234 as
-    # 1.23e+03; only numbers from a million on are left in that form.
+    """Return numbers with three digits, or with up to seven where fewer make them equal."""
+    # More than seven would run into the next caption. With too few digits, "g" writes 1234 as
+    # 1.23e+03; only numbers from a million on keep that form.
     n_values, large = len(np.unique(values)), np.abs(values).max() >= 1e6
     for digits in range(3, 8):
         texts = [f"{value:.{digits}g}" for value in values]
         if len(set(texts)) == n_values and (large or not any("e+" in text for text in texts)):
             break
     return texts
+
+
+class Column(NamedTuple):
+    """A column of the table: its name and an entry for every line."""
+
+    name: str
+    entries: list[str]
+
+    def width(self, longest: int) -> int:
+        """Return how many letters the column takes; a long name does not make it wide."""
+        return min(max(max(map(len, self.entries)), min(len(self.name), longest // 2)), longest)
+
+
+def sample_columns(samples: Sequence[Any]) -> list[Column]:
+    """Return the texts as one column, the rows of a table as a column for every feature."""
+    if isinstance(samples[0], str):
+        return [Column("text", [" ".join(text.split()) for text in samples])]
+    names = row_index(samples[0])  # a list has a method of the name index
+    n_features = len(samples[0])
+    names = range(n_features) if names is None else names
+    rows = [[_number(value) for value in sample] for sample in samples]
+    return [Column(str(name), [row[i] for row in rows]) for i, name in enumerate(names)]
+
+
+def _number(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def draw_table(ax: Axes, columns: list[Column], colors: list[Any], n_letters: int) -> None:
+    """Draw as many columns as fit into `n_letters`, and say how many are left out.
+
+    The last column is cut to the room that is left. `colors` are those of the lines; None stands
+    for the color of text.
+    """
+    n_lines = len(colors) + 1
+    ax.set(xticks=[], yticks=[], xlim=(0, n_letters), ylim=(n_lines, 0))
+    ax.axhline(1, color=ax.spines["left"].get_edgecolor(), linewidth=0.8)
+    longest = max(n_letters // 4, SHORTEST)
+    place = 1
+    for i, column in enumerate(columns):
+        left = n_letters - place - 1
+        last = i == len(columns) - 1
+        # A column before the last leaves room for the note.
+        width = left if last else column.width(longest)
+        if width < SHORTEST if last else place + width + GAP + NOTE > n_letters:
+            ax.text(place, 0.5, f"+ {len(columns) - i} more", va="center", size="small")
+            return
+        lines = zip([column.name, *column.entries], [None, *colors])
+        for line, (text, color) in enumerate(lines):
+            shown = _cut(text, int(width * NARROWER) if last else width)
+            style = {} if color is None else {"color": color}
+            ax.text(
+                place, line + 0.5, plain_text(shown), va="center", size="small", **style
+            ).set_in_layout(False)
+        place += width + GAP
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(width - 2, 1)]}.."

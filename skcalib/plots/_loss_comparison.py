@@ -1,8 +1,9 @@
-"""Scores of several methods over seeds: a dot a seed, mean and interval, one row a method."""
+"""Scores of several methods over seeds: dots, mean and interval, one row for every method."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,18 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import ttest_1samp
 
 from ..utils._validation import check_numbers
-from ._base import COLORS, MARKERS, BaseDisplay, plain_text
+from ._base import MARKERS, BaseDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(repr=False, eq=False)
 class LossComparisonDisplay(BaseDisplay):
     """Dot plot of the scores of several losses or methods over seeds or folds.
 
     Use :meth:`from_scores` to create one. Every method has a row, with a dot for every seed, the
-    mean and its interval by Student's t. With a baseline the dots are differences to it, seed by
-    seed: what a seed does to all methods alike cancels.
+    mean and its interval by Student's t. With a baseline, the dots are differences from it, seed
+    by seed: what a seed does to all methods alike cancels.
 
     Parameters
     ----------
@@ -52,8 +54,8 @@ class LossComparisonDisplay(BaseDisplay):
 
     Notes
     -----
-    The interval tells how far seeds move the mean, on this data set and this split. It covers
-    neither another test set nor, for folds of one data set, what they have in common.
+    The interval says how far other seeds would move the mean, on this data set and this split. It
+    does not cover another test set nor, for folds of one data set, what the folds have in common.
 
     Examples
     --------
@@ -67,20 +69,12 @@ class LossComparisonDisplay(BaseDisplay):
     array([-0.03, -0.03, -0.04])
     """
 
-    def __init__(
-        self,
-        scores: dict[str, NDArray[np.float64]],
-        *,
-        score_name: str = "Score",
-        baseline: str | None = None,
-        confidence_level: float | None = 0.95,
-        name: str | None = None,
-    ) -> None:
-        self.scores = scores
-        self.score_name = score_name
-        self.baseline = baseline
-        self.confidence_level = confidence_level
-        self.name = name
+    scores: dict[str, NDArray[np.float64]]
+    _: KW_ONLY
+    score_name: str = "Score"
+    baseline: str | None = None
+    confidence_level: float | None = 0.95
+    name: str | None = None
 
     @classmethod
     def from_scores(
@@ -103,7 +97,7 @@ class LossComparisonDisplay(BaseDisplay):
         score_name : str, default="Score"
             What they are, such as "ECE".
         baseline : str, default=None
-            One of the methods: its scores are taken from those of the others.
+            One of the methods: its scores are subtracted from those of the others.
         confidence_level : float or None, default=0.95
             Level in (0, 1) of the intervals of the means; None draws none.
         name : str, default=None
@@ -171,7 +165,7 @@ class LossComparisonDisplay(BaseDisplay):
         for row, (method, values) in enumerate(self.scores.items()):
             self._draw_row(row, method, values, kwargs)
         width = self._characters()
-        # Names take up to a third of the axes, and more lines the fewer rows there are.
+        # Names take up to a third of the width, and the more lines the fewer rows there are.
         height = self._characters(vertical=True) // (2 * max(len(self.scores), 1))
         n_lines = min(max(height, 1), 3)
         names = [
@@ -183,18 +177,19 @@ class LossComparisonDisplay(BaseDisplay):
         xlabel = self.score_name
         if self.baseline is not None:
             self.ax_.axvline(0, color=self.ax_.xaxis.label.get_color(), linestyle=":")
-            xlabel = f"{self.score_name} less that of {self.baseline}"
+            xlabel = f"{self.score_name} minus that of {self.baseline}"
         self.ax_.set_xlabel(plain_text(xlabel, width=width * 4 // 5))
         if title:
-            # The names of the methods will take some of the width.
+            # The names of the methods take some of the width.
             self.ax_.set_title(plain_text(title, width=width * 3 // 4))
         return self
 
     def _draw_row(
         self, row: int, method: str, values: NDArray[np.float64], kwargs: dict[str, Any]
     ) -> None:
-        color, marker = COLORS[row % len(COLORS)], MARKERS[row % len(MARKERS)]
-        # Dots spread below and above the line of the mean, so that equal ones can be told apart.
+        colors = self._colors()
+        color, marker = colors[row % len(colors)], MARKERS[row % len(MARKERS)]
+        # Dots spread around the line of the mean, so that equal ones do not hide each other.
         place = row + 0.25 * np.linspace(-1, 1, len(values)) * (len(values) > 1)
         style = {"color": color, "marker": marker, "markersize": 4, "alpha": 0.5, "linestyle": ""}
         self.ax_.plot(values, place, **{**style, **kwargs})
@@ -212,7 +207,7 @@ class LossComparisonDisplay(BaseDisplay):
 def _interval(values: NDArray[np.float64], confidence_level: float) -> tuple[float, float]:
     """Return Student's interval of the mean."""
     if np.ptp(values) == 0:
-        # Without spread the interval is the mean; the test warns of it.
+        # The interval is the mean then, and scipy would warn.
         return float(values[0]), float(values[0])
     low, high = ttest_1samp(values, 0).confidence_interval(confidence_level)
     return float(low), float(high)

@@ -1,4 +1,4 @@
-"""Clouds of points whose color is a number, with a color bar beside the axes."""
+"""Clouds of points colored by a number, with a color bar beside the axes."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..utils import import_optional
-from ._base import COLORS, MANY_POINTS
+from ._base import COLORS, DARK_COLORS, MANY_POINTS, is_dark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOR_BAR = "color bar"
-# Above, points hide each other: cells show the mean of theirs, the fainter the fewer they are.
+# More points hide each other: cells show their mean instead, the fainter the fewer they are.
 MANY_COLORS = 20_000
 N_CELLS = 80
-# From easy to hard: lighter than the ground is dark, darker than it is light.
+# From easy to hard: the hardest samples differ most from the background.
 SHADES = ("#CCCCCC", "#E69F00", "#D55E00", "#8B1A00")
+DARK_SHADES = ("#555555", "#D55E00", "#E69F00", "#FFF3B0")
 
 
 def point_style(n_points: int) -> dict[str, Any]:
-    """Return size and opacity with which so many points can be told apart."""
+    """Return the size and opacity that keep so many points visible."""
     sizes = ((300, 24), (MANY_POINTS, 8))
     return {
         "s": next((size for limit, size in sizes if n_points <= limit), 3),
@@ -30,6 +31,11 @@ def point_style(n_points: int) -> dict[str, Any]:
         "linewidths": 0,
         "rasterized": n_points > MANY_POINTS,
     }
+
+
+def opacity(counts: NDArray[np.floating], most: float) -> NDArray[np.floating]:
+    """Return the opacity of cells, the fainter the fewer samples they hold."""
+    return 0.15 + 0.85 * (counts / most) ** 0.3
 
 
 def draw_points(
@@ -42,28 +48,30 @@ def draw_points(
     hard_is_low: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Draw points (n, 2) from gray (easy) to dark red (hard), or in blue without `values`.
+    """Draw points (n, 2) from gray (easy) to red (hard), or in blue without `values`.
 
     Very many are drawn as means of cells, unless there are options for points. `limits` are the
     values of the two ends of the colors.
     """
-    # In random order, the same every time: no part of the samples covers another.
+    # In a random order, the same every time: no part of the samples covers another.
     order = np.random.default_rng(0).permutation(len(position))
     x, y = position[order].T
     style = point_style(len(x))
     if values is None:
-        return ax.scatter(x, y, **{**style, "color": COLORS[0], **kwargs})
+        color = DARK_COLORS[0] if is_dark(ax) else COLORS[0]
+        return ax.scatter(x, y, **{**style, "color": color, **kwargs})
     colors = import_optional("matplotlib.colors", extra="plots")
+    shades = DARK_SHADES if is_dark(ax) else SHADES
     shades = colors.LinearSegmentedColormap.from_list(
-        "easy to hard", SHADES[::-1] if hard_is_low else SHADES
+        "easy to hard", shades[::-1] if hard_is_low else shades
     )
     mapping = {"cmap": shades, "norm": colors.Normalize(*limits)}
     if len(x) > MANY_COLORS and not kwargs:
         points: Any = ax.hexbin(x, y, C=values[order], gridsize=N_CELLS, linewidths=0.2, **mapping)
-        # Of the same cells, how many samples are in each.
+        # The same cells once more, for the number of samples in each.
         cells: Any = ax.hexbin(x, y, gridsize=N_CELLS, mincnt=1)
-        dense = np.log1p(cells.get_array())
-        points.set_alpha(0.2 + 0.8 * dense / dense.max())
+        counts = cells.get_array()
+        points.set_alpha(opacity(counts, counts.max()))
         cells.remove()
     else:
         points = ax.scatter(x, y, **{"c": values[order], **style, **mapping, **kwargs})

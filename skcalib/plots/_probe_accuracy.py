@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array
-from ..utils._labels import as_labels, check_labels_like
+from ..utils._labels import as_label_matrix, check_labels_like
 from ..utils._proba import wilson_interval
 from ._base import BaseDisplay, plain_text
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(repr=False, eq=False)
 class ProbeAccuracyDisplay(BaseDisplay):
     """Inference learning curve: accuracy of the probe of every layer [1]_.
 
@@ -60,18 +61,11 @@ class ProbeAccuracyDisplay(BaseDisplay):
     array([0.5, 1. ])
     """
 
-    def __init__(
-        self,
-        accuracy: NDArray[np.float64],
-        *,
-        layer_names: Sequence[str] | None = None,
-        n_samples: int | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.accuracy = accuracy
-        self.layer_names = layer_names
-        self.n_samples = n_samples
-        self.name = name
+    accuracy: NDArray[np.float64]
+    _: KW_ONLY
+    layer_names: Sequence[str] | None = None
+    n_samples: int | None = None
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -139,7 +133,7 @@ class ProbeAccuracyDisplay(BaseDisplay):
             If the shapes do not match, or `probe_predictions` holds other labels than integers or
             strings, or those of another type than `y_true`.
         """
-        predictions = _check_probes(probe_predictions)
+        predictions = as_label_matrix(probe_predictions, name="probe_predictions")
         truth = check_labels_like(
             y_true, name="y_true", n_samples=len(predictions), like=predictions
         )
@@ -177,8 +171,8 @@ class ProbeAccuracyDisplay(BaseDisplay):
             ends = wilson_interval(self.accuracy, np.full(n_layers, self.n_samples), 0.95)
             self._draw_bars(x, self.accuracy, *ends, self.line_)
         names = range(n_layers) if self.layer_names is None else self.layer_names
-        # A name for every layer, or for every second, third, ... where they would overlap.
-        # Slanted, a name takes about three letters of the axis; -(-a // b) rounds up.
+        # A name for every layer, or for every second, third, ... where names would overlap. A
+        # slanted name takes about three letters of the axis; -(-a // b) rounds up.
         n_ticks = max(1, self._characters() // 3)
         ticks = range(0, n_layers, -(-n_layers // n_ticks))
         self.ax_.set_xticks(
@@ -191,19 +185,3 @@ class ProbeAccuracyDisplay(BaseDisplay):
         self.ax_.set(xlabel="Probe", ylabel="Accuracy", ylim=(0, 1.02))
         self._explain()
         return self
-
-
-def _check_probes(values: ArrayLike) -> NDArray[Any]:
-    """Return labels (n_samples, n_layers), or refuse what `prediction_depth` refuses."""
-    array = as_array(values, name="probe_predictions")
-    if array.ndim != 2 or array.size == 0:
-        raise ValueError(
-            f"probe_predictions must have shape (n_samples, n_layers), got {array.shape}."
-        )
-    if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
-        # numpy has made text of whatever stood beside a string.
-        array = np.array(values, dtype=object)
-    columns = [as_labels(c, name=f"probe_predictions[:, {i}]") for i, c in enumerate(array.T)]
-    if len({column.dtype.kind == "U" for column in columns}) > 1:
-        raise ValueError("probe_predictions must hold labels of one type, got text and numbers.")
-    return np.stack(columns, axis=1)

@@ -1,33 +1,53 @@
-"""The reliability diagram."""
+"""The reliability diagram, and the numbers that it shows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import calling
-from ._base import BaseDisplay, plain_text
-from ._reliability_curves import diagram_numbers
+from ..metrics import (
+    calibration_error_interval,
+    expected_calibration_error,
+    isotonic_reliability_curve,
+    reliability_curve,
+    score_decomposition,
+    smooth_calibration_error,
+    smooth_reliability_curve,
+)
+from ..utils._proba import wilson_interval
+from ..utils._validation import check_predictions
+from ._base import FEW, NARROW, PredictionDisplay, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# No line goes through bins of fewer samples: what they show is chance.
-FEW = 10
-GAP = "_gap"  # no legend shows what starts so
+ALONE = "band or gap of a curve that is alone"
 HISTOGRAM_LABEL = "histogram of the confidences"
+# With more resamples, the two digits that are shown would be the same.
+N_RESAMPLES = 200
+# For so many samples the interval of the error takes about a second; for more it is narrow.
+FEW_SAMPLES = 20_000
+# Cells of the histogram within the part of [0, 1] that the axes show, and at most in [0, 1].
+N_CELLS, MAX_CELLS = 15, 3000
 
 
-class ReliabilityDisplay(BaseDisplay):
+@dataclass(repr=False, eq=False)
+class ReliabilityDisplay(PredictionDisplay):
     """Reliability diagram: accuracy against confidence, and how many samples are where.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. A curve below the
     diagonal is overconfident, above it underconfident; the gap is filled. Bars are intervals of
     the accuracy of a bin, and should reach the diagonal. A gray band is where the curve of a
-    calibrated model lies, and should hold the curve. A dot is as large as its bin; no line goes
-    through bins of fewer than ten samples, whose dots are empty.
+    calibrated model lies, and should hold the curve. Gap and band are drawn for a curve that is
+    alone on its axes. Larger dots are bins of more samples; no line goes through bins of fewer
+    than ten samples, whose dots are empty.
+
+    The diagram of a fitted classifier is about the positive class where there are two classes,
+    and about the top label where there are more.
 
     Parameters
     ----------
@@ -98,90 +118,35 @@ class ReliabilityDisplay(BaseDisplay):
     0.1
     """
 
-    def __init__(
-        self,
-        prob_true: NDArray[np.float64],
-        prob_pred: NDArray[np.float64],
-        count: NDArray[np.float64],
-        edges: NDArray[np.float64],
-        *,
-        calibration_error: float | None = None,
-        interval: tuple[float, float] | None = None,
-        decomposition: Any = None,
-        bin_count: NDArray[np.float64] | None = None,
-        band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-        confidence_level: float | None = None,
-        window: tuple[float, float] | None = None,
-        kind: str = "bins",
-        n_bins: int | None = None,
-        strategy: str = "uniform",
-        name: str | None = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.prob_true = prob_true
-        self.prob_pred = prob_pred
-        self.count = count
-        self.edges = edges
-        self.calibration_error = calibration_error
-        self.interval = interval
-        self.decomposition = decomposition
-        self.bin_count = bin_count
-        self.band = band
-        self.confidence_level = confidence_level
-        self.window = window
-        self.kind = kind
-        self.n_bins = n_bins
-        self.strategy = strategy
-        self.name = name
-        self.pos_label = pos_label
+    prob_true: NDArray[np.float64]
+    prob_pred: NDArray[np.float64]
+    count: NDArray[np.float64]
+    edges: NDArray[np.float64]
+    _: KW_ONLY
+    calibration_error: float | None = None
+    interval: tuple[float, float] | None = None
+    decomposition: Any = None
+    bin_count: NDArray[np.float64] | None = None
+    band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    confidence_level: float | None = None
+    window: tuple[float, float] | None = None
+    kind: str = "bins"
+    n_bins: int | None = None
+    strategy: str = "uniform"
+    name: str | None = None
+    pos_label: Any = None
 
     @classmethod
-    @calling("y_true", "y")
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        pos_label: Any = None,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Plot the reliability diagram of a fitted classifier.
-
-        With two classes it is about the positive class, with more about the top label.
-
-        Parameters
-        ----------
-        estimator : object
-            Fitted classifier with `predict_proba`.
-        X : array-like of shape (n_samples, n_features)
-            Input.
-        y : array-like of shape (n_samples,)
-            True labels.
-        pos_label : int, bool or str, default=None
-            The positive class of two, by default the second of ``estimator.classes_``.
-        name : str, default=None
-            Name in the title, by default that of the class of the estimator.
-        **kwargs : dict
-            Passed to :meth:`from_predictions`.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            The display, plotted.
-        """
+    def _predictions(cls, estimator: Any, X: Any, options: dict[str, Any]) -> dict[str, Any]:
         y_proba = np.asarray(estimator.predict_proba(X))
         labels = list(estimator.classes_)
-        if len(labels) == 2:
-            pos_label = labels[1] if pos_label is None else pos_label
-            if pos_label not in labels:
-                raise ValueError(f"pos_label must be one of {labels}, got {pos_label!r}.")
-            y_proba = y_proba[:, labels.index(pos_label)]
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(
-            y, y_proba, labels=labels, pos_label=pos_label, name=name, **kwargs
-        )
+        if len(labels) != 2:
+            return {"y_proba": y_proba}
+        pos_label = labels[1] if options.get("pos_label") is None else options["pos_label"]
+        if pos_label not in labels:
+            raise ValueError(f"pos_label must be one of {labels}, got {pos_label!r}.")
+        options["pos_label"] = pos_label
+        return {"y_proba": y_proba[:, labels.index(pos_label)]}
 
     @classmethod
     def from_predictions(
@@ -232,7 +197,8 @@ class ReliabilityDisplay(BaseDisplay):
         labels : array-like of shape (n_classes,), default=None
             Labels of the columns of `y_proba`.
         pos_label : int, bool or str, default=None
-            The positive class where `y_proba` has shape (n_samples,).
+            The positive class where `y_proba` has shape (n_samples,), and of a fitted classifier
+            of two classes; by default the second.
         name : str, default=None
             Name in the title.
         **kwargs : dict
@@ -331,13 +297,25 @@ class ReliabilityDisplay(BaseDisplay):
         if self.interval is not None:
             level = 0.95 if self.confidence_level is None else self.confidence_level
             lines.append(f"{level:.0%} interval {self.interval[0]:.3f} to {self.interval[1]:.3f}")
+        if self.bin_count is not None and self.bin_count.any():
+            filled = self.bin_count > 0
+            for name, values in zip(self._axis_names(), (self.prob_pred, self.prob_true)):
+                mean = np.average(values[filled], weights=self.bin_count[filled])
+                lines.append(f"{name.lower()} {mean:.3f}")
         n_samples = self.count.sum()
         return [*lines, f"n = {n_samples:,.0f}" if n_samples >= 1000 else f"n = {n_samples:g}"]
 
-    def _axis_label(self, axis: int) -> str:
+    def _axis_names(self) -> tuple[str, str]:
         if self.pos_label is None:
-            return ("Confidence", "Accuracy")[axis]
-        text = ("Predicted probability", "Observed fraction")[axis]
+            return "Confidence", "Accuracy"
+        if self._characters() < NARROW:
+            return "Probability", "Fraction"
+        return "Predicted probability", "Observed fraction"
+
+    def _axis_label(self, axis: int) -> str:
+        text = self._axis_names()[axis]
+        if self.pos_label is None:
+            return text
         width = self._characters(vertical=axis == 1) * 3 // 4
         name = plain_text(f"of class {self.pos_label}", width=width, n_lines=1)
         return f"{text} {name}" if len(text) + len(name) < width else f"{text}\n{name}"
@@ -347,17 +325,13 @@ class ReliabilityDisplay(BaseDisplay):
         if self.kind != "bins":
             # NaN in the smooth curve is a gap.
             self.line_ = self._draw_curve(x, y, name, kwargs, marker="", linewidth=2)
-            if self.band is not None:
-                level = "" if self.confidence_level is None else f"{self.confidence_level:.0%} of "
-                label = f"{level}calibrated models"
-                shown = self.ax_.get_legend_handles_labels()[1]
-                alone = {"label": label} if label not in shown else {}
-                self._draw_band(x, *self.band, color="gray", **alone)
+            level = "" if self.confidence_level is None else f"{self.confidence_level:.0%} of "
+            self._fill_alone(x, self.band, color="gray", label=f"{level}calibrated models")
             return
         filled = ~np.isnan(y)
         count = np.where(filled, np.inf, 0) if self.bin_count is None else self.bin_count
         enough = count >= FEW
-        # Areas in points; the largest takes about a twentieth of the width of the axes.
+        # Areas in square points; the largest dot is about a twentieth as wide as the axes.
         largest = 2.5 * self._characters()
         size = 36.0 if self.bin_count is None else 10 + largest * count / max(count.max(), 1)
         self.line_ = self._draw_curve(x[enough], y[enough], name, kwargs, markersize=3.5)
@@ -370,14 +344,15 @@ class ReliabilityDisplay(BaseDisplay):
         if self.band is not None:
             lower, upper = (end[filled] for end in self.band)
             self._draw_bars(x[filled], y[filled], lower, upper, self.line_)
-        self._fill_gap(x[enough], y[enough])
+        x, y = x[enough], y[enough]
+        self._fill_alone(x, (x, y), color=self.line_.get_color())
 
-    def _fill_gap(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-        """Fill between the curve and the diagonal, where it is the only curve."""
-        for drawn in [c for c in self.ax_.collections if c.get_label() == GAP]:
+    def _fill_alone(self, x: NDArray[np.float64], band: Any, **options: Any) -> None:
+        """Fill a band where the curve is the only one: the bands of several would mix."""
+        for drawn in [c for c in self.ax_.collections if c.get_gid() == ALONE]:
             drawn.remove()
-        if len(self._curves()) == 1:
-            self._draw_band(x, x, y, color=self.line_.get_color(), label=GAP)
+        if band is not None and len(self._curves()) == 1:
+            self._draw_band(x, *band, gid=ALONE, **options)
 
     def _set_limits(self) -> None:
         """Show [0, 1], or the window and the curve within it: the same on both axes."""
@@ -390,7 +365,7 @@ class ReliabilityDisplay(BaseDisplay):
         margin = 0.02 * max(high - low, 1e-9)
         limits = low - margin, high + margin
         if len(self._curves()) > 1:
-            # Of several displays on the same axes, all that one of them shows.
+            # Several displays share the axes: show the union of their limits.
             limits = min(limits[0], self.ax_.get_xlim()[0]), max(limits[1], self.ax_.get_xlim()[1])
         self.ax_.set(xlim=limits, ylim=limits)
 
@@ -399,8 +374,108 @@ class ReliabilityDisplay(BaseDisplay):
         below, new = self._open_below(HISTOGRAM_LABEL)
         color = self.line_.get_color()
         if new:
-            # Only the first histogram is filled: several fillings would mix their colors.
+            # Only the first histogram is filled: the colors of several would mix.
             below.stairs(self.count, self.edges, fill=True, color=color, alpha=0.2)
         below.stairs(self.count, self.edges, color=color)
         self.ax_.set_xlabel("")
         return below
+
+
+def diagram_numbers(
+    data: dict[str, Any],
+    *,
+    kind: str,
+    bins: dict[str, Any],
+    confidence_level: float | None,
+    interval: bool | None,
+    zoom: float | None,
+) -> dict[str, Any]:
+    """Return the arguments of a display; `data` are those of a metric, `bins` its options."""
+    if kind not in ("bins", "isotonic", "smooth"):
+        raise ValueError(f"kind must be 'bins', 'isotonic' or 'smooth', got {kind!r}.")
+    window = None if zoom is None else _zoom_window(data, zoom)
+    # Equal counts say nothing: the histogram keeps bins of equal width.
+    count, edges = _histogram(data, bins["n_bins"], window)
+    numbers = {
+        **_curve(data, kind, bins, confidence_level),
+        **bins,
+        "kind": kind,
+        "confidence_level": confidence_level,
+        "window": window,
+        "count": count,
+        "edges": edges,
+    }
+    metric: Callable[..., Any] = expected_calibration_error
+    options = bins
+    if kind == "smooth":
+        metric, options = smooth_calibration_error, {}
+    numbers["calibration_error"] = metric(**data, **options)
+    if interval is None:
+        # The smooth error is computed anew for every resample, which takes seconds.
+        interval = kind != "smooth" and len(data["y_true"]) <= FEW_SAMPLES
+    if interval:
+        resamples = _resamples(0.95 if confidence_level is None else confidence_level)
+        numbers["interval"] = calibration_error_interval(
+            **data, metric=metric, **resamples, **options
+        )
+    return numbers
+
+
+def _curve(
+    data: dict[str, Any], kind: str, bins: dict[str, Any], confidence_level: float | None
+) -> dict[str, Any]:
+    """Return the points of the curve, its band, and what else only one kind has."""
+    if kind == "bins":
+        curve: Any = reliability_curve(**data, **bins)
+        # Weights are scaled to a mean of one: they count as many samples as there are.
+        only = {"bin_count": curve.bin_weight * (len(data["y_true"]) / curve.bin_weight.sum())}
+    elif kind == "smooth":
+        curve, only = smooth_reliability_curve(**data, **_resamples(confidence_level)), {}
+    else:
+        binary = _binary_question(data)
+        curve = isotonic_reliability_curve(**binary, **_resamples(confidence_level))
+        only = {"decomposition": score_decomposition(**binary)}
+    band = None
+    if confidence_level is not None:
+        band = (
+            wilson_interval(curve.prob_true, curve.bin_weight, confidence_level)
+            if kind == "bins"
+            else (curve.lower, curve.upper)
+        )
+    return {"prob_true": curve.prob_true, "prob_pred": curve.prob_pred, "band": band, **only}
+
+
+def _resamples(confidence_level: float | None) -> dict[str, Any]:
+    if confidence_level is None:
+        # One resample, the fewest that the functions take; their band is not drawn.
+        return {"n_resamples": 1, "random_state": 0}
+    return {"n_resamples": N_RESAMPLES, "random_state": 0, "confidence_level": confidence_level}
+
+
+def _binary_question(data: dict[str, Any]) -> dict[str, Any]:
+    """Return labels 0 and 1 and the probability of 1; for the top label, 1 means correct."""
+    predictions = check_predictions(**data)
+    codes, proba = predictions.codes, predictions.proba
+    if proba.ndim == 2:
+        codes, proba = (proba.argmax(axis=1) == codes).astype(int), proba.max(axis=1)
+    return {"y_true": codes, "y_proba": proba, "sample_weight": predictions.counts}
+
+
+def _zoom_window(data: dict[str, Any], fraction: float) -> tuple[float, float]:
+    """Return the ends of the confidences of that fraction of the samples, in the middle."""
+    if isinstance(fraction, bool) or not 0 < fraction <= 1:
+        raise ValueError(f"zoom must be a number in (0, 1] or None, got {fraction!r}.")
+    confidence = _binary_question(data)["y_proba"]
+    low, high = np.quantile(confidence, [(1 - fraction) / 2, (1 + fraction) / 2])
+    return float(low), float(high)
+
+
+def _histogram(
+    data: dict[str, Any], n_bins: int, window: tuple[float, float] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the counts in cells of equal width of all confidences, and their edges."""
+    if window is not None:
+        width = max(window[1] - window[0], N_CELLS / MAX_CELLS)
+        n_bins = int(np.ceil(N_CELLS / width))
+    cells = reliability_curve(**data, n_bins=n_bins)
+    return cells.bin_weight, cells.edges

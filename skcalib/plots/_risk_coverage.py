@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,27 +10,31 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_curve
 from ..utils import import_optional
-from ..utils._arrays import calling, check_weights
+from ..utils._arrays import check_weights
 from ..utils._proba import wilson_interval
-from ._base import BaseDisplay
+from ._base import PredictionDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# The error rate of fewer samples is chance: the curve starts there.
+# The curve starts at this number of samples: the error rate of fewer is mostly chance.
 FEWEST = 30
-# A band of more points would look the same, and takes long to fill.
+# A band of more points would look the same and take longer to fill.
 N_BAND_POINTS = 1000
 
 
-class RiskCoverageDisplay(BaseDisplay):
+@dataclass(repr=False, eq=False)
+class RiskCoverageDisplay(PredictionDisplay):
     """Risk-coverage curve: the error rate of the most confident samples.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Good confidence keeps the
     curve low up to a high coverage; confidence that says nothing keeps it at the error rate. The
     dotted line is the best possible ranking, which has all errors last. The curve starts at 30
-    samples: the error rate of fewer is chance.
+    samples, or at a fifth of all where these are few: the error rate of fewer is mostly chance.
+
+    A classifier that abstains, such as :class:`~skcalib.selection.SelectiveClassifier`, is drawn
+    by its own confidence, with a mark at its threshold.
 
     Parameters
     ----------
@@ -76,60 +81,23 @@ class RiskCoverageDisplay(BaseDisplay):
     0.002
     """
 
-    def __init__(
-        self,
-        coverage: NDArray[np.float64],
-        risk: NDArray[np.float64],
-        *,
-        area: float | None = None,
-        n_samples: float | None = None,
-        confidence_level: float | None = 0.95,
-        chosen: tuple[float, float] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.coverage = coverage
-        self.risk = risk
-        self.area = area
-        self.n_samples = n_samples
-        self.confidence_level = confidence_level
-        self.chosen = chosen
-        self.name = name
+    coverage: NDArray[np.float64]
+    risk: NDArray[np.float64]
+    _: KW_ONLY
+    area: float | None = None
+    n_samples: float | None = None
+    confidence_level: float | None = 0.95
+    chosen: tuple[float, float] | None = None
+    name: str | None = None
 
     @classmethod
-    @calling("y_true", "y")
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
-    ) -> Self:
-        """Plot the risk-coverage curve of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : object
-            Fitted classifier with `predict_proba`. Of one that abstains, such as
-            :class:`~skcalib.selection.SelectiveClassifier`, the confidence is its own, and its
-            threshold is marked.
-        X : array-like of shape (n_samples, n_features)
-            Input.
-        y : array-like of shape (n_samples,)
-            True labels.
-        name : str, default=None
-            Name in the title, by default that of the class of the estimator.
-        **kwargs : dict
-            Passed to :meth:`from_predictions`.
-
-        Returns
-        -------
-        display : RiskCoverageDisplay
-            The display, plotted.
-        """
-        name = type(estimator).__name__ if name is None else name
-        if hasattr(estimator, "confidence_samples") and "confidence" not in kwargs:
-            kwargs["confidence"] = estimator.confidence_samples(X)
-            if "target_risk" not in kwargs:
-                kwargs.setdefault("threshold", estimator.threshold_)
-        return cls.from_predictions(
-            y, estimator.predict_proba(X), labels=estimator.classes_, name=name, **kwargs
-        )
+    def _predictions(cls, estimator: Any, X: Any, options: dict[str, Any]) -> dict[str, Any]:
+        predictions = super()._predictions(estimator, X, options)
+        if hasattr(estimator, "confidence_samples") and "confidence" not in options:
+            predictions["confidence"] = estimator.confidence_samples(X)
+            if not {"target_risk", "threshold"} & set(options):
+                predictions["threshold"] = estimator.threshold_
+        return predictions
 
     @classmethod
     def from_predictions(
@@ -243,12 +211,13 @@ default="msp"
             The display itself.
         """
         label = self._open_axes(ax, name)
-        # A marker every eighth of the coverage, between those of other curves.
-        # Ten places within an eighth, by the number of lines that the axes have already.
+        # Eight markers, at one of ten places within each eighth of the coverage, so that those of
+        # several curves do not hide each other.
         shift = (len(self.ax_.lines) % 10 + 0.5) / 80
         start = 0
         if self.n_samples is not None:
-            start = int(np.searchsorted(self.coverage, min(FEWEST / self.n_samples, 1) - 1e-9))
+            first = min(FEWEST / self.n_samples, 0.2)
+            start = int(np.searchsorted(self.coverage, first - 1e-9))
         x, risk = self.coverage[start:], self.risk[start:]
         marked = np.searchsorted(x, shift + np.arange(8) / 8)
         markers = {"markevery": np.unique(marked).tolist()}
@@ -270,16 +239,16 @@ default="msp"
     def _draw_interval(
         self, x: NDArray[np.float64], risk: NDArray[np.float64], n: float, level: float
     ) -> None:
-        # About equally far along the coverage, the last point among them.
+        # At about equal distances along the coverage, and at the last point.
         places = np.searchsorted(x, np.linspace(x[0], x[-1], min(len(x), N_BAND_POINTS)))
         x, risk = x[np.unique(places)], risk[np.unique(places)]
         self._draw_band(x, *wilson_interval(risk, x * n, level), color=self.line_.get_color())
 
     def _draw_oracle(self) -> None:
-        """Draw the risk if all correct samples came first: none, and then all errors."""
+        """Draw the risk of a ranking with all correct samples first and all errors last."""
         accuracy = 1 - self.risk[-1]
         x = np.linspace(accuracy, 1, 100)
-        # Of a coverage of c, accuracy is correct; all else is wrong. At c = 0 nothing is.
+        # At a coverage of c, `accuracy` is correct and the rest of c is wrong; no error at c = 0.
         y = 1 - accuracy / np.maximum(x, np.finfo(np.float64).tiny)
         label = "Best possible ranking"
         shown = self.ax_.get_legend_handles_labels()[1]
@@ -298,7 +267,7 @@ default="msp"
         )  # fmt: skip
 
     def _set_limits(self) -> None:
-        """Fit the axes to the curves above a coverage of 5 %, below which few samples are."""
+        """Fit the axes to the curves above a coverage of 5 %: below it are few samples."""
         curves = [np.asarray(line.get_xydata(), dtype=np.float64) for line in self.ax_.lines]
         highest = max(curve[curve[:, 0] >= 0.05, 1].max(initial=0.0) for curve in curves)
         # Without any error highest is 0, and matplotlib warns of axes from 0 to 0.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,8 +15,8 @@ from ._points import draw_points
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Place in the axes and text of the regions of the map, from the paper. The cloud is a bow to the
-# right: within it there is room.
+# Places and names of the regions of the map, from the paper. The cloud is a bow that opens to the
+# left: there is room inside it.
 REGIONS = (
     (0.03, 0.75, "easy to learn", "left", "center"),
     (0.97, 0.5, "ambiguous", "right", "center"),
@@ -23,6 +24,7 @@ REGIONS = (
 )
 
 
+@dataclass(repr=False, eq=False)
 class TrainingMapDisplay(BaseDisplay):
     """Data map: mean probability of the label against its spread through a training.
 
@@ -71,18 +73,11 @@ class TrainingMapDisplay(BaseDisplay):
     array([0.8, 0.5, 0.2])
     """
 
-    def __init__(
-        self,
-        variability: NDArray[np.float64],
-        confidence: NDArray[np.float64],
-        *,
-        correctness: NDArray[np.float64] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.variability = variability
-        self.confidence = confidence
-        self.correctness = correctness
-        self.name = name
+    variability: NDArray[np.float64]
+    confidence: NDArray[np.float64]
+    _: KW_ONLY
+    correctness: NDArray[np.float64] | None = None
+    name: str | None = None
 
     @classmethod
     def from_dynamics(cls, dynamics: Any, *, name: str | None = None, **kwargs: Any) -> Self:

@@ -7,6 +7,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from sklearn.linear_model import LogisticRegression
 
 from skcalib import plots
@@ -182,6 +183,24 @@ def test_a_legend_never_leaves_the_figure(size, layout):
     assert legend.y0 >= 0
     assert legend.x1 <= figure.x1
     assert legend.y1 <= figure.y1
+
+
+def test_the_legend_of_many_entries_stands_above_narrow_axes():
+    ax = plt.subplots(figsize=(3, 3), layout="constrained")[1]
+    for i in range(5):
+        plots.ProbeAccuracyDisplay(np.array([0.5, 1.0]), name=f"model {i}").plot(ax=ax)
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().y0 >= ax.bbox.y1
+    assert ax.get_tightbbox().x0 >= 0
+
+
+def test_curves_are_bright_on_a_dark_background():
+    colors = []
+    for style in ("default", "dark_background"):
+        with plt.style.context(style):
+            display = plots.ProbeAccuracyDisplay(np.array([0.5, 1.0])).plot()
+            colors.append(sum(to_rgb(display.line_.get_color())))
+    assert colors[0] < 1.5 < colors[1]
 
 
 def test_names_in_the_legend_of_a_small_figure_have_a_line_each():

@@ -115,6 +115,12 @@ def test_from_estimator():
     assert display.name == "Pipeline"
 
 
+@pytest.mark.parametrize(("n", "style"), [(90, ""), (110, "-")])
+def test_no_line_goes_through_groups_of_few_samples(n, style):
+    display = DifficultyDisplay.from_predictions(np.arange(n) % 2, np.zeros(n), np.arange(n))
+    assert display.line_.get_linestyle() == (style or "None")
+
+
 def test_plot_alone_without_a_legend():
     display = DifficultyDisplay(np.array([0.1, 0.2])).plot()
     assert display.ax_.get_legend() is None

@@ -45,6 +45,19 @@ def test_jitter_is_small_and_repeatable(depths):
     assert 0 < moved.max() <= 0.2
 
 
+def test_very_many_samples_are_cells_of_their_form():
+    rng = np.random.default_rng(0)
+    depths = rng.integers(4, size=(2, 30_000))
+    depths[:, :25_000] = 0
+    display = DifficultyPlaneDisplay.from_predictions(*depths)
+    easy, ambiguous = display.scatters_["easy"], display.scatters_["ambiguous"]
+    assert easy.get_alpha().max() == pytest.approx(1)
+    assert ambiguous.get_alpha().max() < 0.6
+    assert not np.array_equal(easy.get_facecolor()[0, :3], ambiguous.get_facecolor()[0, :3])
+    points = DifficultyPlaneDisplay.from_predictions(*depths, s=1).scatters_["easy"]
+    assert len(points.get_offsets()) == (display.difficulty_type == "easy").sum()
+
+
 def test_from_profile_reads_a_study(depths):
     forms = difficulty_quadrant(*depths)
     profile = {"depth_held_out": depths[0], "depth_trained": depths[1], "difficulty_type": forms}

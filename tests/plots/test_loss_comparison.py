@@ -35,7 +35,7 @@ def test_differences_to_a_baseline_are_paired():
     display = example(baseline="ce")
     assert list(display.scores) == ["focal", "$\\frac{"]
     np.testing.assert_allclose(display.scores["focal"], [-0.03, -0.03, -0.04])
-    assert display.ax_.get_xlabel() == "ECE less that of ce"
+    assert display.ax_.get_xlabel() == "ECE minus that of ce"
     assert any(line.get_linestyle() == ":" for line in display.ax_.lines)
 
 

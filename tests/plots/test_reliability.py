@@ -2,7 +2,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.collections import PathCollection
+from matplotlib.collections import PathCollection, PolyCollection
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.naive_bayes import GaussianNB
 
@@ -68,8 +68,15 @@ def test_draws_what_the_metrics_say(data, strategy, binary):
     measure = f"{kind} ECE, {bins}: {error:.3f}"
     low, high = calibration_error_interval(y, proba, n_resamples=200, random_state=0, **options)
     assert display.interval == (low, high)
-    expected = f"model {measure}, 95% interval {low:.3f} to {high:.3f}, n = {weight.sum():,}"
-    assert title(display) == expected
+    confidence = proba if binary else proba.max(axis=1)
+    right = y == (1 if binary else proba.argmax(axis=1))
+    means = [np.average(values, weights=weight) for values in (confidence, right)]
+    names = (
+        ("predicted probability", "observed fraction") if binary else ("confidence", "accuracy")
+    )
+    facts = [f"{name} {mean:.3f}" for name, mean in zip(names, means)]
+    facts = [f"95% interval {low:.3f} to {high:.3f}", *facts, f"n = {weight.sum():,}"]
+    assert title(display) == f"model {measure}, {', '.join(facts)}"
     assert display.ax_.get_legend() is None
     assert repr(display) == f"ReliabilityDisplay('model', {measure})"
     assert display.figure_ is display.ax_.figure
@@ -101,12 +108,13 @@ def test_band(data):
 
 
 def test_the_gap_is_filled_below_a_curve_that_is_alone(data):
-    def gaps(display):
-        return [c for c in display.ax_.collections if c.get_label() == "_gap"]
+    def filled(display):
+        return [c for c in display.ax_.collections if isinstance(c, PolyCollection)]
 
-    display = ReliabilityDisplay.from_predictions(*data)
-    assert len(gaps(display)) == 1
-    assert not gaps(display.plot(ax=display.ax_))
+    for kind in ("bins", "isotonic"):
+        display = ReliabilityDisplay.from_predictions(*data, kind=kind)
+        assert len(filled(display)) == 1
+        assert not filled(display.plot(ax=display.ax_))
 
 
 def test_no_line_goes_through_bins_of_few_samples():
