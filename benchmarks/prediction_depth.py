@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks._timing import least_seconds, print_ratios, speed_options
 from skcalib.difficulty._neighbors import NeighborSearch
-from skcalib.difficulty.depth._votes import NeighborVote
+from skcalib.difficulty.depth._probes import NeighborVote
 
 K, N_CLASSES = 30, 10
 BOUND, SCIKIT_LEARN = "faiss IndexFlatL2 and vote", "scikit-learn KNeighborsClassifier, brute"

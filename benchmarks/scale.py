@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.scale_page import page
 from skcalib.difficulty import KNNScorer, RMDScorer
 from skcalib.difficulty._neighbors import NeighborSearch
-from skcalib.difficulty.depth._votes import NeighborVote
+from skcalib.difficulty.depth._probes import NeighborVote
 from skcalib.metrics import (
     classwise_calibration_error,
     expected_calibration_error,

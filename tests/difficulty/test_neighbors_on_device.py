@@ -9,7 +9,7 @@ import torch
 
 from skcalib.difficulty import KNNScorer, _neighbors
 from skcalib.difficulty._neighbors import NeighborSearch
-from skcalib.difficulty.depth._votes import NeighborVote
+from skcalib.difficulty.depth._probes import NeighborVote
 
 
 @pytest.fixture(autouse=True)

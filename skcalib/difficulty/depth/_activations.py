@@ -18,12 +18,13 @@ from sklearn.utils import gen_batches
 
 from ...utils._arrays import to_host
 from ...utils._blocks import ACTIVATION_BLOCK_SIZE
+from ...utils._estimators import last_step
 from ...utils._private import predict_nonlinearity
 from ...utils._tensors import back_end, exact_products, floats_on, free_bytes, on_accelerator
-from ._networks import is_skorch_net, last_step
+from ._networks import is_skorch_net
 
-# Of the memory that is free on an accelerator, for activations. The search of a layer takes as
-# much again, and the device has other work.
+# Fraction of the free memory of an accelerator that activations may take. The search of a layer
+# takes as much again, and the device has other work.
 FREE_FRACTION = 0.5
 MLP_ACTIVATIONS: dict[str, Callable] = {
     "identity": lambda z: z,
@@ -34,7 +35,7 @@ MLP_ACTIVATIONS: dict[str, Callable] = {
 
 
 class Reading(NamedTuple):
-    """What the network makes of n samples: activations (n, d) of every layer, and answers (n,)."""
+    """Activations (n, d) of every layer for n samples, and the answers (n,) of the network."""
 
     layers: list[Any]
     final: NDArray
@@ -44,7 +45,7 @@ def _predicted_labels(proba: Any, classes: NDArray) -> NDArray:
     """Return the label of the largest column: from `classes` where they fit, else its number."""
     n_columns = proba.shape[1]
     if len(classes) != n_columns:
-        # More outputs than classes in y: labels that number the outputs are still clear.
+        # More outputs than classes in y: labels that number the outputs are still unambiguous.
         if classes.dtype.kind not in "biu" or classes.min() < 0 or classes.max() >= n_columns:
             raise ValueError(
                 f"estimator must have one output a class: it has {n_columns} outputs, and y has "
@@ -57,7 +58,7 @@ def _predicted_labels(proba: Any, classes: NDArray) -> NDArray:
 def _probabilities(logits: Any) -> Any:
     xp, _ = back_end(logits)
     if logits.shape[1] == 1:
-        # A single logit is that of the second class.
+        # A single logit belongs to the second class.
         logits = xp.concatenate([xp.zeros_like(logits), logits], 1)
     return softmax(logits, axis=1) if xp is np else logits.softmax(1)
 
@@ -69,7 +70,7 @@ class _MLPReader:
 
     def __init__(self, model: MLPClassifier, layers: Any) -> None:
         known = [f"linear_{i}" for i in range(len(model.coefs_))]
-        # The last one gives the logits, whose order the softmax, which follows, has as well.
+        # The last one gives the logits, in the same order as the softmax that follows.
         self.names = known[:-1] if isinstance(layers, str) and layers == "auto" else list(layers)
         unknown = [name for name in self.names if name not in known]
         if unknown:
@@ -124,7 +125,7 @@ def _skorch_probabilities(net: Any, output: Any, X: Any) -> Any:
     """Return what `predict_proba` gives; the net knows whether its module gives logits."""
     for name in ("predict_proba", "forward_iter", "infer"):
         if getattr(type(net), name).__module__.split(".")[0] not in ("skorch", "skcalib"):
-            return net.predict_proba(X)  # Somebody's own rule: it needs a pass of its own.
+            return net.predict_proba(X)  # A rule of the user's own takes a pass of its own.
     import torch
 
     return predict_nonlinearity(net)(torch.as_tensor(output)).reshape(len(X), -1)
@@ -142,7 +143,7 @@ def _project(projection: SparseRandomProjection, layer: Any) -> Any:
 
 
 def _empty(n_samples: int, layer: Any) -> Any:
-    """Return room for so many samples of a layer, where it lies."""
+    """Return empty memory for so many samples of a layer, on its device."""
     shape = (n_samples, layer.shape[1])
     return np.empty(shape, layer.dtype) if back_end(layer)[0] is np else layer.new_empty(shape)
 
@@ -150,22 +151,13 @@ def _empty(n_samples: int, layer: Any) -> Any:
 class ActivationReader:
     """Read a trained network, block by block.
 
-    Activations of a network on an accelerator stay there, as tensors and with the input beside
-    them, if `as_tensors` and if those of all samples take at most half of the memory that is free
-    there. Else, and from other networks, they are arrays.
+    Activations of a network on an accelerator stay there as tensors, together with the input, if
+    `as_tensors` and if those of all samples take at most half of its free memory. Otherwise they
+    are arrays.
 
-    Parameters
-    ----------
-    model : MLPClassifier, skorch net, torch.nn.Module, or Pipeline that ends in one of them
-        The trained network.
-    X : array-like
-        Its input; the first sample is run through it.
-    classes : ndarray of shape (n_classes,)
-        Labels of the outputs of a model that does not know them itself.
-    as_tensors : bool
-        Whether tensors are of use.
-    layers, pooling, batch_size, n_components, random_state
-        As in PredictionDepthScorer.
+    The model is an MLPClassifier, a skorch net, a torch.nn.Module or a Pipeline that ends in one.
+    The first sample of X is run through it. `classes` are the labels of its outputs, for a model
+    that does not know them. Other options are those of PredictionDepthScorer.
     """
 
     def __init__(
@@ -181,8 +173,8 @@ class ActivationReader:
         n_components: int | None,
         random_state: np.random.RandomState,
     ) -> None:
-        self.steps = model[:-1] if isinstance(model, Pipeline) else None
-        network = last_step(model)
+        self.model = model
+        network, _ = last_step(model)
         sample = self._enter(X[:1])
         self.shape = tuple(sample.shape[1:])
         if isinstance(network, MLPClassifier):
@@ -193,8 +185,8 @@ class ActivationReader:
             )
         self.names = ["input", *self.reader.names, "softmax"]
         sizes = [prod(self.shape), *self.reader.sizes]
-        # Of the input and the layers; the softmax, which comes last, keeps its columns. A random
-        # projection learns the size alone from what it is fitted to.
+        # One for the input and each layer; the softmax keeps its columns. A random projection
+        # learns only a size from what it is fitted to.
         self.projections = [
             None
             if n_components is None or size <= n_components
@@ -218,11 +210,15 @@ class ActivationReader:
         return n_samples * n_bytes <= FREE_FRACTION * free_bytes(device)
 
     def _enter(self, X: Any) -> Any:
-        # A Pipeline of a network alone has no steps before it, and no length.
-        entered = self.steps.transform(X) if self.steps else X
-        if on_accelerator(entered):
-            return entered
-        return entered.toarray() if issparse(entered) else np.asarray(entered)
+        """Return the samples as the network gets them, behind the other steps of its Pipelines."""
+        model = self.model
+        while isinstance(model, Pipeline):
+            # The slice of a Pipeline of a network alone is empty.
+            X = model[:-1].transform(X) if len(model) > 1 else X
+            model = model[-1]
+        if on_accelerator(X):
+            return X
+        return X.toarray() if issparse(X) else np.asarray(X)
 
     def read(self, X: Any) -> Iterator[tuple[slice, Reading]]:
         """Yield (samples, reading) for consecutive blocks."""
@@ -235,7 +231,7 @@ class ActivationReader:
                 )
             reading = self.reader.read(entered)
             layers = [floats_on(self.reader.device, layer) for layer in reading.layers]
-            # The search is in float32, which cannot tell smaller probabilities from 0.
+            # The search is in float32, where smaller probabilities are 0.
             layers[-1] = layers[-1] * (layers[-1] >= np.finfo(np.float32).tiny)
             for i, projection in enumerate(self.projections):
                 if projection is not None:
@@ -243,7 +239,7 @@ class ActivationReader:
             yield block, Reading(layers, reading.final)
 
     def read_all(self, X: Any) -> Reading:
-        """Return what the network makes of all samples: what the probes are fitted to."""
+        """Return the reading of all samples, to which the probes are fitted."""
         kept: list[Any] = []
         answers = []
         for block, reading in self.read(X):

@@ -1,4 +1,4 @@
-"""What counts as a network, told by its class and without an import of torch or skorch."""
+"""What counts as a network, decided by its class, without importing torch or skorch."""
 
 from __future__ import annotations
 
@@ -16,13 +16,8 @@ from ...utils._tensors import TensorRows
 
 
 def unfrozen(estimator: Any) -> Any:
-    """Return the model inside of a FrozenEstimator, or the estimator itself."""
+    """Return the model inside a FrozenEstimator, or the estimator itself."""
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-
-
-def last_step(model: Any) -> Any:
-    """Return the network at the end of a Pipeline, or the model itself."""
-    return model[-1] if isinstance(model, Pipeline) else model
 
 
 def _inherits_from(model: Any, name: str, package: str) -> bool:
@@ -56,9 +51,9 @@ def check_network(network: Any) -> None:
 def check_samples(
     owner: Any, model: Any, X: Any, y: Any, *, reset: bool = True
 ) -> tuple[Any, Any]:
-    """Validate the input of a network on behalf of `owner`; `y` may be None unless in `fit`.
+    """Validate the input of a network on behalf of `owner`; `y` may be None except in `fit`.
 
-    A tensor on an accelerator stays there where the network is one of torch.
+    For a torch network, a tensor on an accelerator stays there.
     """
     of_torch = is_torch_module(model) or is_skorch_net(model)
     options: dict[str, Any] = {"allow_nd": of_torch}
@@ -84,5 +79,5 @@ def check_queries(owner: Any, model: Any, X: Any, y: Any) -> tuple[Any, NDArray 
     if y is None:
         return X, None
     labels = check_labels_like(y, name="y", n_samples=len(y), like=owner.classes_)
-    # -1 for a label that `fit` has not seen: no training sample has it.
+    # -1 stands for a label that no training sample has.
     return X, class_positions(labels, owner.classes_)

@@ -28,7 +28,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
 
     A probe, by default a k-nearest-neighbor vote of the training samples, is put on the input, on
     layers of the network and on its softmax output. The prediction depth of a sample is the first
-    probe from which on all of them agree with the network [1]_. **Larger = harder**; NaN where
+    probe such that it and all later ones agree with the network [1]_. **Larger = harder**; NaN if
     the last probe disagrees with the network, so that there is no such probe.
 
     Distances are exact and do not depend on the batch size. Activations of the training samples
@@ -46,20 +46,21 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         Where the probes are, besides the input and the softmax output, which always carry one. For
         torch, names as in :class:`~skcalib.embeddings.LayerEmbedder`; "auto" is after every linear
         and convolution operation and after the sum of every residual block, both before the
-        activation function, but not after the operation that yields the logits. For an
+        activation function, but not after the operation that gives the logits. For an
         ``MLPClassifier``, names from ``"linear_0"`` on, and "auto" is all but the last of them.
     n_neighbors : int, default=30
-        Training samples that vote in a probe. Of several as far away as the last, any may vote.
+        Training samples that vote in a probe. If several are as far away as the last, any of them
+        may vote.
     metric : str or callable, default="euclidean"
         Distance of the probes. "cosine" too is exact and fast; any other of
         :class:`~sklearn.neighbors.NearestNeighbors` needs ``algorithm="brute"``.
     exclude_self : bool, default=False
-        Whether a training sample is kept from voting about itself. A sample that is scored counts
-        as the training sample at distance 0 from it in the input (in float32); among duplicates
-        as one with the same label, where `y` is given. If more than `n_neighbors` + 1 training
-        samples are equal, but for their labels, one with another label may be left out.
+        Whether to keep a training sample from voting about itself. A scored sample is taken for
+        the training sample at distance 0 in the input (in float32); among duplicates, for one
+        with the same label, where `y` is given. If more than `n_neighbors` + 1 training samples
+        differ only in their labels, one with another label may be left out.
     algorithm : {"auto", "faiss", "brute"}, default="auto"
-        Who searches for neighbors; the neighbors are the same. "brute" is scikit-learn. "auto"
+        What searches for neighbors; the neighbors are the same. "brute" is scikit-learn. "auto"
         takes faiss where it is installed and faster: "euclidean" or "cosine", more than 32
         features.
     n_jobs : int, default=None
@@ -68,21 +69,21 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         A classifier to clone and fit on the activations of every layer; None means the
         nearest-neighbor vote. Where votes tie, the smallest label wins, as in scikit-learn.
     agree_with : {"prediction", "label"}, default="prediction"
-        What the probes have to agree with: the prediction of the network, or the label `y` where
-        one is given to `difficulty`.
+        What the probes have to agree with: the prediction of the network, or the label `y` if
+        `difficulty` gets one.
     undefined : {"nan", "hardest"}, default="nan"
         The depth where the last probe disagrees. "hardest" is ``len(layer_names_)``, one more
-        than the deepest, for consumers that take no NaN, such as
-        :class:`DifficultyAwareClassifier` or a step that follows in a Pipeline.
+        than the largest depth, for consumers that take no NaN, such as
+        :class:`DifficultyAwareClassifier` or a following step of a Pipeline.
     pooling : "mean" or callable, default=None
-        What becomes of activations with axes of space or time; None keeps every feature. See
+        How to reduce the axes of space or time of activations; None keeps every feature. See
         :class:`skcalib.embeddings.LayerEmbedder`.
     n_components : int, default=None
         Size to which a wider layer is reduced by a sparse random projection, which keeps distances
         up to a relative error of the order of ``sqrt(log(n_samples) / n_components)``. None keeps
         every feature, and with it exact distances.
     batch_size : int, default=256
-        Samples that a torch module is given at a time.
+        Number of samples that a torch module gets at a time.
     random_state : int, RandomState instance or None, default=None
         Seeds the default network and the random projections. An `estimator` has its own.
 
@@ -108,12 +109,12 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Where a torch network is on a GPU, its activations stay there, the input beside them, and the
-    probes search them there, whatever `algorithm` says: neighbors alone come to the host. If those
-    of the training samples take more than half of the memory that is free there, all go to the
-    host and are searched there; so they do for a `probe`, and for another `metric` than the two
-    that are fast. X may be a tensor on a GPU, of which other networks and Pipelines make an array.
-    Results are numpy arrays; a pickle has the activations on the host.
+    Activations of a torch network on a GPU stay there, together with the input, and the probes
+    search them there, whatever `algorithm` says: only neighbors come to the host. They are moved
+    to the host and searched there if those of the training samples take more than half of the
+    free memory of the GPU, for a `probe`, and for another `metric` than the two fast ones. X may
+    be a tensor on a GPU, which other networks and Pipelines turn into an array. Results are numpy
+    arrays; a pickle has the activations on the host.
 
     References
     ----------
@@ -207,7 +208,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         Warns
         -----
         SkcalibWarning
-            If most training samples (of 1000, where there are more) have no depth.
+            If most training samples, or most of 1000 of them, have no depth.
         """
         is_undefined = self._fit_probes(X, y, sample_weight)
         if is_undefined.mean() > 0.5:
@@ -349,9 +350,9 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             )
         return np.where(by_probe, predictions[:, number], final)
 
-    # Apart from `fit`, since a study of many networks has no use for a warning of each.
+    # Separate from `fit`, since a study of many networks needs no warning about each.
     def _fit_probes(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> NDArray:
-        """Fit; return for some of the training samples whether they have no depth."""
+        """Fit; return for some of the training samples whether their depth is undefined."""
         random_state = check_random_state(self.random_state)
         X, labels = check_samples(self, unfrozen(self.estimator), X, y)
         self.classes_, y_encoded = np.unique(labels, return_inverse=True)

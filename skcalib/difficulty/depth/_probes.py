@@ -1,4 +1,4 @@
-"""Probes: one classifier for every layer of a network."""
+"""Probes: one classifier for every layer of a network, by default a vote of neighbors."""
 
 from __future__ import annotations
 
@@ -14,25 +14,15 @@ from sklearn.base import clone
 
 from .._neighbors import NeighborSearch, drop
 from ._activations import ActivationReader
-from ._votes import NeighborVote
 
 # Training samples that `fit` asks whether they have a depth at all.
 MAX_CHECKED = 1000
 
 
 class LayerProbes:
-    """Nearest-neighbor votes, or clones of a classifier, on the activations of every layer.
+    """Clones of `probe` on the activations of every layer or, for None, votes of neighbors.
 
-    Classes are numbered from 0 on.
-
-    Parameters
-    ----------
-    probe : classifier or None
-        What is fitted to every layer; None means votes of what `search` finds.
-    search : NeighborSearch
-        Copied for every layer.
-    exclude_self, n_jobs
-        As in PredictionDepthScorer.
+    Every layer has its own copy of `search`. Classes are numbered from 0 on.
     """
 
     def __init__(
@@ -45,11 +35,11 @@ class LayerProbes:
 
     @property
     def take_tensors(self) -> bool:
-        """Whether the probes search where tensors lie; those of scikit-learn need arrays."""
+        """Whether the probes take tensors on a device; those of scikit-learn need arrays."""
         return self.probe is None and self.search.metric in ("euclidean", "cosine")
 
     def check(self, n_samples: int) -> Self:
-        """Raise unless the probes can be fitted to so many samples: before the training."""
+        """Raise, before the training, unless the probes can be fitted to so many samples."""
         if self.probe is not None:
             if self.exclude_self:
                 raise ValueError(
@@ -64,19 +54,19 @@ class LayerProbes:
         return self
 
     def fit(self, reader: ActivationReader, X: Any, y_encoded: NDArray) -> tuple[NDArray, NDArray]:
-        """Fit to what `reader` makes of X.
+        """Fit to the activations that `reader` finds for X.
 
-        Returns, for up to MAX_CHECKED of the samples, the classes (m,) by the last probe and the
+        Return, for up to MAX_CHECKED of the samples, the classes (m,) by the last probe and the
         answers (m,) of the network.
         """
         self.reader = reader
         layers, final = reader.read_all(X)
-        # Positions make a copy: the view of a slice would keep the whole layer in memory.
+        # Positions make a copy: a slice would keep the whole layer in memory.
         checked = np.arange(0, len(final), ceil(len(final) / MAX_CHECKED))
         last_layer = layers[-1][checked]
         if self.probe is None:
             self.probes: list[Any] = []
-            while layers:  # Emptied on the way: large activations are not held twice.
+            while layers:  # emptied on the way: large activations are not kept twice
                 vote = NeighborVote(copy(self.search))
                 self.probes.append(vote.fit(layers.pop(0), y_encoded))
         else:
@@ -99,7 +89,7 @@ class LayerProbes:
     def _ask(
         self, X: Any, y_encoded: NDArray | None, of_votes: Callable[..., NDArray], method: str
     ) -> tuple[NDArray, NDArray]:
-        """Return what comes of the votes, or of a method of the classifiers, and the answers."""
+        """Return the results of the votes, or of a method of the classifiers, and the answers."""
         found, final = [], []
         for block, (layers, answers) in self.reader.read(X):
             if self.probe is None:
@@ -121,7 +111,61 @@ class LayerProbes:
             neighbors = probe.search.kneighbors(layer, one_more=self.exclude_self)
             if self.exclude_self:
                 if itself is None:
-                    # By the input, which comes first: later layers may map many samples to one.
+                    # In the input, the first layer: later ones may map many samples to one point.
                     itself = probe.find_self(layer, neighbors, y_encoded)
                 neighbors = drop(neighbors, itself)
             yield probe, neighbors
+
+
+class NeighborVote:
+    """Fractions of the classes among the nearest training samples."""
+
+    def __init__(self, search: NeighborSearch) -> None:
+        self.search = search
+
+    def fit(self, X: Any, y_encoded: NDArray) -> Self:
+        """Keep the training samples (n, d), and their classes (n,), 0 to K - 1."""
+        self.search.fit(X)
+        self.y_encoded_, self.n_classes_ = y_encoded, y_encoded.max() + 1
+        return self
+
+    def find_self(
+        self, X: Any, neighbors: NDArray, y_encoded: NDArray | None = None
+    ) -> NDArray[np.int64]:
+        """Return the training sample (n,) that equals every sample of X, -1 for a new sample.
+
+        It is the first neighbor at distance 0 with the class of the sample; without classes, or
+        without such a neighbor, the first at distance 0. Duplicates of one class cast equal
+        votes, so it does not matter which of them is left out.
+        """
+        is_equal = self.search.is_equal(X, neighbors)
+        if y_encoded is not None:
+            same_class = is_equal & (self.y_encoded_[neighbors] == y_encoded[:, np.newaxis])
+            is_equal = np.where(same_class.any(axis=1, keepdims=True), same_class, is_equal)
+        first = neighbors[np.arange(len(X)), is_equal.argmax(axis=1)]
+        return np.where(is_equal.any(axis=1), first, -1)
+
+    def proba(self, neighbors: NDArray) -> NDArray[np.float64]:
+        """Return the fraction of every class (n, n_classes) among the neighbors (n, k)."""
+        n_samples, n_votes = neighbors.shape
+        cells = self.y_encoded_[neighbors] + np.arange(n_samples)[:, None] * self.n_classes_
+        counts = np.bincount(cells.ravel(), minlength=n_samples * self.n_classes_)
+        return counts.reshape(n_samples, self.n_classes_) / n_votes
+
+    def winner(self, neighbors: NDArray) -> NDArray[np.intp]:
+        """Return the class (n,) with most votes, the smallest one of a tie.
+
+        It needs no table of all classes, which few votes would leave almost empty.
+        """
+        votes = np.sort(self.y_encoded_[neighbors], axis=1)
+        position = np.broadcast_to(np.arange(votes.shape[1]), votes.shape)
+        is_new = np.ones(votes.shape, dtype=bool)
+        is_new[:, 1:] = votes[:, 1:] != votes[:, :-1]
+        first_of_class = np.maximum.accumulate(np.where(is_new, position, 0), axis=1)
+        # Votes of the class so far: argmax finds the first place where the most are reached.
+        place = (position - first_of_class).argmax(axis=1)
+        return votes[np.arange(len(votes)), place]
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Return the class (n,) with most votes."""
+        return self.winner(self.search.kneighbors(X))

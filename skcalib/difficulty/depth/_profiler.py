@@ -1,4 +1,4 @@
-"""The example-difficulty study: many networks, random splits, one line a sample."""
+"""The example-difficulty study: many networks on random splits, one row for every sample."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ...utils._arrays import check_weights
+from ...utils._estimators import last_step
+from ...utils._groups import group_codes
 from ...utils._labels import check_labels_like, class_positions
 from ...utils._private import HasMethods, Interval, _fit_context, validate_parameters
 from ...utils._tables import as_table, row_index
@@ -29,7 +31,7 @@ from ..records import (
     difficulty_quadrant,
     prediction_entropy,
 )
-from ._networks import check_network, check_samples, is_torch_module, last_step
+from ._networks import check_network, check_samples, is_torch_module
 from ._prediction_depth import PredictionDepthScorer
 from ._repeats import Repeat, plan_repeats, run_repeat
 
@@ -37,25 +39,26 @@ from ._repeats import Repeat, plan_repeats, run_repeat
 class DifficultyProfiler(BaseEstimator):
     """Profile of every sample by an ensemble of networks trained on random splits.
 
-    Every repeat trains a network on a random part of the samples. For each sample, what the
-    networks that trained on it say is set against what those say that did not [1]_.
+    Every repeat trains a network on a random part of the samples. For each sample, the networks
+    that trained on it are compared with those that did not [1]_.
 
     Parameters
     ----------
     estimator : MLPClassifier, skorch net, Pipeline or PredictionDepthScorer
         The network to train; in a :class:`PredictionDepthScorer`, together with the probes to
-        measure its depth with. Every repeat sets all its ``random_state`` parameters.
+        measure depth with. Every repeat sets all its ``random_state`` parameters.
     n_repeats : int, default=25
-        Networks.
+        Number of networks.
     test_size : float or int, default=0.1
-        Fraction, or number, of samples that a repeat holds out. All samples are held out equally
-        often, give or take one, and at least once: ``n_repeats * test_size`` must not be below 1.
+        Fraction, or number, of samples that a repeat holds out; of groups, where `fit` gets them.
+        All are held out equally often, give or take one, and at least once: as a fraction,
+        ``n_repeats * test_size`` must be at least 1.
     n_probe_samples : int, default=None
-        Training samples that the probes of a repeat are fitted to, drawn anew for each. None: all
-        it trains on; the search among them then takes time that grows as n_samples squared. A
-        class that is not among them gets no votes, and samples of it no depth.
+        Number of training samples that the probes of a repeat are fitted to, drawn anew for each.
+        None takes all, with search times that grow as n_samples squared. A class that is not
+        among them gets no votes, and its samples no depth.
     n_jobs : int, default=None
-        Repeats run at the same time, through the joblib backend that is active.
+        Number of repeats that run at the same time, in the active joblib backend.
     random_state : int, RandomState instance or None, default=None
         Draws the splits and the seeds of the networks.
     threshold : float, default=None
@@ -63,8 +66,8 @@ class DifficultyProfiler(BaseEstimator):
     folder : str or path, default=None
         Where finished repeats are kept, by :class:`joblib.Memory`. A study that is fitted again,
         after an interruption or with more repeats, reads them instead of training; other studies
-        may share the folder. Needs an integer `random_state`. A repeat whose file is damaged runs
-        again. Name a folder only if you trust what is in it: these are pickles.
+        may share the folder. Needs an integer `random_state`. A repeat with a damaged file runs
+        again. The files are pickles: only use a folder that you trust.
     as_frame : bool, default=False
         Whether `profile_` is a DataFrame, with the index of X where it has one.
     verbose : int, default=0
@@ -73,13 +76,13 @@ class DifficultyProfiler(BaseEstimator):
     Attributes
     ----------
     profile_ : structured ndarray of shape (n_samples,), or DataFrame
-        One line a sample. Its columns:
+        One row for every sample, with the columns:
 
         - ``depth_trained``, ``depth_held_out``: mean prediction depth in networks that trained on
-          the sample and that did not; larger = harder; NaN where none has a depth.
+          the sample and in those that did not; larger = harder; NaN where none has a depth.
         - ``iteration_learned_trained``, ``iteration_learned_held_out``: mean epoch from which on
-          the prediction is the final one; larger = harder; NaN where epochs cannot be observed,
-          that is, with L-BFGS or early stopping of an ``MLPClassifier``, or callbacks disabled.
+          the prediction is the final one; larger = harder; NaN where epochs cannot be observed:
+          L-BFGS or early stopping of an ``MLPClassifier``, or callbacks disabled.
         - ``consensus_class``: majority vote of the networks that held the sample out.
         - ``consistency``, ``consensus_consistency``: fraction of those networks that are correct,
           and that vote for the consensus class; larger = easier.
@@ -178,7 +181,13 @@ class DifficultyProfiler(BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Train the networks and profile the samples.
 
         Parameters
@@ -189,6 +198,9 @@ class DifficultyProfiler(BaseEstimator):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Passed to the training of the networks.
+        groups : array-like of shape (n_samples,), default=None
+            Which samples belong together, such as those of a patient: a repeat holds out all
+            samples of a group or none.
 
         Returns
         -------
@@ -208,10 +220,15 @@ class DifficultyProfiler(BaseEstimator):
             # The order of a product's terms, and so its last digit, follows the layout.
             X = np.ascontiguousarray(X)
         weight = check_weights(sample_weight, len(labels))
-        n_test = self._n_test(len(labels))
-        self._check_n_probe_samples(scorer, len(labels) - n_test)
-        plans = plan_repeats(len(labels), n_test, check_random_state(self.random_state))
-        planned = list(islice(plans, self.n_repeats))
+        # Without groups, every sample is one.
+        codes = np.arange(len(labels)) if groups is None else group_codes(groups, len(labels))[1]
+        n_groups = int(codes.max()) + 1
+        n_test = self._n_test(n_groups, "n_samples" if groups is None else "n_groups")
+        plans = plan_repeats(n_groups, n_test, check_random_state(self.random_state))
+        planned = [
+            plan._replace(held_out=plan.held_out[codes]) for plan in islice(plans, self.n_repeats)
+        ]
+        self._check_n_probe_samples(scorer, min((~plan.held_out).sum() for plan in planned))
         run = self._remembered()
         # Without n_repeats: a longer study begins with the repeats of a shorter one.
         repeats = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
@@ -238,13 +255,13 @@ class DifficultyProfiler(BaseEstimator):
             )
         validate_parameters(scorer)
         if scorer.estimator is not None:
-            check_network(last_step(scorer.estimator))
+            check_network(last_step(scorer.estimator)[0])
         return scorer
 
     def layer_agreement(
         self, labels: ArrayLike, *, held_out: bool = True
     ) -> dict[str, NDArray[np.float64]]:
-        """How many probes say what `labels` say, layer by layer and by form of difficulty.
+        """Fraction of probes that agree with `labels`, by layer and by form of difficulty.
 
         With the labels of the samples it is the accuracy of the probes, with the column
         ``consensus_class`` of `profile_` their agreement with the consensus (Fig. 8 of the paper).
@@ -278,8 +295,8 @@ class DifficultyProfiler(BaseEstimator):
             if form != "undefined" and asked[:, forms == form].any()
         }
 
-    def _n_test(self, n_samples: int) -> int:
-        """Return how many samples a repeat holds out."""
+    def _n_test(self, n_samples: int, what: str) -> int:
+        """Return how many samples or groups a repeat holds out; `what` names them in errors."""
         if isinstance(self.test_size, Integral):
             n_test = int(self.test_size)
         else:
@@ -288,7 +305,7 @@ class DifficultyProfiler(BaseEstimator):
         if n_test >= n_samples:
             raise ValueError(
                 f"test_size must leave samples to train on, got {self.test_size} with "
-                f"n_samples={n_samples}."
+                f"{what}={n_samples}."
             )
         if n_test * self.n_repeats < n_samples:
             raise ValueError(
@@ -312,10 +329,10 @@ class DifficultyProfiler(BaseEstimator):
             return run_repeat
         if not isinstance(self.random_state, Integral):
             raise ValueError(
-                "random_state must be an integer where a folder is given, so that the same splits "
-                f"come again, got {self.random_state!r}."
+                "random_state must be an integer where a folder is given, so that splits can be "
+                f"repeated, got {self.random_state!r}."
             )
-        # Compressed files have a checksum.
+        # Compressed files have a checksum, by which joblib notices damage.
         return Memory(fspath(self.folder), compress=True, verbose=0).cache(run_repeat)
 
     def _columns(self, y: NDArray) -> dict[str, NDArray]:
@@ -327,7 +344,7 @@ class DifficultyProfiler(BaseEstimator):
             "iteration_learned_held_out": _mean(self.iteration_learned_, held_out),
             "consensus_class": consensus_class(votes, y, mask=held_out),
             "consistency": consistency_score(votes, y, mask=held_out),
-            "consensus_consistency": consensus_consistency(votes, y, mask=held_out),
+            "consensus_consistency": consensus_consistency(votes, mask=held_out),
             "prediction_entropy": prediction_entropy(votes, mask=held_out),
             "n_held_out": held_out.sum(axis=0),
         }

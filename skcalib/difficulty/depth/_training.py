@@ -16,18 +16,19 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ...utils._estimators import last_step
 from ...utils._private import without_steps
 from ...utils._process import raise_ctrl_c
 from ...utils._process import seeded as seeded_torch
 from ...utils._tensors import on_accelerator
-from ._networks import check_network, is_skorch_net, is_torch_module, last_step, unfrozen
+from ._networks import check_network, is_skorch_net, is_torch_module, unfrozen
 
 MLP_INTERRUPTED = "Training interrupted by user"
 
 
 @contextmanager
 def stopped_by_ctrl_c() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end of the block where one in it has been swallowed.
+    """Raise KeyboardInterrupt at the end of the block if one was swallowed inside.
 
     MLPClassifier and skorch catch the exception, and `fit` returns a half-trained network as if
     it were whole. MLPClassifier warns then.
@@ -46,7 +47,7 @@ def stopped_by_ctrl_c() -> Iterator[None]:
 
 
 def default_network(seed: int) -> MLPClassifier:
-    """Return a small network that settles before it complains that it has not."""
+    """Return a small network that converges within its iterations."""
     return MLPClassifier(
         (32, 32), learning_rate_init=0.01, tol=1e-3, max_iter=1000, random_state=seed
     )
@@ -55,12 +56,13 @@ def default_network(seed: int) -> MLPClassifier:
 def trained_network(
     estimator: Any, X: Any, y: NDArray, sample_weight: Any, random_state: np.random.RandomState
 ) -> Any:
-    """Return a fitted clone of the estimator; what is frozen and torch modules as they are."""
+    """Return a fitted clone of the estimator; frozen ones and torch modules as they are."""
     if estimator is None:
         estimator = default_network(random_state.randint(np.iinfo(np.int32).max))
     model = unfrozen(estimator)
-    check_network(last_step(model))
-    if is_torch_module(last_step(model)):
+    network, _ = last_step(model)
+    check_network(network)
+    if is_torch_module(network):
         return estimator
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(model)
@@ -73,18 +75,17 @@ def _weight_arguments(model: Any, sample_weight: Any) -> dict[str, Any]:
     """Return the arguments of `fit` that carry the weights to the network."""
     if sample_weight is None:
         return {}
-    network = last_step(model)
+    network, prefix = last_step(model)
     if not has_fit_parameter(network, "sample_weight"):
         raise ValueError(
-            f"sample_weight must be None for {type(network).__name__}, which has no use for it, "
-            "got weights."
+            f"sample_weight must be None for {type(network).__name__}, whose fit takes none, got "
+            "weights."
         )
-    step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-    return {f"{step}sample_weight": sample_weight}
+    return {f"{prefix}sample_weight": sample_weight}
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """Return a clone that has the seed in every `random_state`, its own and its steps'."""
+    """Return a clone with the seed in every `random_state`, also in those of its steps."""
     model = clone(estimator)
     names = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
     return model.set_params(**dict.fromkeys(names, seed))
@@ -97,11 +98,15 @@ def train_recorded(
 
     None where epochs cannot be observed: an MLPClassifier that uses L-BFGS or early stopping.
     """
-    network = last_step(model)
+    network = model
+    while isinstance(network, Pipeline):
+        if len(network) > 1:
+            before = network[:-1]
+            X, X_all = before.fit_transform(X, y), before.transform(X_all)
+            # With memory, a Pipeline fits copies of its steps.
+            network.steps[:-1] = before.steps
+        network = network[-1]
     weights = _weight_arguments(network, sample_weight)
-    if isinstance(model, Pipeline) and len(model) > 1:
-        X = model[:-1].fit_transform(X, y)
-        X_all = model[:-1].transform(X_all)
     with stopped_by_ctrl_c():
         if is_skorch_net(network):
             return _train_skorch(network, X, y, X_all, weights, seed)
@@ -123,10 +128,10 @@ def _train_mlp(
     for _ in range(net.max_iter):
         net.partial_fit(X, y, classes=classes, **weights)
         history.append(net.predict(X_all))
-        # As in `fit`, which `partial_fit` leaves to its caller.
+        # The stopping rule of `fit`, which `partial_fit` leaves to its caller.
         waited = waited + 1 if net.loss_ > best - net.tol else 0
         best = min(best, net.loss_)
-        # With "adaptive", SGD lowers the learning rate instead where there is no progress.
+        # With "adaptive", SGD lowers the learning rate instead of stopping.
         if waited > net.n_iter_no_change and net.learning_rate != "adaptive":
             break
     return history
@@ -142,7 +147,7 @@ def _train_skorch(
 
     class Recorder(Callback):
         def on_epoch_begin(self, net: Any, *args: Any, **kwargs: Any) -> None:
-            # The untrained network, before the first epoch.
+            # Before the first epoch, record the untrained network.
             if not history:
                 self.on_epoch_end(net)
 
@@ -157,9 +162,9 @@ def _train_skorch(
 
     former = net.callbacks
     if former != "disable":
-        # First, since a callback that ends the training keeps the later ones from being called.
+        # First, since later callbacks are not called when one ends the training.
         net.set_params(callbacks=[("recorder", Recorder()), *(former or [])])
-    # A net without a random_state draws from the global generator, which is left as it was.
+    # A net without a random_state draws from the global generator, which is restored.
     own = hasattr(net, "random_state")
     with nullcontext() if own else seeded_torch(seed, net.device or "cpu"):
         net.fit(X, y, **weights)

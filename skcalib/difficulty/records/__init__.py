@@ -1,14 +1,14 @@
 """Functions of records: predictions over training time, over an ensemble or over depth."""
 
-from ._depth import prediction_depth
 from ._dynamics import (
     area_under_margin,
     confidence_variability,
     el2n,
     forgetting_events,
     iteration_learned,
+    output_margin,
+    prediction_depth,
 )
-from ._margins import output_margin
 from ._quadrant import corner_distances, difficulty_quadrant
 from ._votes import (
     consensus_class,

@@ -5,40 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...utils._arrays import as_array, as_floats
-from ...utils._labels import as_labels, check_labels_like, match_columns
+from ...utils._arrays import as_floats
+from ...utils._labels import as_label_matrix, as_labels, check_labels_like, match_columns
 from ...utils._proba import check_values
-
-
-def _check_ndim(array: NDArray, name: str, ndim: tuple[int, ...]) -> None:
-    if array.ndim not in ndim or array.size == 0:
-        dims = " or ".join(map(str, ndim))
-        raise ValueError(
-            f"{name} must have {dims} dimensions, none of them empty, got shape {array.shape}."
-        )
-
-
-def check_records(values: ArrayLike, name: str) -> NDArray:
-    """Return labels (n_records, n_samples) as integers or strings, one record a row."""
-    array = as_array(values, name=name)
-    if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
-        # numpy has made text of whatever stood beside a string.
-        array = np.array(values, dtype=object)
-    _check_ndim(array, name, (2,))
-    if array.dtype.kind in "iuU":
-        return array
-    # One record at a time, so that an error names the record.
-    records = [as_labels(record, name=f"{name}[{i}]") for i, record in enumerate(array)]
-    if len({record.dtype.kind == "U" for record in records}) > 1:
-        raise TypeError(
-            f"{name} must hold class labels of one type, integers or strings, got both."
-        )
-    return np.stack(records)
+from ...utils._validation import check_ndim
 
 
 def is_correct(predictions: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]:
     """Return where the predictions (n_records, n_samples) are the labels (n_samples,)."""
-    records = check_records(predictions, "predictions")
+    records = as_label_matrix(predictions, name="predictions")
     return records == check_labels_like(y, name="y", n_samples=records.shape[1], like=records)
 
 
@@ -58,7 +33,7 @@ def check_mask(mask: ArrayLike | None, votes: NDArray) -> NDArray[np.bool_]:
 def as_scores(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDArray[np.floating]:
     """Return floats with one of the allowed numbers of dimensions, two classes or more in 3-D."""
     scores = as_floats(values, name=name)
-    _check_ndim(scores, name, ndim)
+    check_ndim(scores, name, ndim)
     if scores.ndim == 3 and scores.shape[-1] < 2:
         raise ValueError(f"{name} must have at least 2 columns, got shape {scores.shape}.")
     return scores
@@ -73,7 +48,7 @@ def check_proba(proba: NDArray[np.floating]) -> None:
 def check_label_given(
     scores: NDArray, y: ArrayLike | None, labels: ArrayLike | None, *, name: str
 ) -> None:
-    """Raise unless `y` is there to pick the column of 3-D scores, and only then."""
+    """Raise unless `y` is given for 3-D scores, whose columns it picks, and only for these."""
     if (scores.ndim == 3) != (y is not None):
         raise ValueError(
             f"y must be given if, and only if, {name} has 3 dimensions, got {name} of shape "
@@ -101,7 +76,7 @@ def label_columns(
 def check_depth(depth: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return depths (n,): not negative, finite, or NaN where a sample has none."""
     array = as_floats(depth, name=name).astype(np.float64)
-    _check_ndim(array, name, (1,))
+    check_ndim(array, name, (1,))
     fault = np.isinf(array) | (array < 0)
     if fault.any():
         row = int(np.argmax(fault))

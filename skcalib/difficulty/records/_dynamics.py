@@ -1,18 +1,17 @@
-"""Functions of the record of a training: arrays whose first axis is time."""
+"""Functions of the record of a training, or of what the layers of a network say."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...utils._labels import check_labels_like
+from ...utils._labels import as_label_matrix, check_labels_like
 from ...utils._proba import check_proba_matrix
 from ...utils._validation import check_numbers
 from ._checks import (
     as_scores,
     check_label_given,
     check_proba,
-    check_records,
     is_correct,
     label_columns,
 )
@@ -44,9 +43,9 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
     Returns
     -------
     step : ndarray of shape (n_samples,)
-        From 0 (the untrained network already said so, and it never changed) to n_steps - 1; NaN
-        where the last step differs from `final`. Divide by the 95th percentile to compare
-        trainings of different length, as the paper does.
+        From 0 (the untrained network predicted so, and this never changed) to n_steps - 1; NaN
+        where the last step differs from `final`. To compare trainings of different length, divide
+        by the 95th percentile, as the paper does.
 
     Raises
     ------
@@ -70,11 +69,61 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
     >>> iteration_learned([[0, 1, 1], [0, 0, 1], [0, 1, 0]])
     array([0., 2., 2.])
     """
-    history = check_records(predictions, "predictions")
+    history = as_label_matrix(predictions, name="predictions")
     last = history[-1]
     if final is not None:
         last = check_labels_like(final, name="final", n_samples=len(last), like=history)
     return steps_to_agreement(history == last)
+
+
+def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike) -> NDArray:
+    """Layer from which on every probe agrees with the network; larger = harder.
+
+    The smallest l such that the probes of layer l and of every later layer predict the final
+    class; 0 if all probes do [1]_.
+
+    Parameters
+    ----------
+    probe_predictions : array-like of shape (n_samples, n_layers)
+        Labels predicted by the probes, in the order of the layers.
+    final_predictions : array-like of shape (n_samples,)
+        Labels predicted by the network; true labels give the depth of the ground truth.
+
+    Returns
+    -------
+    depth : ndarray of shape (n_samples,)
+        From 0 to n_layers - 1; NaN where the last probe disagrees.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not match or the arrays do not hold labels.
+    TypeError
+        If the arrays hold labels of several types.
+
+    See Also
+    --------
+    PredictionDepthScorer : Fits the probes to a network.
+    iteration_learned : The same over steps of a training.
+    difficulty_quadrant : The forms of difficulty that two depths tell.
+
+    References
+    ----------
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 2.1.
+
+    Examples
+    --------
+    >>> from skcalib.difficulty import prediction_depth
+    >>> prediction_depth([[1, 1, 1], [1, 0, 1], [1, 1, 0]], [1, 1, 1])
+    array([ 0.,  2., nan])
+    """
+    by_sample = as_label_matrix(probe_predictions, name="probe_predictions")
+    final = check_labels_like(
+        final_predictions, name="final_predictions", n_samples=len(by_sample), like=by_sample
+    )
+    # Layers take the place of steps, and the first axis.
+    return steps_to_agreement((by_sample == final[:, np.newaxis]).T)
 
 
 def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
@@ -133,8 +182,7 @@ def confidence_variability(
 ) -> NDArray:
     """Spread of the probability of the label through a training; larger = more ambiguous.
 
-    With its companion, the mean of the same probability, it spans the data map of a training
-    set [1]_.
+    Together with the mean of the same probability, it spans the data map of a training set [1]_.
 
     Parameters
     ----------
@@ -281,8 +329,8 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
     array([0.   , 0.566])
     """
     proba = as_scores(y_proba, "y_proba", ndim=(2, 3))
-    # A matrix is one model with all classes; `check_proba` would take its rows for records of
-    # one probability a sample.
+    # A matrix holds all classes of one model; `check_proba` would take its rows for records with
+    # one probability for each sample.
     if proba.ndim == 2:
         check_proba_matrix(proba)
     else:
@@ -292,3 +340,48 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
     one_hot[np.arange(len(columns)), columns] = 1.0
     score = np.linalg.norm(proba - one_hot, axis=-1)
     return score if score.ndim == 1 else score.mean(axis=0)
+
+
+def output_margin(logits: ArrayLike) -> NDArray:
+    """Largest logit minus the second largest; larger = easier.
+
+    The larger it is, the further is the prediction from changing [1]_.
+
+    Parameters
+    ----------
+    logits : array-like of shape (n_samples, n_classes)
+        Logits, n_classes >= 2.
+
+    Returns
+    -------
+    margin : ndarray of shape (n_samples,)
+        Non-negative, in units of logits; 0 where the two best classes tie.
+
+    Raises
+    ------
+    ValueError
+        If `logits` is not finite, or has fewer than 2 columns.
+
+    See Also
+    --------
+    area_under_margin : Mean margin of the label through a training.
+    skcalib.nets.adversarial_input_margin : Margin in the input.
+    skcalib.metrics.probability_margin : The margin of probabilities.
+
+    References
+    ----------
+    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
+       Difficulty", NeurIPS 2021, Sec. 3.3.
+
+    Examples
+    --------
+    >>> from skcalib.difficulty import output_margin
+    >>> output_margin([[3.0, 1.0, 2.5], [0.0, 4.0, 4.0]])
+    array([0.5, 0. ])
+    """
+    scores = check_numbers(logits, "logits", ndim=(2,))
+    if scores.shape[1] < 2:
+        raise ValueError(f"logits must have at least 2 columns, got shape {scores.shape}.")
+    # Only the two largest need their places, not a full sort.
+    best = np.partition(scores, -2, axis=1)[:, -2:].astype(np.float64)
+    return best[:, 1] - best[:, 0]

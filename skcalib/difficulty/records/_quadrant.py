@@ -87,8 +87,8 @@ def difficulty_quadrant(
     high            high      ``"ambiguous"``
     ============== ========= ===============================
 
-    A mislabeled sample, for instance, is quickly taken for its look-alikes while held out, and the
-    label is only memorized in the last layers once it is trained on.
+    A mislabeled sample, for instance, is quickly taken for one of its look-alikes when held out;
+    when trained on, its label is memorized only in the last layers.
 
     Parameters
     ----------

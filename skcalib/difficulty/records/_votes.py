@@ -6,18 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from ...utils._labels import check_labels_like, class_positions
-from ._checks import check_mask, check_records, is_correct
+from ...utils._labels import as_label_matrix, check_labels_like, class_positions
+from ._checks import check_mask, is_correct
 
 
 def _count_votes(predictions: ArrayLike, mask: ArrayLike | None) -> tuple[NDArray, NDArray]:
     """Return the sorted classes voted for (K,) and the number of votes (n_samples, K)."""
-    votes = check_records(predictions, "predictions")
+    votes = as_label_matrix(predictions, name="predictions")
     counted = check_mask(mask, votes)
     classes, encoded = np.unique(votes, return_inverse=True)
     n_samples, n_classes = votes.shape[1], len(classes)
-    # One number for each pair of sample and class, so that one pass counts all. (Versions of
-    # numpy differ in the shape of the inverse.)
+    # One number for each pair of sample and class: one pass counts all. (The shape of the inverse
+    # depends on the version of numpy.)
     cells = (np.arange(n_samples) * n_classes + encoded.reshape(votes.shape))[counted]
     counts = np.bincount(cells, minlength=n_samples * n_classes)
     return classes, counts.reshape(n_samples, n_classes)
@@ -83,7 +83,7 @@ def consensus_class(
     if y is None:
         return classes[winner]
     truth = check_labels_like(y, name="y", n_samples=len(counts), like=classes)
-    # -1 for a label that nobody has voted for: it cannot win a tie.
+    # -1 stands for a label without votes, which cannot win a tie.
     column, samples = class_positions(truth, classes), np.arange(len(truth))
     is_tied = (column >= 0) & (counts[samples, column] == counts[samples, winner])
     return classes[np.where(is_tied, column, winner)]
@@ -134,18 +134,13 @@ def consistency_score(
     return _fraction((counted & correct).sum(axis=0), counted.sum(axis=0))
 
 
-def consensus_consistency(
-    predictions: ArrayLike, y: ArrayLike | None = None, *, mask: ArrayLike | None = None
-) -> NDArray:
+def consensus_consistency(predictions: ArrayLike, *, mask: ArrayLike | None = None) -> NDArray:
     """Fraction of the models that vote for the consensus class of a sample; larger = easier [1]_.
 
     Parameters
     ----------
     predictions : array-like of shape (n_models, n_samples)
         Labels predicted by every model.
-    y : array-like of shape (n_samples,), default=None
-        True labels. They decide ties of :func:`consensus_class`, where every tied class has as
-        many votes: the value does not depend on them.
     mask : array-like of bool of shape (n_models, n_samples), default=None
         True where the model did not train on the sample: only those vote. None: all vote.
 
@@ -176,9 +171,7 @@ def consensus_consistency(
     >>> consensus_consistency([[0, 2, 1], [0, 1, 2], [1, 2, 0]]).round(2)
     array([0.67, 0.67, 0.33])
     """
-    classes, counts = _count_votes(predictions, mask)
-    if y is not None:
-        check_labels_like(y, name="y", n_samples=len(counts), like=classes)
+    _, counts = _count_votes(predictions, mask)
     return _fraction(counts.max(axis=1), counts.sum(axis=1))
 
 

@@ -214,6 +214,17 @@ def test_pipeline_steps_come_before_the_input(data):
     np.testing.assert_array_equal(weighted.difficulty(queries), piped.difficulty(queries))
 
 
+def test_pipelines_may_be_nested(data):
+    X, y, queries, _ = data
+    net = quick_net(6)
+    flat = PredictionDepthScorer(make_pipeline(StandardScaler(), net), n_neighbors=K).fit(X, y)
+    nested = make_pipeline(make_pipeline(make_pipeline(StandardScaler(), make_pipeline(net))))
+    scorer = PredictionDepthScorer(nested, n_neighbors=K).fit(X, y, sample_weight=np.ones(len(y)))
+    np.testing.assert_array_equal(scorer.difficulty(queries), flat.difficulty(queries))
+    frozen = PredictionDepthScorer(FrozenEstimator(clone(nested).fit(X, y)), n_neighbors=K)
+    np.testing.assert_array_equal(frozen.fit(X, y).difficulty(queries), flat.difficulty(queries))
+
+
 def test_pipeline_reads_text_columns():
     frame = pd.DataFrame({"color": ["red", "blue"] * 20})
     y = np.tile([0, 1], 20)

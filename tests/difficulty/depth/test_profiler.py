@@ -114,16 +114,28 @@ def test_classifier_pipeline_frame_and_text_labels(blobs):
     X, y = blobs
     names = np.array(["ant", "bee", "cat"], dtype=object)
     frame = pd.DataFrame(X, columns=["a", "b"])
-    net = make_pipeline(StandardScaler(), MLPClassifier((4,), max_iter=5))
+    net = make_pipeline(StandardScaler(), make_pipeline(MLPClassifier((4,), max_iter=5)))
     scorer = PredictionDepthScorer(net, n_neighbors=3, exclude_self=True)
     profiler = DifficultyProfiler(scorer, n_repeats=2, test_size=20, random_state=0)
     profile = profiler.fit(frame, names[y]).profile_
     assert profiler.feature_names_in_.tolist() == ["a", "b"]
     assert np.isin(profile["consensus_class"], names.astype(str)).all()
     assert (profile["n_held_out"] == 1).all()
-    bare = DifficultyProfiler(net[-1], n_repeats=2, test_size=0.2, random_state=0)
+    bare = DifficultyProfiler(net[-1][-1], n_repeats=2, test_size=0.2, random_state=0)
     with pytest.raises(ValueError, match="n_repeats must be at least 5 with"):
         bare.fit(X, y)
+
+
+def test_a_group_is_held_out_whole_or_not_at_all(blobs):
+    X, y = blobs
+    groups = np.array(["a", "b", "c", "d", "e"])[np.arange(len(y)) // 3 % 5]
+    profiler = small(n_repeats=5, test_size=2).fit(X, y, groups=groups)
+    for group in np.unique(groups):
+        held_out = profiler.held_out_[:, groups == group]
+        assert (held_out == held_out[:, :1]).all()
+        assert held_out[:, 0].sum() == 2
+    with pytest.raises(ValueError, match=r"test_size must leave samples .* with n_groups=5\."):
+        small(test_size=5).fit(X, y, groups=groups)
 
 
 def test_default_probes_and_unobserved_epochs(blobs):

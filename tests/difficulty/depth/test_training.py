@@ -4,7 +4,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skcalib.difficulty.depth._training import seeded, train_recorded
 
@@ -81,6 +81,18 @@ def test_weights_and_pipelines_reach_the_network(data):
     np.testing.assert_array_equal(history, expected)
     np.testing.assert_array_equal(pipeline.predict(X), history[-1])
     assert not (history[-1] == 0).any()  # Class 0 weighs nothing.
+
+
+def test_pipelines_may_be_nested_and_have_a_memory(data, tmp_path):
+    X, y = data
+    net = MLPClassifier((8,), max_iter=10, tol=0.0, n_iter_no_change=30, **PLAIN)
+    scaled = PolynomialFeatures().fit_transform(StandardScaler().fit_transform(X))
+    expected = train_recorded(clone(net), scaled, y, scaled, seed=0)
+    for memory in (None, str(tmp_path)):
+        inner = make_pipeline(PolynomialFeatures(), clone(net), memory=memory)
+        nested = make_pipeline("passthrough", StandardScaler(), inner, memory=memory)
+        np.testing.assert_array_equal(train_recorded(nested, X, y, X, seed=0), expected)
+        np.testing.assert_array_equal(nested.predict(X), expected[-1])
 
 
 def test_skorch_nets_are_watched(data):

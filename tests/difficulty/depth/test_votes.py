@@ -5,7 +5,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from skcalib.difficulty._neighbors import NeighborSearch, drop
-from skcalib.difficulty.depth._votes import NeighborVote
+from skcalib.difficulty.depth._probes import NeighborVote
 
 
 @pytest.fixture(params=["brute", "faiss"])

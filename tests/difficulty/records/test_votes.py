@@ -47,10 +47,7 @@ def test_equals_counting_row_by_row(n_models, n_samples, seed, masked):
         np.testing.assert_array_equal(consensus_class(predictions, mask=given_mask), without)
         np.testing.assert_array_equal(consensus_class(predictions, y, mask=given_mask), with_y)
         np.testing.assert_allclose(consistency_score(predictions, y, mask=given_mask), consistency)
-        for label in (None, y):
-            np.testing.assert_allclose(
-                consensus_consistency(predictions, label, mask=given_mask), consensus
-            )
+        np.testing.assert_allclose(consensus_consistency(predictions, mask=given_mask), consensus)
         np.testing.assert_allclose(
             prediction_entropy(predictions, mask=given_mask), entropy, atol=1e-12
         )
@@ -92,7 +89,6 @@ def test_unanimous_entropy_is_plain_zero():
         (lambda: consensus_class([[0, 1]], [0]), r"y must have shape \(2,\), got length 1"),
         (lambda: consensus_class([[0]], ["a"]), "y must hold labels of the type of the pred"),
         (lambda: consistency_score([[0]], [0.5]), "y must hold class labels"),
-        (lambda: consensus_consistency([[0]], [0, 1]), "y must have shape"),
         (lambda: prediction_entropy([[0]], mask=[[1]]), "mask must be boolean and of the shape"),
         (lambda: prediction_entropy([[0]], mask=[True]), "mask must be boolean and of the shape"),
     ],
