@@ -2,13 +2,12 @@
 
 from ._aware import DifficultyAwareClassifier
 from ._base import DifficultyMixin
-from ._cross_val import cross_val_difficulty
+from ._cross_val import cross_val_difficulty, score_difficulty
 from ._error_rate import error_rate_by_difficulty
 from ._explain import explain_difficulty
 from ._knn import KNNScorer
 from ._loss import LossScorer
 from ._novelty import NoveltyDetector
-from ._pipeline import score_difficulty
 from ._prototypes import KMeansPrototypeScorer
 from ._weights import difficulty_weights
 from .depth import DifficultyProfiler, PredictionDepthScorer

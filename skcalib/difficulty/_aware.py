@@ -48,9 +48,9 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     estimator : classifier
         The classifier. A clone is fitted.
     scorer : difficulty scorer or Pipeline ending in one, default=None
-        What scores the difficulty. None means :class:`RelativeMahalanobisScorer`. In a
-        Pipeline, the samples are embedded first; give it `memory` to embed them once for all
-        values of `temperature` in a grid search.
+        Scores the difficulty. None means :class:`RelativeMahalanobisScorer`. In a Pipeline, the
+        samples are embedded first; give it `memory` to embed them once for all values of
+        `temperature` in a grid search.
     temperature, c, scale : float, float and {"rank", "minmax", "std"} or None
         See :func:`difficulty_weights`.
     fit_param : str, default="difficulty_weight"
@@ -58,8 +58,8 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         name of the step, as in ``'logisticregression__sample_weight'``.
     direction : {"up", "down"}, default="up"
         "up": the harder the sample, the larger its weight. "down": one minus that, so that the
-        hardest sample has almost none. By ranks, that takes away about the fraction
-        `temperature` of the weight of all samples.
+        hardest sample has almost none. With ranks, this removes about the fraction `temperature`
+        of the total weight.
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     See Also
     --------
     difficulty_weights : The weights.
-    skcalib.selection.SubsetClassifier : Leaves samples out in place of weighting them.
-    skcalib.losses.DifficultyAwareLoss : A loss that uses difficulty otherwise.
+    skcalib.selection.SubsetClassifier : Leaves samples out instead of weighting them.
+    skcalib.losses.DifficultyAwareLoss : A loss that uses difficulty in another way.
 
     References
     ----------
@@ -100,7 +100,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     118
     """
 
-    # `groups` are for the folds of the scorer alone.
+    # `groups` are only for the folds of the scorer.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -154,7 +154,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
             Goes to the scorer and to the classifier. Where `fit_param` is itself a
             ``sample_weight``, the classifier gets the product of both.
         groups : array-like of shape (n_samples,), default=None
-            What samples belong together, for the folds of a scorer that has some.
+            Which samples belong together, for a scorer with folds.
         **fit_params : dict
             Further parameters of ``estimator.fit``.
 
@@ -174,7 +174,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         warn_if_fitted(estimator=self.estimator, scorer=self.scorer)
         scorer = clone(self._scorer())
         hint = " (fit_param names it, for instance fit_param='sample_weight')"
-        # Before the scorer is fitted, which may take long.
+        # Before the fit of the scorer, which may take long.
         check_fit_takes(self.estimator, self.fit_param, hint)
         if self.fit_param in fit_params:
             raise ValueError(
@@ -194,7 +194,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         )
         self.weights_ = np.zeros(len(labels))
         self.weights_[used] = hard if self.direction == "up" else 1 - hard
-        # Where the estimator has one parameter for both weights, it gets their product.
+        # An estimator with one parameter for both weights gets their product.
         other_weight = estimator_params.get(self.fit_param, 1.0)
         estimator_params[self.fit_param] = self.weights_ * other_weight
         self.estimator_ = fit_clone(self.estimator, X, labels, params=estimator_params)
@@ -205,7 +205,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     def _scorer(self) -> Any:
         if self.scorer is not None:
             return self.scorer
-        # A default scorer has no user who could request the weights for it.
+        # No user can request weights for a default scorer.
         scorer = RelativeMahalanobisScorer()
         return scorer.set_fit_request(sample_weight=True) if _routing_enabled() else scorer
 
@@ -221,7 +221,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
             given = {} if groups is None else {"groups": groups}
             routed = process_routing(self, "fit", sample_weight=weight, **given, **fit_params)
             return dict(routed["scorer"]["fit"]), dict(routed["estimator"]["fit"])
-        # `fit_difficulty` hands these to the scorer itself, however deep in Pipelines.
+        # `fit_difficulty` passes these to the scorer itself, however deep in Pipelines.
         final, _ = last_step(scorer)
         scorer_params: dict[str, Any] = {}
         if groups is not None:
@@ -234,7 +234,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         if weight is None:
             return scorer_params, fit_params
         check_fit_takes(final, "sample_weight", name="scorer")
-        # In a Pipeline, the weights of the samples go to the step that gets the difficulty.
+        # In a Pipeline, sample weights go to the step that gets the difficulty.
         step, _, _ = self.fit_param.rpartition("__")
         name = f"{step}__sample_weight" if step else "sample_weight"
         check_fit_takes(self.estimator, name)

@@ -1,4 +1,4 @@
-"""What a difficulty scorer is, and which direction its values have."""
+"""The contract of difficulty scorers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 class DifficultyMixin(ABC):
     """Mixin for estimators that score how hard samples are.
 
-    The contract, stated once for every scorer of the package:
+    The contract of every scorer:
 
     - ``difficulty(X, y)`` is the difficulty of the pairs (x, y), ``difficulty(X)`` the
       label-free version. **Larger means harder.**
-    - The value of a sample never depends on the other samples of the call.
+    - The value of a sample does not depend on the other samples of the call.
     - ``score_samples(X)`` is ``-difficulty(X)``: larger means more normal, as everywhere in
       scikit-learn, so it serves as an out-of-distribution score.
 

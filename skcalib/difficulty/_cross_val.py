@@ -1,4 +1,4 @@
-"""Difficulty of every sample by a scorer that has not seen it."""
+"""Difficulty by any scorer or Pipeline that ends in one, fitted already or on other folds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,51 @@ from numpy.typing import ArrayLike, NDArray
 from ..utils._estimators import fit_clone, folds_of, last_step, left_out, samples_and_labels
 from ..utils._labels import class_positions
 from ..utils._private import _safe_indexing
-from ._pipeline import score_difficulty
+from ..utils._scorers import score
+
+
+def score_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray[np.floating]:
+    """Difficulty by a fitted scorer, or by a fitted Pipeline that ends in one.
+
+    A Pipeline has no method ``difficulty``: only ``transform`` and the label-free
+    ``score_samples`` of its last step. Steps that resample are skipped, as in prediction.
+
+    Parameters
+    ----------
+    scorer : difficulty scorer or Pipeline that ends in one
+        Fitted.
+    X : array-like of shape (n_samples, n_features), or whatever the first step takes
+        Samples.
+    y : array-like of shape (n_samples,), default=None
+        Labels. None asks for the label-free difficulty.
+
+    Returns
+    -------
+    difficulty : ndarray of shape (n_samples,)
+        Larger means harder.
+
+    Raises
+    ------
+    TypeError
+        If `scorer` is neither a difficulty scorer nor ends in one.
+
+    See Also
+    --------
+    cross_val_difficulty : Out-of-fold difficulty.
+    difficulty_weights : From difficulty to weights.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skcalib.difficulty import RMDScorer, score_difficulty
+    >>> X, y = load_digits(return_X_y=True)
+    >>> pipe = make_pipeline(PCA(20, random_state=0), RMDScorer()).fit(X, y)
+    >>> score_difficulty(pipe, X, y).shape
+    (1797,)
+    """
+    return score(scorer, X, y)
 
 
 def cross_val_difficulty(
@@ -26,8 +70,8 @@ def cross_val_difficulty(
     """Out-of-fold difficulty: every sample is scored by a fit on the other folds.
 
     What :func:`sklearn.model_selection.cross_val_predict` would do for the method `difficulty`,
-    for any scorer and for a Pipeline that ends in one. A :class:`RelativeMahalanobisScorer` alone
-    leaves single samples out, exactly and with one fit, by `leave_one_out_difficulty`.
+    for any scorer and for a Pipeline that ends in one. A :class:`RelativeMahalanobisScorer` can
+    also leave out single samples, exactly and with one fit: `leave_one_out_difficulty`.
 
     Parameters
     ----------
@@ -38,16 +82,16 @@ def cross_val_difficulty(
     y : array-like of shape (n_samples,)
         Labels.
     cv : int, cross-validation generator or iterable, default=5
-        The folds; an int is a number of stratified folds. Every sample has to be left out once.
+        The folds, which leave out every sample once; an int is a number of stratified folds.
     groups : array-like of shape (n_samples,), default=None
-        What samples belong together, such as patients: no group is in two folds.
+        Which samples belong together, such as those of a patient: no group is in two folds.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
 
     Returns
     -------
     difficulty : ndarray of shape (n_samples,)
-        Larger means harder. Infinite for a label that the other folds lack, where the scorer has
+        Larger means harder. Infinite for a label that the other folds lack, if the scorer has
         classes.
 
     Raises
@@ -84,7 +128,7 @@ def _fold_difficulty(
 ) -> NDArray[np.float64]:
     fitted = fit_clone(estimator, X, labels, train)
     scorer, _ = last_step(fitted)
-    # A scorer without classes, such as one of prototypes, takes any label.
+    # A scorer without classes, such as KMeansPrototypeScorer, takes any label.
     known = np.ones(len(test), dtype=bool)
     if hasattr(scorer, "classes_"):
         known = class_positions(labels[test], scorer.classes_) >= 0
@@ -92,5 +136,5 @@ def _fold_difficulty(
     # Scorers may refuse an empty X.
     if known.any():
         seen = test[known]
-        difficulty[known] = score_difficulty(fitted, _safe_indexing(X, seen), labels[seen])
+        difficulty[known] = score(fitted, _safe_indexing(X, seen), labels[seen])
     return difficulty

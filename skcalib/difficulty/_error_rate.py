@@ -34,8 +34,8 @@ def error_rate_by_difficulty(
     """Error rate of a classifier in groups of samples of rising difficulty.
 
     The samples are sorted by difficulty and cut into groups of equal size. Where a cut falls
-    between samples of equal difficulty, each of them counts in part on either side: the result
-    is the mean over all orders of the ties, and does not depend on the order of the samples.
+    between samples of equal difficulty, each counts in part on either side: the result is the
+    mean over all orders of the ties, and the order of the samples does not matter.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def error_rate_by_difficulty(
     Returns
     -------
     error_rate : ndarray of shape (n_groups,)
-        Fraction of wrong predictions in each group, in [0, 1], from the easiest to the hardest. A
-        difficulty worth its name makes it rise.
+        Fraction of wrong predictions in each group, in [0, 1], from the easiest group to the
+        hardest. It rises if the difficulty is useful.
 
     Raises
     ------
@@ -90,8 +90,8 @@ def error_rate_by_difficulty(
     weight = check_weights(sample_weight, len(values))
     weight = np.ones(len(values)) if weight is None else weight
     _, level = np.unique(values, return_inverse=True)
-    # Cumulative errors against cumulative weight, one point a level of difficulty. Within a
-    # level the line between two points is the mean over the orders of its samples.
+    # Cumulative errors against cumulative weight, with a point for every level of difficulty. The
+    # line between two points is the mean over the orders of the samples of a level.
     mass = np.append(0.0, np.cumsum(np.bincount(level, weights=weight)))
     errors = np.append(0.0, np.cumsum(np.bincount(level, weights=weight * (true != predicted))))
     cuts = np.linspace(0.0, mass[-1], n_groups + 1)

@@ -33,7 +33,7 @@ def explain_difficulty(
     Every image is compared with every prompt by the cosine of their features. Similarity and
     difficulty are replaced by their ranks within the class of the image (divided by the size of
     the class, and centered), and the ranks of all classes are correlated: Spearman's correlation
-    where there is one class. A prompt that merely names a hard class thus explains nothing.
+    if there is one class. A prompt that merely names a hard class thus explains nothing.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def explain_difficulty(
 
     Notes
     -----
-    The authors of [1]_ name such explanations as future work. A correlation is no cause: it is a
-    question to put to the data.
+    The authors of [1]_ name such explanations as future work. A correlation is not a cause, but a
+    hint where to look.
 
     References
     ----------
@@ -112,7 +112,7 @@ def explain_difficulty(
     )
     if difficulty.shape != (len(features),):
         raise ValueError(
-            f"scorer must give difficulties of shape ({len(features)},), one an image, "
+            f"scorer must give difficulties of shape ({len(features)},), one for every image, "
             f"got shape {difficulty.shape}."
         )
     with naming("X", "y"):
@@ -139,7 +139,7 @@ def _within_class_correlation(
     for label in np.unique(y):
         rows = y == label
         n = np.count_nonzero(rows)
-        # A single sample has nothing to be ranked against.
+        # A single sample has no rank.
         if n < 2:
             continue
         a = rankdata(similarity[rows], axis=0) / n
@@ -157,7 +157,7 @@ def _within_class_correlation(
             f"{'difficulties' if squares[1, 0] == 0 else 'similarities'} that are constant "
             "within every class."
         )
-    # The ranks of every class are centered. So the sums over all classes are those of a
-    # correlation, and the sum of products has mean 0 over the permutations.
+    # The ranks of every class are centered: the sums over all classes are those of a correlation,
+    # and the sum of products has mean 0 over the permutations.
     correlation = product / np.sqrt(squares[0] * squares[1])
     return correlation, 2 * norm.sf(np.abs(product) / np.sqrt(variance))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._features import validate_rows
 from ..utils._private import Interval, StrOptions, _fit_context
-from ..utils._unit_rows import UnitRows
+from ..utils._tensors import UnitRows
 from ._base import DifficultyMixin
 from ._neighbors import NeighborSearch, drop
 
@@ -23,19 +23,19 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
     """Difficulty as the distance to the k-th nearest training sample.
 
     A sample far from all others is unlike them [1]_. **Larger means harder.** Labels play no
-    part, so a wrong one is not noticed, and nothing is assumed of the classes. The search is
-    exact. It keeps all training samples and visits them for every query:
-    :class:`RelativeMahalanobisScorer` costs a fraction of that where there are many.
+    part: wrong ones are not noticed, and nothing is assumed about the classes. The search is
+    exact. It keeps all training samples and visits them for every query; if there are many,
+    :class:`RelativeMahalanobisScorer` costs a fraction of that.
 
     A training sample is its own nearest neighbor. `fit_difficulty` leaves it out; `difficulty`
-    takes every sample for a new one.
+    treats every sample as new.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        Which neighbor counts, k. A small one tells more where there are few samples a class.
+        Which neighbor counts, k. Small values are better for few samples per class.
     normalize : bool, default=False
-        Scale every sample to unit length first, as [1]_ does: the distance is then one of angles.
+        Scale every sample to unit length first, as [1]_ does: the distance then compares angles.
     algorithm : {"auto", "brute", "faiss"}, default="auto"
         Who searches: scikit-learn ("brute"), or faiss, which is faster beyond 32 features. "auto"
         takes faiss where it is installed.
@@ -61,7 +61,7 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
     the largest distance from the mean.
 
     A torch tensor on a GPU is kept and searched there, whatever `algorithm` says, and queries are
-    taken to it. Results are numpy arrays; a pickle holds the samples on the host.
+    moved there. Results are numpy arrays; a pickle holds the samples on the host.
 
     References
     ----------

@@ -36,11 +36,11 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
     """Difficulty as the log-loss of the label under a classifier.
 
     ``difficulty(X, y)`` is minus the logarithm of the probability that the classifier gives to
-    the label, ``difficulty(X)`` that of its most probable class. **Larger means harder.**
+    the label; ``difficulty(X)`` takes the most probable class instead. **Larger means harder.**
 
     A classifier that has memorized its training samples finds all of them easy. With `cv`,
-    :meth:`fit_difficulty` therefore scores each sample by a classifier fitted on other folds. As
-    with :class:`sklearn.preprocessing.TargetEncoder`, it differs in this from `fit` followed by
+    :meth:`fit_difficulty` therefore scores each sample by a classifier fitted on other folds. So,
+    as in :class:`sklearn.preprocessing.TargetEncoder`, it differs from `fit` followed by
     `difficulty`, which is for new samples and uses the classifier fitted on all.
 
     Parameters
@@ -134,7 +134,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             As in `fit`; a fold's classifier gets the weights of its training samples.
         groups : array-like of shape (n_samples,), default=None
-            What samples belong together, such as patients: no group is in two folds.
+            Which samples belong together, such as those of a patient: no group is in two folds.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Exact nearest neighbors, in float32 that does not lose them."""
+"""Exact nearest neighbors, searched in float32 where its digits suffice."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ SMALL_DIM = 32
 # Below this fraction of the squared norm of x, rounding in |x|^2 - 2xy + |y|^2 moves a squared
 # distance in float32 by more than about 0.1 %. (So close to x, y has about the norm of x.)
 CANCELLATION = 2e-4
-# Training samples that show whether most searches in float32 would have to be repeated. In ten
-# tight clusters of 2000 samples, d = 256, both searches cost 1.5 times the one in float64 alone.
-N_PILOTS = 64
 # On an accelerator: distances at a time, and training samples among them.
 TILE_SIZE, TILE_TRAIN = 2**26, 2**16
 
@@ -42,12 +39,12 @@ def _resolve(algorithm: str, metric: object) -> str:
 
 
 def drop(neighbors: NDArray, excluded: NDArray) -> NDArray:
-    """Return (n, k) of the neighbors (n, k + 1): without one given sample, else without the last.
+    """Return neighbors (n, k) out of (n, k + 1): without the excluded sample, else the last.
 
-    `excluded` (n,) is -1 where none is given.
+    `excluded` (n,) is -1 where no sample is excluded.
     """
     kept = neighbors != excluded[:, np.newaxis]
-    # Exactly one False a row, or the result would not have a shape.
+    # Exactly one False in every row keeps the result rectangular.
     kept[kept.all(axis=1), -1] = False
     return neighbors[kept].reshape(len(neighbors), -1)
 
@@ -55,19 +52,9 @@ def drop(neighbors: NDArray, excluded: NDArray) -> NDArray:
 class NeighborSearch:
     """Exact search of the nearest training samples.
 
-    Parameters
-    ----------
-    n_neighbors : int
-        Samples to find.
-    metric : str or callable
-        "euclidean", "cosine", or, for the algorithm "brute", any of scikit-learn.
-    algorithm : {"auto", "faiss", "brute"}
-        Who searches; "brute" is scikit-learn, "auto" faiss where it is installed and can. On an
-        accelerator torch does.
-    n_jobs : int or None
-        For "brute"; faiss uses the threads that OpenMP gives it.
-    name : str
-        What errors call the samples.
+    `algorithm` is "brute" (scikit-learn), "faiss", or "auto": faiss where it is installed and can.
+    On an accelerator, torch searches. faiss and torch know the metrics "euclidean" and "cosine",
+    scikit-learn has others; only scikit-learn uses `n_jobs`. Errors call the samples `name`.
     """
 
     def __init__(
@@ -110,17 +97,10 @@ class NeighborSearch:
         self.in_float64_ = False
         if back_end(self.train_)[0] is np:
             self.search_ = self._search_of(self.train_)
-            self.in_float64_ = (
-                self.algorithm == "brute" or X.shape[1] <= SMALL_DIM or self._loses_digits()
-            )
+            self.in_float64_ = self.algorithm == "brute" or X.shape[1] <= SMALL_DIM
+            if not self.in_float64_:
+                import_optional("faiss", extra="faiss")
         return self
-
-    def _loses_digits(self) -> bool:
-        """Tell whether neighbors of most training samples are too close for float32."""
-        pilots = self.train_[:: max(1, len(self.train_) // N_PILOTS)]
-        faiss = import_optional("faiss", extra="faiss")
-        squared, _ = faiss.knn(pilots, self.train_, min(self.n_neighbors, len(self.train_)))
-        return bool(np.mean(_too_close(squared, pilots)) > 0.5)
 
     def _search_of(self, train: NDArray) -> NearestNeighbors:
         # For unit vectors, |x - y|^2 = 2 (1 - cosine): the same order as the cosine distance.
@@ -173,8 +153,8 @@ class NeighborSearch:
             squared, indices = faiss.knn(queries, self.train_, n_fetched)
         else:
             squared, indices = nearest_in_tiles(queries, self.train_, n_fetched)
-        # Where neighbors are close and their norms are not, the expansion of the distance has
-        # lost its digits in float32. It is made once more in float64.
+        # Where neighbors are close but far from the origin, the expanded distance has lost its
+        # digits in float32. Those queries are searched again in float64.
         again = _too_close(squared, queries)
         if again.any():
             indices[again] = self._search_float64(queries[again], n_fetched)
@@ -213,9 +193,9 @@ class NeighborSearch:
 
 
 def _blocks(X: Any) -> Iterator[slice]:
-    """Yield slices of X: all of an array, of a tensor as much as an accelerator works on at once.
+    """Yield slices of X: all of an array; of a tensor, as much as an accelerator takes at once.
 
-    What is computed of a block is thrown away, float64 among it, and does not fill the device.
+    So intermediate results, some of them in float64, do not fill the device.
     """
     step = len(X) if back_end(X)[0] is np else max(1, TILE_SIZE // X.shape[1])
     for start in range(0, len(X), step):
@@ -223,7 +203,7 @@ def _blocks(X: Any) -> Iterator[slice]:
 
 
 def _too_close(squared: Any, queries: Any) -> Any:
-    """Tell of which queries (n, d) the squared distances (n, k) have lost their digits."""
+    """Tell for which queries (n, d) the squared distances (n, k) have lost their digits."""
     return squared[:, -1] < CANCELLATION * row_squares(queries)
 
 

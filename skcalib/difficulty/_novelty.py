@@ -1,4 +1,4 @@
-"""A difficulty scorer as an outlier detector of scikit-learn."""
+"""An outlier detector over any difficulty scorer."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from ._knn import KNNScorer
 
 
 class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
-    """Tell new samples that are unlike the training samples, by any scorer.
+    """Detect new samples that are unlike the training samples, by any scorer.
 
-    A sample is an outlier where its score is below a threshold. Scorers find the samples easy that
-    they were fitted on, so a threshold from those scores would call far more new samples outliers
-    than it should. By default every training sample is therefore scored as if it were new, by the
-    others alone, and new samples like the training samples fall below the threshold with
-    probability `contamination` (over the draw of the training samples as well; for one fit, with
-    n samples, the rate has a standard deviation of ``sqrt(contamination (1 - contamination) / n)``
-    or somewhat more).
+    A sample is an outlier if its score is below a threshold. Scorers find the samples easy that
+    they were fitted on, so a threshold from those scores would call far too many new samples
+    outliers. By default every training sample is therefore scored as if it were new, by a fit on
+    the others, and new samples like the training samples fall below the threshold with
+    probability `contamination`. That is the mean over draws of the training samples; for one fit
+    to n samples, the rate has a standard deviation of
+    ``sqrt(contamination (1 - contamination) / n)`` or somewhat more.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     0.04
     """
 
-    # `groups` are for the folds alone.
+    # `groups` are only for the folds.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -128,7 +128,7 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for the scorer, and for the fraction below the threshold.
         groups : array-like of shape (n_samples,), default=None
-            What samples belong together, such as patients: no group is in two folds.
+            Which samples belong together, such as those of a patient: no group is in two folds.
         **fit_params : dict
             Further parameters of ``scorer.fit``.
 
@@ -170,7 +170,7 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     def fit_predict(
         self, X: Any, y: ArrayLike | None = None, **fit_params: Any
     ) -> NDArray[np.intp]:
-        """Fit, and tell the outliers among the samples of the fit.
+        """Fit, and find the outliers among the samples of the fit.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
 
     def _splitter(self, n_samples: int, labels: NDArray | None, groups: ArrayLike | None) -> Any:
         if self.cv == "auto" and groups is None:
-            # Not stratified: a fold is so small that most of every class remains.
+            # Not stratified: folds are so small that most of every class remains.
             return KFold(max(2, min(20, n_samples)), shuffle=True, random_state=0)
         if not isinstance(self.cv, Integral | str):
             return self.cv
@@ -242,7 +242,7 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Tell the outliers.
+        """Find the outliers.
 
         Parameters
         ----------
@@ -307,10 +307,10 @@ def _threshold(
     *,
     in_sample: bool,
 ) -> float:
-    """Return the score that a fraction `contamination` falls short of.
+    """Return the score below which a fraction `contamination` lies.
 
-    In-sample that is a fraction of these samples. Otherwise it is the probability of a new one:
-    it is among the k smallest of n + 1 scores with probability k / (n + 1).
+    In-sample, that is a fraction of these samples. Otherwise it is a probability: a new sample is
+    among the k smallest of n + 1 scores with probability k / (n + 1).
     """
     order = np.argsort(scores)
     mass = np.cumsum(np.ones(len(scores)) if weight is None else weight[order])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,8 +22,8 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
     """Difficulty as the distance to the nearest of k-means prototypes.
 
     Self-supervised prototypicality [1]_: a sample close to a centroid of its features is
-    typical, and easy. **Larger means harder.** Labels play no part, so a wrong one is not
-    noticed. For cosine distance, scale the samples to unit length first, by
+    typical, and easy. **Larger means harder.** Labels play no part, so wrong ones are not
+    noticed. For cosine distance, first scale the samples to unit length with
     :class:`sklearn.preprocessing.Normalizer`.
 
     Parameters
@@ -32,10 +32,6 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         Number of prototypes. None takes the number of classes in `y`.
     n_init : "auto" or int, default="auto"
         Number of starts, as in :class:`sklearn.cluster.KMeans`.
-    max_iter : int, default=300
-        Largest number of iterations of a start.
-    tol : float, default=1e-4
-        Tolerance of convergence.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. An int makes the fit repeatable.
 
@@ -69,8 +65,6 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
 
@@ -79,14 +73,10 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         n_clusters: int | None = None,
         *,
         n_init: int | str = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -118,13 +108,9 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         # The inertia of k-means is a sum over all samples and features.
         _check_squares(data, n_terms=data.size)
         weight = check_weights(sample_weight, len(data))
-        self._kmeans = KMeans(
-            self._n_prototypes(data, y),
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            random_state=self.random_state,
-        ).fit(data, sample_weight=weight)
+        n_clusters = self._n_prototypes(data, y)
+        kmeans = KMeans(n_clusters, n_init=self.n_init, random_state=self.random_state)
+        self._kmeans = kmeans.fit(data, sample_weight=weight)
         self.cluster_centers_ = self._kmeans.cluster_centers_
         return self
 
@@ -164,7 +150,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
 
 
 def _check_squares(data: NDArray[np.floating], *, n_terms: int) -> None:
-    """Raise if a sum of `n_terms` squared differences between values of `data` may overflow."""
+    """Raise if a sum of `n_terms` squared differences between values of `data` could overflow."""
     largest = float(np.abs(data).max())
     # |a - b| <= 2 largest: the sum is n_terms (2 largest)^2 at most.
     limit = float(np.sqrt(np.finfo(data.dtype).max / n_terms)) / 2

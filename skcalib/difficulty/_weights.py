@@ -50,29 +50,28 @@ def difficulty_weights(
     Parameters
     ----------
     difficulty : array-like of shape (n_samples,)
-        Difficulty, larger = harder. Infinity, as of the only sample of a class that is judged
-        without itself, is harder than all else: it has the last rank. The other scales take it
-        for the largest finite difficulty.
+        Difficulty, larger = harder. Infinity, as for a sample that is left out and was the only
+        one of its class, has the last rank. The other scales replace it by the largest finite
+        difficulty.
     temperature : float, default=0.3
         T > 0. A small one concentrates the weight on the hardest samples.
     c : float, default=1e-3
         Positive constant that keeps the largest weight below 1.
     scale : {"rank", "minmax", "std"} or None, default="rank"
-        What happens to `difficulty` first. "rank" replaces it by its rank and "minmax" keeps its
-        distances, both in [0, 1]; "std" subtracts the mean and divides by the standard deviation.
-        All make `temperature` independent of the unit of the difficulty, and ranks make the
-        weights the same on every data set: with "minmax", the hardest and the easiest sample
-        rule all others. Equal difficulties share their mean rank; constant difficulty becomes 0,
-        so that all weights are equal. None is the equation to the letter: since raw relative
-        Mahalanobis distances grow with the number of features, it often leaves a single weight
-        above 0.
+        What happens to `difficulty` first. "rank" replaces it by its rank, "minmax" maps it
+        linearly, both to [0, 1]; "std" subtracts the mean and divides by the standard deviation.
+        All make `temperature` independent of the unit of the difficulty. Ranks give the same
+        weights on every data set; with "minmax", they depend on the hardest and the easiest
+        sample. Equal difficulties share their mean rank; constant difficulty becomes 0, so that
+        all weights are equal. None is the equation to the letter: since raw relative Mahalanobis
+        distances grow with the number of features, it often leaves a single weight above 0.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights in the ranks and in the mean and standard deviation of "std". Samples of weight 0
-        count neither there nor in a maximum or minimum, and get weight 0.
+        do not count, not even in a maximum or minimum, and get weight 0.
     reference : array-like of shape (n_reference,), default=None
-        Difficulties that ranks, ranges and the maximum come from, in place of `difficulty`: those
-        of the training samples, where `difficulty` is of new augmented views of them, as in [1]_.
-        What is outside of their range is taken for the nearest end of it. Not with
+        Difficulties that ranks, ranges and the maximum are taken from instead of `difficulty`:
+        those of the training samples, if `difficulty` is that of new augmented views of them, as
+        in [1]_. Values outside of their range are moved to its nearest end. Not with
         `sample_weight`.
 
     Returns
@@ -128,8 +127,8 @@ def difficulty_weights(
 def _weights(
     scaled: NDArray[np.float64], largest: float, temperature: float, c: float
 ) -> NDArray[np.float64]:
-    # log of exp(d/T) / (exp(max/T) + c), with exp(max/T) divided out of both. What overflows
-    # becomes an infinity of the right sign, and a weight of 0 or 1.
+    # The logarithm of exp(d/T) / (exp(max/T) + c), with exp(max/T) divided out of both. Overflows
+    # become infinities of the right sign, and weights of 0 or 1.
     with np.errstate(over="ignore"):
         below_largest = (scaled - largest) / float(temperature)
         log_c_over_largest = np.log(float(c)) - largest / float(temperature)
@@ -177,8 +176,7 @@ def _scaled(
         return bounded
     if bounded.min() == bounded.max():
         return np.zeros_like(bounded)
-    # Both scales undo a factor. One that is a power of two costs no digit, and keeps squares and
-    # differences from overflowing.
+    # Both scales undo a factor. A power of two costs no digit and avoids overflows.
     exponent = np.frexp(np.abs(bounded).max())[1]
     moderate = np.ldexp(bounded, -exponent)
     if scale == "minmax":
@@ -191,14 +189,14 @@ def _scaled(
 def _ranks(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Return the ranks, mapped to [0, 1]: 0 for the smallest value and 1 for the largest.
 
-    A sample stands in the middle of the weight of its equals, so that weight k is k copies. Copies
-    may differ by rounding: products over samples depend on where these stand.
+    The rank of a sample is the middle of the weight of its equals, so that weight k is k copies.
+    Copies may differ by rounding: products over samples depend on the order of the samples.
     """
     order = np.argsort(values, kind="stable")
     finite = values[order][: np.count_nonzero(values < np.inf)]
     exponent = np.frexp(np.abs(finite).max())[1]
     gaps = np.diff(np.ldexp(finite, -exponent))
-    # A gap begins a new place. The gaps add up to the range; those of rounding are far below.
+    # A gap begins a new place. All gaps add up to the range; rounding gives far smaller ones.
     begins = np.zeros(len(values), dtype=bool)
     begins[1 : len(finite)] = gaps > _ROUNDING * gaps.sum()
     # Behind the finite values, all infinite ones share the last place.

@@ -117,18 +117,6 @@ def test_auto_depends_on_what_is_installed_alone(monkeypatch):
         resolved("faiss", "manhattan")
 
 
-@pytest.mark.parametrize(("spread", "n_by_faiss"), [(1e-3, 0), (1.0, 1)])
-def test_clusters_are_searched_once_tight_or_wide(monkeypatch, spread, n_by_faiss):
-    faiss = pytest.importorskip("faiss")
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4, 40))[np.arange(200) % 4] + spread * rng.normal(size=(200, 40))
-    fitted, by_faiss, knn = search(X, 5, "faiss"), [], faiss.knn
-    monkeypatch.setattr(faiss, "knn", lambda *args: by_faiss.append(args) or knn(*args))
-    neighbors = fitted.kneighbors(X)
-    assert len(by_faiss) == n_by_faiss
-    np.testing.assert_array_equal(neighbors, search(X, 5, "brute").kneighbors(X))
-
-
 def test_missing_faiss_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ImportError, match=r"pip install 'skcalib\[faiss\]'"):

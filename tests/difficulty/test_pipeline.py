@@ -1,7 +1,6 @@
 """Scorers at the end of a Pipeline."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris
@@ -83,17 +82,3 @@ def test_a_classifier_by_the_difficulty_of_a_resampling_pipeline():
     ).fit(X, y)
     expected = fit_difficulty(clone(_resampling()), X, y)[1]
     np.testing.assert_array_equal(clf.difficulty_, expected)
-
-
-def test_difficulty_as_a_series_keeps_the_index():
-    X, y = load_iris(return_X_y=True)
-    scorer = make_pipeline(StandardScaler(), RMDScorer()).fit(X, y)
-    frame = pd.DataFrame(X, index=pd.date_range("2020", periods=150))
-    expected = score_difficulty(scorer, X, y)
-    assert isinstance(expected, np.ndarray)
-    series = score_difficulty(scorer, frame.to_numpy(), y, as_frame=True)
-    pd.testing.assert_series_equal(series, pd.Series(expected, name="difficulty"))
-    plain = RMDScorer().fit(frame.set_axis(list("abcd"), axis=1), y)
-    named = score_difficulty(plain, frame.set_axis(list("abcd"), axis=1), y, as_frame=True)
-    pd.testing.assert_index_equal(named.index, frame.index)
-    np.testing.assert_allclose(named, expected)

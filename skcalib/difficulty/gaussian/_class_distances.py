@@ -20,8 +20,8 @@ from ._statistics import GaussianStatistics, shrunk, working_dtype
 class _Polynomial(NamedTuple):
     """``constant + z @ linear + z**2 @ quadratic`` with ``z = (x - origin) @ projection``.
 
-    Of one origin for all classes or of one for each, with a constant and a row of `linear` a
-    class.
+    There is one origin for all classes or one for each; every class has a constant and a row of
+    `linear`.
     """
 
     origin: NDArray
@@ -40,16 +40,9 @@ class ClassDistances:
         sum w (z - c)^2 - sum b (z - m)^2
         = [sum w c^2 - sum b m^2] + sum 2 (b m - w c) z + sum (w - b) z^2.
 
-    Parameters
-    ----------
-    form : JointForm
-        Coordinates of both distances.
-    means : ndarray of shape (n_classes, n_features)
-        Class means; a row of NaN is a class without samples, infinitely far from everything.
-    mean : ndarray of shape (n_features,)
-        Mean of the background.
-    n_unresolved : int, default=0
-        Number of directions left out for lack of digits in the sums of squares alone.
+    A row of NaN in `means` is a class without samples, infinitely far from everything; `mean` is
+    that of the background. `n_unresolved` directions were left out only because the sums of
+    squares lack digits.
     """
 
     def __init__(
@@ -63,7 +56,7 @@ class ClassDistances:
         self.mean = mean
         self.n_unresolved = n_unresolved
         self.absent = np.asarray(np.isnan(means).any(axis=1))
-        # A stand-in for means that do not exist: their distances are overwritten by infinity.
+        # Any finite mean will do for an absent class: its distances become infinite.
         self.means = np.where(self.absent[:, None], mean, means) if self.absent.any() else means
         self._polynomials: dict[str, _Polynomial] = {}
 
@@ -95,7 +88,7 @@ class ClassDistances:
         def fill(rows: slice) -> None:
             z = (X[rows] - origin) @ projection
             distances = z @ slopes
-            # The quadratic term has no class in it: one number a sample.
+            # The quadratic term is the same for all classes.
             distances += xp.einsum("ij,ij,j->i", z, z, quadratic)[:, None]
             distances += constant
             out[rows] = to_host(reduce(self._not_negative(distances)))
@@ -106,17 +99,17 @@ class ClassDistances:
     def to_own_class(self, X: Any, codes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the distance of each sample to the class ``codes[i]``."""
         xp, place = back_end(X)
-        # The origin of every class is its mean: a large distance between classes would otherwise
+        # The origin of every class is its mean: otherwise, large distances between classes would
         # cancel after the product.
         polynomial = self._polynomial("classes", working_dtype(X.dtype))
         minus_origin, projection = place(-polynomial.origin), place(polynomial.projection)
         linear, quadratic = place(polynomial.linear), place(polynomial.quadratic)
-        # About its own mean c is 0 but for rounding: constant and slope are the background's.
+        # About its own mean c is 0 up to rounding: constant and slope are the background's.
         out = polynomial.constant[codes]
 
         def fill(rows: slice) -> None:
             label = place(codes[rows])
-            # Added to in place: new memory costs more than the sum.
+            # In place: new memory costs more than the sum.
             deviation = take_rows(minus_origin, label)
             deviation += X[rows]
             z = deviation @ projection
@@ -127,31 +120,31 @@ class ClassDistances:
         return self._not_negative(out)
 
     def prepare(self, work: type[np.floating]) -> None:
-        """Compute what the distances of samples in `work` need, for labels and without."""
+        """Compute what distances of samples of dtype `work` need, with and without labels."""
         for origins in ("background", "classes"):
             self._polynomial(origins, work)
 
     def _block_rows(self, n_columns: int) -> int:
-        # Numbers that a row takes: the sample, its coordinates, and `n_columns` more.
+        # A row takes the sample, its coordinates, and `n_columns` numbers more.
         width = sum(self.form.projection.shape) + n_columns
         return max(DISTANCE_BLOCK_ROWS, DISTANCE_BLOCK_SIZE // width)
 
     def _polynomial(self, origins: str, work: type[np.floating]) -> _Polynomial:
         """Return the polynomials about the mean of all samples or those about the class means."""
-        # Kept: for a single sample they cost a hundred times as much as the distances.
+        # Cached: for a single sample they cost a hundred times as much as the distances.
         key = f"{origins}, {work.__name__}"  # a text: skops stores no other keys
         if key not in self._polynomials:
             form = self.form
             mean = self.mean if origins == "background" else self.means
-            # The origin is rounded first, so that what is subtracted from the samples is exactly
-            # what the constants, in float64, are about.
+            # Rounded first, so that exactly the origin of the constants, which are in float64, is
+            # subtracted from the samples.
             origin = mean.astype(work)
             class_mean = (self.means - origin) @ form.projection
             background_mean = (self.mean - origin) @ form.projection
             constant = class_mean**2 @ form.class_weights
             constant -= background_mean**2 @ form.background_weights
             constant[self.absent] = np.inf
-            # Half of the slope of the formula above; doubled below.
+            # Half of the slope in the formula above; doubled below.
             linear = form.background_weights * background_mean - form.class_weights * class_mean
             quadratic = form.class_weights - form.background_weights
             self._polynomials[key] = _Polynomial(
@@ -161,7 +154,7 @@ class ClassDistances:
         return self._polynomials[key]
 
     def _not_negative(self, distances: Any) -> Any:
-        """Undo rounding below zero where no background is subtracted."""
+        """Raise negative rounding errors to zero where no background is subtracted."""
         return distances if self.form.background_weights.any() else distances.clip(min=0.0)
 
 
@@ -195,9 +188,8 @@ def class_distances(
         )
     within, root = statistics.within_covariance(), statistics.between_root()
     mean, total_weight = statistics.mean(), statistics.total_weight
-    # Rounding of the input is a variance too: that of its last digit.
-    # The diagonal of R^T R is the variance between the classes. A value x is rounded by about
-    # eps |x|, and the mean of x^2 is mean^2 + variance.
+    # Rounding of the input is a variance, too: a value x is rounded by about eps |x|, and the mean
+    # of x^2 is mean^2 + variance. The diagonal of R^T R is the variance between the classes.
     variance = np.diag(within) + np.einsum("ij,ij->j", root, root)
     noise = statistics.input_eps**2 * (mean**2 + variance)
     n_varying = int((np.diag(within) > noise).sum())
@@ -214,21 +206,21 @@ def class_distances(
     elif shrinkage is None:
         form = joint_form(covariance, root, tolerance, rooted=True)
     else:
-        # Each covariance moves toward a multiple of the identity of its own: what is left
-        # between them has no root with one row a class.
+        # Each covariance moves toward its own multiple of the identity: their difference has no
+        # root with one row for every class.
         background = shrunk(within + root.T @ root, shrinkage, total_weight)
         form = joint_form(covariance, background - covariance, tolerance)
     n_unresolved = 0
     if tol is None and statistics.work_eps > np.finfo(np.float64).eps:
-        # What the samples could span, less what their sums in float32 show.
-        # n samples about the means of K classes span n - K directions at most.
+        # The directions that the samples could span, minus those that their sums in float32 show.
+        # n samples about the means of K classes span at most n - K directions.
         spanned = min(n_varying, int(statistics.count.sum()) - n_classes)
         n_unresolved = max(spanned - form.rank, 0)
     return ClassDistances(form, statistics.means(), mean, n_unresolved)
 
 
 def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any]) -> None:
-    """Warn of directions that float32 sums lose, and of classes that have a single sample."""
+    """Warn about directions that float32 sums lose, and about classes of a single sample."""
     if distances.n_unresolved:
         warn(
             f"{distances.n_unresolved} directions of X have too little variance for sums in "
@@ -236,6 +228,6 @@ def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any]) -> N
         )
     if len(classes_of_one):
         warn(
-            f"{len(classes_of_one)} classes have a single sample, {shown(classes_of_one)}: it is "
-            "its own class mean, so difficulty(X, y) takes it for very easy."
+            f"These classes have a single sample each: {shown(classes_of_one)}. It is its own "
+            "class mean, so that difficulty(X, y) finds it very easy."
         )

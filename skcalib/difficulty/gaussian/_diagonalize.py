@@ -6,11 +6,11 @@ inverse, F F^T = S^-1. With the eigenvectors V of F^T B F = V diag(ratio) V^T an
     S^-1       = P P^T
     (S + B)^-1 = P diag(1 / (1 + ratio)) P^T:
 
-one product x P gives both distances. Coordinates of ratio 0 are common to both and drop out of
+one product x P gives both distances. Coordinates of ratio 0 are common to both and cancel in
 their difference. The ratios are the squared singular values of R F, at most one for every class.
 
-Where S + B has variance in directions in which S has none, no such P exists. Then both have
-coordinates of their own, side by side.
+If S + B has variance in directions in which S has none, no such P exists. Then both distances get
+their own coordinates, side by side.
 """
 
 from __future__ import annotations
@@ -41,14 +41,10 @@ class JointForm:
 
 @dataclass(frozen=True)
 class RankTolerance:
-    """What counts as no variance.
+    """Up to where a variance counts as zero.
 
-    Attributes
-    ----------
-    noise : ndarray of shape (n_features,)
-        Variance in each feature that is rounding of the input.
-    tol : float
-        Eigenvalues up to `tol`, in units in which every feature has variance one, are zero.
+    `noise` (n_features,) is the variance of each feature that is rounding of the input.
+    Eigenvalues up to `tol`, in units in which every feature has variance one, are zero.
     """
 
     noise: NDArray[np.float64]
@@ -58,9 +54,9 @@ class RankTolerance:
 def default_tol(n_features: int, work_eps: float) -> float:
     """Return the largest eigenvalue that rounding alone gives, with each feature of variance 1.
 
-    The products leave a matrix of errors of about `work_eps` in every entry, and the eigenvalues,
-    of which the largest is up to `n_features`, are computed in float64. Over data with known null
-    directions both terms are 4 to 8 times what was observed.
+    The products leave errors of about `work_eps` in every entry, and the eigenvalues, up to
+    `n_features`, are computed in float64. For data with known null directions, both terms are 4
+    to 8 times the errors observed.
     """
     eps = float(np.finfo(np.float64).eps)
     return 8.0 * work_eps * float(np.sqrt(n_features)) + 4.0 * eps * n_features
@@ -90,7 +86,7 @@ def inverse_factor(
     # Rounding is independent between features: along v it has variance sum_j noise_j v_j^2.
     floor = tolerance.tol + noise @ vectors**2
     supported = values > floor
-    # Full rank after all: the test of the triangle is sufficient, not necessary.
+    # Full rank after all: the test of the triangle is sufficient but not necessary.
     if supported.all():
         return inverse_scale[:, None] * vectors / np.sqrt(values)
     # The supported eigenvectors U of the correlations L = U diag(values) U^T span, in units of
@@ -103,17 +99,17 @@ def inverse_factor(
 def _inverse_triangle(
     correlation: NDArray[np.float64], floor: float
 ) -> NDArray[np.float64] | None:
-    """Return L^-1 with L L^T the correlations, None unless all eigenvalues are above `floor`.
+    """Return L^-1 with L L^T the correlations, or None unless all eigenvalues exceed `floor`.
 
-    An eigendecomposition would say the same, in six times the time. The sum of squares of L^-1
-    is the trace of the inverse, the sum of all 1 / eigenvalue, so that none is above it.
+    An eigendecomposition takes six times as long to say so. The sum of squares of L^-1 is the
+    trace of the inverse, the sum of all 1 / eigenvalue, and so a bound of each.
     """
     try:
         lower = np.linalg.cholesky(correlation)
     except np.linalg.LinAlgError:
         return None
-    # scipy brings a BLAS of its own, whose threads would keep those of numpy from the cores for
-    # a while, waiting for more work.
+    # scipy has a BLAS of its own, whose threads would wait for more work for a while and keep
+    # those of numpy from the cores.
     with one_blas_thread():
         inverse = solve_triangular(lower, np.eye(len(lower)), lower=True)
     return inverse if np.linalg.norm(inverse) ** 2 * floor < 1 else None
@@ -133,17 +129,10 @@ def joint_form(
     *,
     rooted: bool = False,
 ) -> JointForm:
-    """Diagonalize the pseudo-inverses of ``covariance`` and ``covariance + between``.
+    """Diagonalize the pseudo-inverses of ``covariance`` and ``covariance + between``, S and S + B.
 
-    Parameters
-    ----------
-    covariance, between : ndarray of shape (n_features, n_features)
-        S and B above; S and S + B are positive semi-definite.
-    tolerance : RankTolerance
-        What counts as no variance.
-    rooted : bool, default=False
-        `between` is R instead, of shape (n_classes, n_features), whose rows, weighted, add up to
-        zero. Where classes are few, the coordinates common to both distances are left out.
+    With `rooted`, `between` is R instead, of shape (n_classes, n_features), whose weighted rows
+    add up to zero; if classes are few, the coordinates common to both distances are left out.
     """
     factor = inverse_factor(covariance, tolerance)
     rank, n_features = factor.shape[1], len(covariance)

@@ -1,14 +1,14 @@
-"""Distances to Gaussians from which one sample has been taken: exact, with no refit.
+"""Distances to Gaussians without one of their samples: exact, without a refit.
 
-Let a sample x of class c lose the weight w, of m in its class and n in all. Then, with
+Let a sample x of class c lose the weight w, out of m in its class and n in all. Then, with
 v = x - mean_c and a = m / (m - w), its class mean is a v away from it, and the scatter W = n S
 loses ``a w v v^T``. By Sherman and Morrison, the squared length of any u becomes
 
     (n - w) / n * (u S^-1 u + g (u S^-1 v)^2),    g = l / (1 - l v S^-1 v),    l = a w / n.
 
-The background is one class of all samples. Where a sample is the only one with variance in some
-direction, the divisor is 0: the direction leaves the support, and the pseudo-inverse becomes
-P S^+ P with the projection P along S^+ v. A shrunk covariance keeps its multiple of the identity.
+The background is one class of all samples. If only one sample has variance in some direction, the
+divisor is 0: the direction leaves the support, and the pseudo-inverse becomes P S^+ P with the
+projection P along S^+ v. A shrunk covariance keeps its multiple of the identity.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
-# What remains of a class, relative to its weight, without its only sample.
+# Relative weight up to which a class counts as empty without a sample.
 _NOTHING = 1e-12
 
 
@@ -38,7 +38,7 @@ class Gaussian:
         self.factor, centers = np.ascontiguousarray(factor, dtype=work), shift @ factor
         self._is_triangle = len(factor) == factor.shape[1] and not np.tril(factor, -1).any()
         norms = np.einsum("ij,ij->i", centers, centers)
-        # |c - d|^2 = |c|^2 + |d|^2 - 2 c d, which rounding may take below zero.
+        # |c - d|^2 = |c|^2 + |d|^2 - 2 c d, which rounding may make negative.
         apart = norms[:, None] + norms - 2.0 * (centers @ centers.T)
         self.apart = np.maximum(apart, 0.0).astype(work)  # squared distances between the means
         self.centers = centers.astype(work)
@@ -49,8 +49,8 @@ class Gaussian:
         """Return ``deviation @ factor``, whose squared length is the distance."""
         if not self._is_triangle:
             return deviation @ self.factor
-        # The inverse of a Cholesky factor is one: half of the products would be with 0. The BLAS
-        # reads matrices by columns, hence z^T = F^T v^T.
+        # The inverse of a Cholesky factor is a triangle: half of the products would be with 0. The
+        # BLAS reads matrices by columns, hence z^T = F^T v^T.
         multiply = get_blas_funcs("trmm", (self.factor,))
         return multiply(1.0, self.factor.T, deviation.T, lower=1).T
 
@@ -58,21 +58,9 @@ class Gaussian:
 class Without:
     """Gaussians of all classes, without each of some samples in turn.
 
-    Parameters
-    ----------
-    gaussian : Gaussian
-        Fitted on all samples.
-    deviation : ndarray of shape (n_samples, n_features)
-        The samples, relative to the means of their classes, in the dtype of the Gaussian.
-    codes : ndarray of shape (n_samples,)
-        Their classes.
-    weight : ndarray of shape (n_samples,)
-        The weight that each loses.
-
-    Attributes
-    ----------
-    distance : ndarray of shape (n_samples,)
-        Distance of each sample to its own class; infinite where that has no other sample.
+    The samples are given by their `deviation` from the means of their classes, in the dtype of
+    the Gaussian, and by the `weight` that each loses. Their `distance` (n_samples,) to their own
+    class is infinite where that has no other sample.
     """
 
     def __init__(
@@ -89,10 +77,10 @@ class Without:
         stretch = np.where(alone, 1.0, m / np.where(rest > 0, rest, 1.0))
         self.z = gaussian.coordinates(deviation)
         self.square = np.einsum("ij,ij->i", self.z, self.z).astype(np.float64)
-        # A mean that goes with its only sample takes no scatter along.
-        # In a shrunk covariance, only the scatter loses the sample, not the part added to it.
+        # Without its only sample a class has no mean, and the scatter stays. In a shrunk
+        # covariance, only the scatter loses the sample, not the part added to it.
         lost = np.where(alone, 0.0, stretch * weight / n) * gaussian.scatter_part
-        # Not negative but for rounding, like the eigenvalues of the scatter that remains.
+        # Not negative up to rounding, like the eigenvalues of the scatter that remains.
         divisor = 1.0 - lost * self.square
         only = divisor <= np.sqrt(np.finfo(deviation.dtype).eps)
         self.gain = np.where(only, 0.0, lost / np.where(only, 1.0, divisor))
@@ -107,7 +95,7 @@ class Without:
         self.distance = np.where(alone, np.inf, stretch**2 * self.scale * own)
 
     def _find_lost_directions(self) -> None:
-        """Set k = S^+ v of the samples `only`: its image z(k), k k, and k S^+ k / (k k)^2."""
+        """Set, for k = S^+ v of the samples `only`: its image z(k), k k, and k S^+ k / (k k)^2."""
         factor = self.gaussian.factor
         # z F^T = v F F^T = S^+ v.
         direction = self.z[self.only] @ factor.T
@@ -133,7 +121,7 @@ class Without:
         if len(self.only):
             distances[self.only] += self._change_by_projection(cross[self.only])
         distances *= self._column(self.scale)
-        # The mean of its own class, and no other, moves as the sample leaves.
+        # Only the mean of its own class moves when the sample leaves.
         distances[samples, self.codes] = self.distance
         return distances
 

@@ -1,4 +1,4 @@
-"""Judging each fitted sample without itself: exact, with no refit."""
+"""The difficulty of each fitted sample without itself: exact, without a refit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ._downdate import Gaussian, Without
 from ._statistics import GaussianStatistics, shrunk, working_dtype
 from ._streaming import StreamingMixin
 
-# Elements of a chunk of samples. In smaller ones, two threads wait for each other: a quarter of
-# them cost a tenth with 512 features and 1000 classes.
+# Elements of a chunk of samples. In smaller chunks, threads wait for each other: a quarter of the
+# elements costs a tenth of the time with 512 features and 1000 classes.
 _CHUNK_ELEMENTS = 2**22
 _MIN_CHUNK_ROWS = 64
 
@@ -55,13 +55,13 @@ class LeftOutMixin(StreamingMixin):
         return fitted.leave_one_out_difficulty(X, y, **fit_params)
 
     def _fit_ranking(self, X: Any, y: ArrayLike, **fit_params: Any) -> NDArray[np.float64]:
-        """Fit, and return what ranks the samples for weights and choices.
+        """Fit, and return values that rank the samples for weights and choices.
 
-        That is their difficulty as if they were new. AUROC of wrong labels on CLINC150, in this
-        way and with the sample left out: 5 samples a class, 20 % random flips .874, .853, 20 %
-        nearest-class flips .827, .690; 20 samples a class .998, .993 and .916, .881. A sample
-        that is the only one of its class would be the easiest of all; it is infinitely hard here
-        as well.
+        They are the difficulties of the samples as if they were new, which rank wrong labels
+        better than those with the sample left out. AUROC on CLINC150 for both: 5 samples per
+        class, 20 % random flips .874, .853, 20 % nearest-class flips .827, .690; 20 samples per
+        class .998, .993 and .916, .881. The only sample of a class would be the easiest of all;
+        it is infinitely hard here as well.
         """
         refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
         fitted = self.fit(X, y, **fit_params)  # type: ignore[attr-defined]
@@ -76,10 +76,10 @@ class LeftOutMixin(StreamingMixin):
     ) -> NDArray[np.float64]:
         """Difficulty of the fitted samples, each left out of the fit; larger means harder.
 
-        In closed form, what ``fit`` on the other samples and ``difficulty`` of this one give. A
-        sample that is the only one of its class is infinitely far from it. Weight k stands for k
-        copies, of which one is left out. With shrinkage, the multiple of the identity in both
-        covariances remains that of all samples.
+        The result of ``fit`` on all others and ``difficulty`` of this one, in closed form. The
+        only sample of a class is infinitely far from it. Weight k stands for k copies, one of
+        which is left out. With shrinkage, the multiple of the identity in both covariances
+        remains that of all samples.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class LeftOutMixin(StreamingMixin):
         y : array-like of shape (n_samples,)
             Their labels in the fit.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights in the fit. A sample of weight 0 is scored, too.
+            Their weights in the fit. Samples of weight 0 are scored, too.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class LeftOutMixin(StreamingMixin):
         Raises
         ------
         ValueError
-            If these are not the samples of the fit, as the weights of the classes tell.
+            If the weights of the classes show that these are not the samples of the fit.
         """
         left_out, *fitted = self._left_out(X, y, sample_weight)
         return left_out.to_own(*fitted)
@@ -125,7 +125,7 @@ class LeftOutMixin(StreamingMixin):
         Raises
         ------
         ValueError
-            If these are not the samples of the fit, as the weights of the classes tell.
+            If the weights of the classes show that these are not the samples of the fit.
         """
         left_out, *fitted = self._left_out(X, y, sample_weight)
         return left_out.to_all(*fitted)
@@ -146,7 +146,7 @@ class LeftOutMixin(StreamingMixin):
         given = check_weights(sample_weight, len(samples))
         weight = np.ones(len(samples)) if given is None else given
         encode(labels[weight > 0], self.classes_)
-        # A sample of weight 0 may bear a label that the fit does not know.
+        # A sample of weight 0 may have a label that the fit does not know.
         codes = np.maximum(class_positions(labels, self.classes_), 0)
         seen = np.bincount(codes, weight, len(self.classes_))
         if not np.allclose(seen, self._statistics.weight, rtol=1e-6, atol=0.0):
@@ -181,7 +181,7 @@ class _LeftOut:
         self.means = np.where(self.absent[:, None], self.mean, statistics.means())
 
     def _classes(self) -> Gaussian:
-        # About the mean of all samples: far from the origin, digits would be lost.
+        # About the mean of all samples: far from the origin, means would lose digits.
         shift = self.means - self.mean
         return self._gaussian(self.within, shift, self.statistics.weight)
 
@@ -258,7 +258,7 @@ class _LeftOut:
 
 
 def _scatter_part(covariance: NDArray, shrunk_covariance: NDArray) -> float:
-    """Return a where the shrunk covariance is ``a * covariance + ridge * identity``."""
+    """Return a such that the shrunk covariance is ``a * covariance + ridge * identity``."""
     deviation = covariance - np.trace(covariance) / len(covariance) * np.eye(len(covariance))
     # The deviation D of C from a multiple of the identity has <D, I> = 0 and <D, C> = <D, D>:
     # <D, a C + ridge I> = a <D, D>. If D is 0, C is such a multiple and a may be anything.

@@ -33,8 +33,8 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         (x - \\mu_y)^T \\Sigma^{-1} (x - \\mu_y)
         - (x - \\mu_{agn})^T \\Sigma_{agn}^{-1} (x - \\mu_{agn})
 
-    **Larger means harder.** A sample deep in its own class, in directions that tell the
-    classes apart, is easy. The features should come from a pre-trained model [1]_.
+    **Larger means harder.** A sample deep in its own class, in directions that separate the
+    classes, is easy. The features should come from a pre-trained model [1]_.
 
     Equations 5 to 7 of [1]_ carry a minus sign that contradicts the text and the figures of
     the paper, where small values are the easy samples. The text is right, and followed here.
@@ -46,16 +46,15 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
     shrinkage : float in [0, 1] or "auto", default=None
         Shrinkage of both covariances toward the identity times their mean variance. "auto"
         takes the oracle approximating coefficient of each (see
-        :func:`sklearn.covariance.oas`), which the fitted statistics determine. None does not
-        shrink.
+        :func:`sklearn.covariance.oas`). None does not shrink.
     tol : float, default=None
         Directions with no more variance than this, in units in which every feature has
-        variance one, count as unsupported. None follows the precision of the input and of the
-        sums over it.
+        variance one, count as unsupported. None derives it from the precision of the input and of
+        the sums over it.
     normalize : bool, default=False
-        Scale every sample to unit length first, in the fit and in queries [2]_: the length of
-        the features of a network differs between classes, and makes Gaussians of them fit badly.
-        A sample that is 0 everywhere has no direction, and is an error.
+        Scale every sample to unit length first, in the fit and in queries [2]_: the length of a
+        network's features differs between classes, which Gaussians fit badly. A sample of zeros
+        has no direction, and is an error.
 
     Attributes
     ----------
@@ -92,14 +91,14 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
     difficulty is the rank of `covariance_` minus that of `background_covariance_`: zero where
     the supports agree.
 
-    Sums of squares in float32 do not tell a direction of very little variance from rounding.
-    `fit` then makes them once more in float64; `partial_fit` cannot, and the first use warns. An
-    update that raises, in `partial_fit` or `merge`, leaves the scorer as it was.
+    Sums of squares in float32 cannot distinguish a direction of very little variance from
+    rounding. `fit` then computes them again in float64; `partial_fit` cannot, and the first use
+    warns. An update that raises, in `partial_fit` or `merge`, leaves the scorer as it was.
 
     A torch tensor on a GPU stays there: products run on the device, in the precision of the
-    tensor and never in TensorFloat-32, and what comes back is as small as the result. Results
-    are numpy arrays whatever the input, and the scorer keeps nothing on the device. Judging each
-    sample without itself alone takes the samples to the host, block by block.
+    tensor and never in TensorFloat-32, and only results come back, as numpy arrays. The scorer
+    keeps nothing on the device. Only the leave-one-out methods move the samples to the host,
+    block by block.
 
     `predict` is linear discriminant analysis with equal priors.
 
@@ -150,9 +149,9 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         Parameters
         ----------
         X : array-like or dask array of shape (n_samples, n_features)
-            Features. float16 and float32 input is worked on in float32, chunk by chunk, unless
-            that loses directions: see Notes. A memory map stays on disk, the chunks of a dask
-            array where they are.
+            Features. float16 and float32 are processed in float32, chunk by chunk, unless that
+            loses directions: see Notes. A memory map stays on disk, and the chunks of a dask
+            array stay where they are.
         y : array-like or dask array of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -166,8 +165,8 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         Raises
         ------
         ValueError
-            If there is one class alone and `relative` is True, or if no class varies, for
-            instance because every class has a single sample.
+            If there is only one class and `relative` is True, or if no class varies, for instance
+            because every class has a single sample.
 
         Warns
         -----
@@ -183,10 +182,10 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         return self
 
     def finalize(self) -> Self:
-        """Compute what scoring needs now: once, before the scorer goes to many processes.
+        """Compute now what scoring needs, before the scorer is sent to many processes.
 
-        Otherwise the first call does it, and every copy that was pickled before that anew. What
-        is computed is pickled with the scorer, and dropped where samples are added.
+        Otherwise the first call does so, and again in every copy that was pickled before it. The
+        result is pickled with the scorer, and dropped when samples are added.
 
         Returns
         -------
@@ -320,7 +319,7 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         return shrunk(statistics.background_covariance(), self.shrinkage, statistics.total_weight)
 
     def _in_chunks(self, method: Callable[..., Any], X: Any, y: Any = None, **shape: Any) -> Any:
-        """Return what a method gives of every chunk, lazily, with the samples seen so far."""
+        """Return the results of a method for every chunk, lazily, with the samples seen so far."""
         X, *labels = aligned(X=X, **({} if y is None else {"y": y}))
         self._read(np.zeros((1, *X.shape[1:]), dtype=X.dtype), reset=False)
         return map_chunks(method, copy(self.finalize()), X, *labels, **shape)
@@ -339,7 +338,7 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
 
     def _use(self, distances: ClassDistances) -> ClassDistances:
         self._distances = distances
-        # Weight 2 and more are copies: not a label that occurs once.
+        # A weight of 2 or more stands for copies: the label does not occur only once.
         alone = (self._statistics.count == 1) & (self._statistics.weight < 2)
         warn_of_limits(distances, self.classes_[alone])
         return distances

@@ -1,7 +1,7 @@
 """Sufficient statistics of Gaussians that share one covariance, in one pass.
 
-Take the sums and outer products of raw samples, and far from the origin the covariance is a small
-difference of large numbers. So every class k has a reference point r_k near its samples, and
+From sums and outer products of raw samples, the covariance would be a small difference of large
+numbers far from the origin. So every class k has a reference point r_k near its samples, and
 
     sums_k  = sum over i in k of w_i (x_i - r_k)
     scatter = sum over k, sum over i in k of w_i (x_i - r_k) (x_i - r_k)^T
@@ -31,13 +31,13 @@ from ...utils._arrays import to_host
 from ...utils._blocks import SCATTER_BLOCK_MOST_ROWS, SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE
 from ...utils._tensors import back_end, exact_products, for_blocks, take_rows
 
-# Chunks during which the references stay.
+# Number of chunks for which the references stay the same.
 _CHUNKS_PER_PIECE = 8
 
 
 def working_dtype(dtype: np.dtype) -> type[np.floating]:
     """Return the dtype of products over data of `dtype`: float32 for float16 and float32."""
-    # Integers in float64, too: float32 has all of them only up to 2**24.
+    # Integers in float64: float32 holds them only up to 2**24.
     return np.float64 if dtype.itemsize > 4 or dtype.kind != "f" else np.float32
 
 
@@ -92,13 +92,13 @@ class GaussianStatistics:
         chunk_rows = min(chunk_rows, SCATTER_BLOCK_MOST_ROWS)
         total = replace(
             self,
-            # Added to in place below.
+            # Changed in place below.
             sums=self.sums.copy(),
             scatter=self.scatter.copy(),
             input_eps=max(self.input_eps, float(np.finfo(input_dtype).eps)),
             work_eps=max(self.work_eps, float(np.finfo(work).eps)),
         )
-        # What overflows here is found, and said, when the distances are asked for.
+        # Overflows are reported when the distances are computed.
         with exact_products(X), np.errstate(over="ignore", invalid="ignore"):
             for rows in gen_batches(len(X), _CHUNKS_PER_PIECE * chunk_rows):
                 weight = None if sample_weight is None else sample_weight[rows]
@@ -113,10 +113,7 @@ class GaussianStatistics:
         chunk_rows: int,
         work: type[np.floating],
     ) -> GaussianStatistics:
-        """Add samples whose classes keep their references meanwhile.
-
-        Changes `sums` and `scatter`, which are the caller's own, in place.
-        """
+        """Add samples about the same references; change the caller's `sums` and `scatter`."""
         used = np.ones(len(X), dtype=bool) if sample_weight is None else sample_weight > 0
         placed = self._with_references_near(X, codes, used, chunk_rows, work)
         _, place = back_end(X)
@@ -127,7 +124,7 @@ class GaussianStatistics:
             if sample_weight is None:
                 return _sums(X[rows], codes[rows], None, minus_reference)
             chosen = rows.start + np.flatnonzero(used[rows])
-            # The root, since outer products take a factor of the samples twice.
+            # The root, since outer products contain a factor of the samples twice.
             root = place(np.sqrt(sample_weight[chosen]).astype(work))
             return _sums(X[place(chosen)], codes[chosen], root, minus_reference)
 
@@ -136,7 +133,7 @@ class GaussianStatistics:
             sums += chunk[0]
             scatter += chunk[1]
 
-        # Sums in float32 of longer blocks would lose digits.
+        # Longer blocks would lose digits in float32.
         for_blocks(chunk_sums, X, chunk_rows, add, blocks_at_once=1)
         count = self.count + np.bincount(codes[used], minlength=len(self.count))
         weight = self.weight + np.bincount(codes, sample_weight, minlength=len(self.weight))
@@ -152,9 +149,9 @@ class GaussianStatistics:
         chunk_rows: int,
         work: type[np.floating],
     ) -> GaussianStatistics:
-        """Return the same statistics about references from which to measure the samples.
+        """Return the same statistics about references near the samples.
 
-        A new class gets the mean of its samples in the first chunk that holds any. An old one
+        A new class gets the mean of its samples in the first chunk that has any. An old class
         gets its mean so far, if its first samples have turned out to lie apart. All references
         are representable in `work`: deviations from them lose nothing to rounding.
         """
@@ -173,27 +170,27 @@ class GaussianStatistics:
         apart = self._apart() & (np.bincount(codes[used], minlength=len(missing)) > 0)
         offset = self.sums[apart] / self.weight[apart, None]
         reference[apart] = self.reference[apart] + offset
-        # Mostly they stay: one comparison, and no new matrix of all classes.
+        # Usually none moves: a comparison instead of a new matrix of all classes.
         if np.array_equal(reference, self.reference):
             return self
         return self.with_references(reference.astype(np.float64))
 
     def _apart(self) -> NDArray[np.bool_]:
-        """Return the classes whose mean is apart from the reference."""
+        """Tell which classes have a mean far from their reference."""
         if not self.weight.any() or not np.isfinite(self.scatter).all():
             return np.zeros(len(self.weight), dtype=bool)
-        # The variance about the references is larger than that about the means: if all are
-        # a standard deviation off in every feature, twice as large.
+        # If all references are a standard deviation off in every feature, the variance about them
+        # is twice that about the means.
         variance = np.diag(self.scatter) / self.total_weight
         inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
         # Then offset^2 / variance is 1/2 in each feature; the sums are weight times offset. An
-        # overflow does no harm: sums are exact whether references move or not.
+        # overflow does no harm: sums are right whether references move or not.
         squares = np.einsum("ij,ij,j->i", self.sums, self.sums, inverse)
         return squares > 0.5 * len(variance) * self.weight**2
 
     def with_references(self, reference: NDArray[np.float64]) -> GaussianStatistics:
         """Return the same statistics about other references."""
-        # Where there is no sample, the sums are zero and there is nothing to move.
+        # Sums of classes without samples are zero and need not move.
         moved = np.flatnonzero((reference != self.reference).any(axis=1) & (self.weight > 0))
         if not len(moved):
             return replace(self, reference=reference)
@@ -207,7 +204,7 @@ class GaussianStatistics:
 
     def merged(self, other: GaussianStatistics) -> GaussianStatistics:
         """Add the samples of `other`, whose classes are in the same order."""
-        # The references of self where it has samples: only the sums of `other` have to move.
+        # References of self where it has samples: then only the sums of `other` move.
         common = np.where((self.weight > 0)[:, None], self.reference, other.reference)
         mine, theirs = self.with_references(common), other.with_references(common)
         return GaussianStatistics(
@@ -249,8 +246,8 @@ class GaussianStatistics:
 
     def within_covariance(self) -> NDArray[np.float64]:
         """Return the covariance about the class means, normalized by the total weight."""
-        # The sum of sums_k sums_k^T / m_k is one product, of rows sums_k / sqrt(m_k); without
-        # samples they are 0.
+        # The sum of sums_k sums_k^T / m_k is one product of the rows sums_k / sqrt(m_k). Classes
+        # without samples have sums of 0.
         root = np.sqrt(np.where(self.weight > 0, self.weight, 1.0))
         scaled_sums = self.sums / root[:, None]
         return (self.scatter - scaled_sums.T @ scaled_sums) / self.total_weight
@@ -289,10 +286,10 @@ def shrunk(
 
 
 def _oas_coefficient(covariance: NDArray[np.float64], variance: float, n_samples: float) -> float:
-    """Return the coefficient of Chen et al. (2010), in the form that scikit-learn gives it."""
+    """Return the coefficient of Chen et al. (2010), in scikit-learn's form."""
     mean_square = float(np.mean(covariance**2))
     denominator = (n_samples + 1.0) * (mean_square - variance**2 / len(covariance))
-    # The denominator is 0, but for rounding, where the covariance is a multiple of the identity.
+    # Up to rounding, the denominator is 0 if the covariance is a multiple of the identity.
     return 1.0 if denominator <= 0 else min((mean_square + variance**2) / denominator, 1.0)
 
 
@@ -302,7 +299,7 @@ def _sums(
     """Return the sums (n_classes, n_features) and outer products of samples about references."""
     _, place = back_end(X)
     with np.errstate(over="ignore", invalid="ignore"):
-        # Added to in place: new memory costs more than the sum.
+        # In place: new memory costs more than the sum.
         deviation = take_rows(minus_reference, place(codes))
         deviation += X
         if root_weight is not None:
@@ -318,11 +315,11 @@ def _class_sums(X: Any, codes: NDArray[np.intp], weight: Any, n_classes: int) ->
     if xp is np:
         dtype = np.result_type(X, np.float32)
         values = np.ones(len(codes), dtype) if weight is None else weight
-        # Every column has one entry: column i begins at entry i.
+        # Every column has one entry, so column i begins at entry i.
         indptr = np.arange(len(codes) + 1)
         indicator = csc_array((values, codes, indptr), shape=(n_classes, len(codes)))
         return indicator @ X.astype(dtype, copy=False)
-    # In float64, since the order of sums on an accelerator is not always the same.
+    # In float64, since the order of sums on an accelerator varies.
     sums = xp.zeros((n_classes, X.shape[1]), dtype=xp.float64, device=X.device)
     weighted = X.double() if weight is None else X * weight.double()[:, None]
     return sums.index_add_(0, place(codes), weighted)

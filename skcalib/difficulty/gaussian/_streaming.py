@@ -1,4 +1,4 @@
-"""Gaussians whose samples come in parts, one after the other or in many places at once."""
+"""Gaussians whose samples come in parts, one after another or in many places at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...utils._chunked import aligned, reduce_chunks
 from ...utils._features import validate_rows
 from ...utils._labels import check_class_labels, encode, joined_classes
 from ...utils._private import _fit_context, _num_samples
-from ...utils._unit_rows import UnitRows
+from ...utils._tensors import UnitRows
 from .._base import DifficultyMixin
 from ._statistics import GaussianStatistics
 
@@ -24,10 +24,7 @@ _DTYPES = [np.float64, np.float32, np.float16]
 
 
 class StreamingMixin(DifficultyMixin):
-    """A scorer of Gaussians whose statistics add up.
-
-    A scorer that is not fitted stands for no samples.
-    """
+    """A scorer of Gaussians whose statistics add up; one that is not fitted has no samples."""
 
     classes_: NDArray[Any]
     normalize: bool
@@ -82,9 +79,9 @@ class StreamingMixin(DifficultyMixin):
         Parameters
         ----------
         other : RelativeMahalanobisScorer
-            A scorer fitted on other samples of the same features; left unchanged. One that is
-            not fitted stands for no samples, and so does this scorer if it is not. The
-            parameters remain those of this scorer.
+            A scorer fitted on other samples of the same features; left unchanged. A scorer that
+            is not fitted, `other` or this one, counts as one without samples. The parameters
+            remain those of this scorer.
 
         Returns
         -------
@@ -94,7 +91,7 @@ class StreamingMixin(DifficultyMixin):
         Raises
         ------
         ValueError
-            If the features are others, or normalized in one of the scorers alone.
+            If the features differ, or if only one of the scorers normalizes them.
         """
         if self.normalize != other.normalize:
             raise ValueError(
@@ -145,7 +142,7 @@ class StreamingMixin(DifficultyMixin):
 
     def _see_no_samples(self, X: Any, classes: ArrayLike | None, is_first: bool) -> None:
         if is_first and classes is None:
-            return  # Nothing is known of what will come.
+            return  # Neither features nor classes are known yet.
         data = self._read(X, reset=is_first, ensure_min_samples=0)
         announced = self._check_announced(classes, is_first)
         if is_first and announced is not None:
@@ -177,8 +174,8 @@ class StreamingMixin(DifficultyMixin):
         if is_chunked(X):
             self._update_from_chunks(X, y, classes, sample_weight, reset=reset, work=work)
             return
-        # NaN and infinity remain in the sums, which are looked at below: X is read only once.
-        # Samples of weight 0 do not get there, and those of unit length are divided first.
+        # NaN and infinity show in the sums, which are checked below: X is read only once. Samples
+        # of weight 0 are not in the sums, and normalized ones are divided first.
         check_first = self.normalize or sample_weight is not None
         data, labels = self._read(
             X, check_class_labels(y), reset=reset, ensure_all_finite=check_first
@@ -194,7 +191,7 @@ class StreamingMixin(DifficultyMixin):
             joined = joined_classes(self.classes_, found, name="y")
             new_classes = self.classes_ if is_final else joined
             statistics = self._laid_out(new_classes)
-        # A sample of weight 0 may bear a label that nothing else has.
+        # A sample of weight 0 may have a label of its own.
         labels = labels if weight is None else np.where(weight > 0, labels, found[0])
         statistics = statistics.with_samples(data, encode(labels, new_classes), weight, work=work)
         if not np.isfinite(statistics.sums).all():
@@ -212,7 +209,7 @@ class StreamingMixin(DifficultyMixin):
         work: type[np.floating] | None,
     ) -> None:
         X, y, sample_weight = aligned(X=X, y=y, sample_weight=sample_weight)
-        # Names, number and type of the features, before anything is computed.
+        # Checks names, number and type of the features before anything is computed.
         self._read(np.zeros((1, *X.shape[1:]), dtype=X.dtype), reset=reset)
         announced = self._check_announced(classes, reset)
         if not reset and self._announced:
@@ -239,8 +236,8 @@ class StreamingMixin(DifficultyMixin):
         return self._statistics.with_classes(np.searchsorted(classes, self.classes_), len(classes))
 
     def _set_state(self, **state: Any) -> None:
-        # In one step: an interruption leaves all of the old state or all of the new. The
-        # distances are computed on demand, so that a stream pays for one decomposition in all.
+        # In one step, so that an interruption leaves the old state or the new one. The distances
+        # are computed on demand: a stream pays for one decomposition in all.
         self.__dict__.update(state, _distances=None)
 
 
@@ -252,7 +249,7 @@ def _fitted_to_chunk(
     y: NDArray,
     sample_weight: NDArray | None,
 ) -> StreamingMixin:
-    """Return a scorer of the samples of a chunk; of no samples where all weights are 0."""
+    """Return a scorer of the samples of a chunk; of no samples if all weights are 0."""
     scorer = clone(unfitted)
     if sample_weight is not None and len(sample_weight) == len(X) and not sample_weight.any():
         X, y = X[:0], y[:0]

@@ -212,7 +212,7 @@ def test_labels_that_occur_once_are_named_where_they_count():
     X, y = _data()
     names = y.astype(str).astype(object)
     names[[3, 7]] = ["0 ", "x"]
-    message = r"2 classes have a single sample, \['0 ', 'x'\]: .* difficulty\(X, y\) takes it for"
+    message = r"single sample each: \['0 ', 'x'\]\. .* difficulty\(X, y\) finds it very easy"
     with pytest.warns(SkcalibWarning, match=message) as record:
         RMDScorer().fit(X, names)
     assert [warning.filename for warning in record] == [__file__]
@@ -228,7 +228,7 @@ def test_a_single_sample_of_small_weight_is_named(weight):
     X, y = _data()
     y[3] = 7
     weights = np.full(400, weight)
-    with pytest.warns(SkcalibWarning, match=r"1 classes have a single sample, \[7\]"):
+    with pytest.warns(SkcalibWarning, match=r"single sample each: \[7\]"):
         RMDScorer().fit(X, y, sample_weight=weights)
     weights[3] = 0.0
     RMDScorer().fit(X, y, sample_weight=weights)
