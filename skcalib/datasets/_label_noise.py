@@ -12,9 +12,8 @@ from sklearn.utils import check_random_state
 from ..utils._labels import check_class_labels, check_several_classes, encode
 from ..utils._private import Interval, validate_params
 
-# Number of the stream that a seed gives here. train_test_split, KFold and others permute
-# the samples from the seed itself: with the same stream, a split by an equal seed would hold all
-# of the flipped labels on one side.
+# Key of the random stream that belongs to a seed here. train_test_split, KFold and others permute
+# samples by the seed itself: from that stream, an equal seed would put all flips on one side.
 _STREAM = 0x666C6970
 
 
@@ -42,8 +41,8 @@ def flip_labels(
         Fraction of the samples to flip, rounded to the nearest count. Every one of them gets a
         label different from its own.
     random_state : int, RandomState instance or None, default=None
-        Seed; pass an int for repeatable noise. What an int draws is independent of how
-        :func:`~sklearn.model_selection.train_test_split` and the like split by the same int.
+        Seed; pass an int for repeatable noise. It is independent of how
+        :func:`~sklearn.model_selection.train_test_split` and the like split with the same int.
 
     Returns
     -------
@@ -90,7 +89,7 @@ def flip_labels(
 
 
 def _generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    """Return the generator given, or that of a stream which belongs to a seed and this file."""
+    """Return the given generator, or that of a stream of the seed that only this file uses."""
     if not isinstance(random_state, Integral):
         return check_random_state(random_state)
     seeds = np.random.SeedSequence(int(random_state), spawn_key=(_STREAM,))

@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
-from ..utils._device import auto_device
 from ..utils._labels import check_several_classes, encode
-from ..utils._process import seeded
+from ..utils._process import auto_device, seeded
 from ._batches import takes
 from ._criterion import check_criterion
 

@@ -17,19 +17,19 @@ _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 
 @contextmanager
 def naming(*names: str) -> Iterator[None]:
-    """Have the errors inside speak of the arguments `names`.
+    """Have the errors inside name the arguments `names`.
 
-    The words of numpy and scikit-learn follow the name: "could not convert string to float: 'a'"
+    The message of numpy or scikit-learn follows the name: "could not convert string to float: 'a'"
     alone does not say which argument to look at.
     """
     try:
         yield
     except (TypeError, ValueError) as error:
         text = str(error)
-        # An error that names the argument needs no more.
+        # The error names the argument already.
         if any(re.search(rf"\b{name}\b", text) for name in names):
             raise
-        # Not type(error): subclasses such as UnicodeDecodeError want other arguments.
+        # Not type(error): subclasses such as UnicodeDecodeError take other arguments.
         kind = TypeError if isinstance(error, TypeError) else ValueError
         lengths = _LENGTHS.search(text)
         if lengths and len(names) > 1:
@@ -42,7 +42,7 @@ def naming(*names: str) -> Iterator[None]:
 
 @contextmanager
 def calling(name: str, given: str) -> Iterator[None]:
-    """Have the errors inside say `given`, as the user's own argument is called, for `name`."""
+    """Have the errors inside say `given`, the name of the user's own argument, for `name`."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -57,7 +57,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
-    """Return `values` as an ndarray, without a copy where there is a buffer to share.
+    """Return `values` as an ndarray, without a copy where numpy can share the memory.
 
     A torch tensor may require gradients, be on a device or hold bfloat16. Masks are errors.
     """
@@ -69,27 +69,27 @@ def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
 
 def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
-    """Return real numbers as float16, 32 or 64, without a copy where they are; else as float64."""
+    """Return real numbers as floats: float16, 32 and 64 as they are, others as float64."""
     array = as_array(values, name=name)
     if array.dtype in (np.float16, np.float32, np.float64):
         return array
     if array.dtype.kind in "biuf" or (array.dtype.kind == "O" and _holds_numbers(array)):
         try:
             return array.astype(np.float64)
-        except (TypeError, ValueError):  # objects that are no numbers
+        except (TypeError, ValueError):  # objects that are not numbers
             pass
     refuse_nested(array, name=name)
     raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
 
 
 def as_features(X: Any, *, name: str = "X") -> Any:
-    """Return the `X` of an estimator as `validate_data` may read it.
+    """Return the `X` of an estimator as `validate_data` can read it.
 
-    Tensors become arrays; whatever else, frames with their names included, stays as it is. What
-    scikit-learn would read as other data is an error: masks, dates and durations.
+    Tensors become arrays; everything else, frames with their names included, stays as it is. What
+    scikit-learn would misread is an error: masks, dates and durations.
     """
     refuse_unreadable(X, name=name)
-    # A sparse array by keys (dok) is a mapping, and scikit-learn has its own word on it.
+    # A sparse array by keys (dok) is a mapping, for which scikit-learn has its own message.
     if isinstance(X, Mapping | Set | Generator) and not issparse(X):
         raise TypeError(f"{name} must be array-like, got {type(X).__name__}.")
     try:
@@ -109,19 +109,19 @@ def is_chunked(values: Any) -> TypeGuard[Any]:
 
 
 def refuse_unreadable(values: Any, *, name: str) -> None:
-    """Raise where numpy and scikit-learn would read without a word what is not meant.
+    """Raise for what numpy and scikit-learn would misread without a warning.
 
-    That is what lies under a mask, and chunks that lie on a disk or on other machines.
+    That is what a mask hides, and chunks that are on a disk or on other machines.
     """
     if is_chunked(values):
         raise TypeError(
-            f"{name} must be in memory here, got a collection of dask: its compute() brings it "
-            "there; the user guide, under Cost and scale, tells what works in chunks."
+            f"{name} must be in memory here, got a collection of dask: call its compute() first. "
+            "The user guide lists what works in chunks, under Cost and scale."
         )
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(
-            f"{name} must not be masked, got a masked array; drop or fill what is masked."
+            f"{name} must not be masked, got a masked array; drop or fill the masked entries."
         )
 
 
@@ -135,33 +135,33 @@ def to_host(values: Any) -> Any:
 
 
 def _holds_numbers(array: NDArray[Any]) -> bool:
-    # float() takes all of them, and would make numbers of text and of durations.
+    # float() would make numbers of text and of durations.
     return not any(issubclass(kind, _NOT_NUMBERS) for kind in set(map(type, array.flat)))
 
 
 def refuse_nested(values: Any, *, name: str) -> None:
-    """Raise for a column of arrays, as tables hold features: to numpy it is one of objects."""
+    """Raise for a column of arrays, as a table may hold features: numpy sees objects."""
     kind = getattr(getattr(values, "dtype", None), "kind", None)
     if kind == "O" and getattr(values, "ndim", None) == 1:
         first = next(iter(values), None)
         if isinstance(first, list | tuple | np.ndarray):
             raise ValueError(
-                f"{name} must be an array of two dimensions, got one of arrays: np.stack({name}) "
-                "makes one of them."
+                f"{name} must be an array of two dimensions, got an array of arrays: "
+                f"np.stack({name}) joins them."
             )
 
 
 def _dtypes(X: Any) -> list[Any]:
     if isinstance(X, list | tuple):
         return [np.asarray(X[0]).dtype] if len(X) else []
-    # A DataFrame has one for every column; a Series has its one under this name, too.
+    # A DataFrame has one for every column, and a Series has its own under this name, too.
     if hasattr(X, "dtypes"):
         return list(X.dtypes) if hasattr(X, "columns") else [X.dtypes]
     return [X.dtype] if hasattr(X, "dtype") else []
 
 
 def check_same_length(**arrays: NDArray[Any] | None) -> None:
-    """Raise unless all arrays, given by the names of the arguments, have as many rows."""
+    """Raise unless all arrays, passed by the names of the arguments, have equally many rows."""
     lengths = {name: len(array) for name, array in arrays.items() if array is not None}
     if len(set(lengths.values())) > 1:
         raise ValueError(
@@ -193,21 +193,21 @@ def check_weights(
 def scale_weights(
     weight: NDArray[np.float64] | None,
 ) -> tuple[NDArray[np.float64] | None, float]:
-    """Return weights with a maximum in [1, 2), and the power of two that was taken out.
+    """Return weights with a maximum in [1, 2), and the power of two that they were divided by.
 
-    Sums of squares and products of weights neither overflow nor underflow then, and no digit
-    changes.
+    Sums of squares and products of such weights neither overflow nor underflow. Division by a
+    power of two changes no digit.
     """
     if weight is None:
         return None, 1.0
-    # maximum = m 2**e with m in [1/2, 1), so by 2**(e - 1) it comes into [1, 2).
+    # maximum = m 2**e with m in [1/2, 1): divided by 2**(e - 1), it is in [1, 2).
     exponent = int(np.frexp(weight.max())[1]) - 1
     return np.ldexp(weight, -exponent), float(np.ldexp(1.0, exponent))
 
 
 def count_unit(unit: float) -> float:
-    """Return the unit of weights that count samples, within 2**-100 and 2**100.
+    """Return the unit of weights that count samples, at least 2**-100 and at most 2**100.
 
-    Beyond these, the number of samples no longer changes a metric.
+    Beyond these limits, the number of samples no longer changes a metric.
     """
     return float(np.clip(unit, 2.0**-100, 2.0**100))

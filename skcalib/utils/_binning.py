@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Relative slack of a cumulative weight, so that rounding never moves a quantile by a sample.
+# Relative slack of a cumulative weight: rounding must not move a quantile by one sample.
 _CUMSUM_SLACK = 1e-12
 # Up to here a search is faster than a product.
 _MANY_VALUES = 2000
@@ -31,22 +31,14 @@ def quantile_edges(
     Inner edges are observed values: the smallest that leaves j / n_bins of the weight at or
     below. Equal edges are merged, so equal values always share a bin.
     """
-    if weight is None:
-        return _edges_of_ordered(np.sort(values), n_bins, None)
-    order = np.argsort(values)
-    return _edges_of_ordered(values[order], n_bins, weight[order])
-
-
-def _edges_of_ordered(
-    ordered: NDArray[Any], n_bins: int, weight: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
     level = np.arange(1, n_bins) / n_bins
     if weight is None:
+        ordered, n = np.sort(values), len(values)
         # The smallest rank r, from 0, with r + 1 >= level * n.
-        n = len(ordered)
         rank = np.ceil(level * n - _CUMSUM_SLACK * n).astype(np.intp) - 1
     else:
-        mass = np.cumsum(weight)
+        order = np.argsort(values)
+        ordered, mass = values[order], np.cumsum(weight[order])
         # The first cumulative weight that reaches the level.
         rank = np.searchsorted(mass, (level - _CUMSUM_SLACK) * mass[-1])
     inner = np.unique(np.clip(ordered[np.maximum(rank, 0)].astype(np.float64), 0, 1))
@@ -56,13 +48,13 @@ def _edges_of_ordered(
 
 def round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return edges e' of `dtype` for which v > e' if and only if v > e, for all v of `dtype`."""
-    # astype rounds to the nearest; where that went up, the float below is the largest under e.
+    # astype rounds to nearest; where that went up, the next float below is the largest under e.
     rounded = edges.astype(dtype)
     return np.where(rounded > edges, np.nextafter(rounded, dtype.type(-1)), rounded)
 
 
 def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the bin of every value, as if compared in exact arithmetic, whatever its dtype."""
+    """Return the bin of every value, as exact arithmetic would, whatever the dtype."""
     inner = round_down(edges[1:-1], values.dtype)
     n_bins = len(edges) - 1
     few = len(values) < _MANY_VALUES
@@ -97,33 +89,6 @@ def quantile_sums(
     weight: NDArray[np.float64] | None,
     n_bins: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the edges of `quantile_edges` and the sums of `bin_sums` between them.
-
-    The bins of ordered values are runs, which end where the edges are: no value is looked up.
-    """
-    if weight is None:
-        ordered = np.sort(values)
-        edges = _edges_of_ordered(ordered, n_bins, None)
-        end = _ends_of_runs(ordered, edges)
-        true = np.diff(_ends_of_runs(np.sort(values[outcomes]), edges), prepend=0)
-        return edges, np.stack([np.diff(end, prepend=0), _sums_of_runs(ordered, end), true])
-    order = np.argsort(values)
-    ordered, mass = values[order], weight[order]
-    edges = _edges_of_ordered(ordered, n_bins, mass)
-    end = _ends_of_runs(ordered, edges)
-    parts = mass, mass * ordered, mass * outcomes[order]
-    return edges, np.stack([_sums_of_runs(part, end) for part in parts])
-
-
-def _ends_of_runs(ordered: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:
-    inner = round_down(edges[1:-1], ordered.dtype)
-    return np.append(np.searchsorted(ordered, inner, side="right"), len(ordered))
-
-
-def _sums_of_runs(ordered: NDArray[Any], end: NDArray[np.intp]) -> NDArray[np.float64]:
-    start = np.append(0, end[:-1])
-    sums = np.zeros(len(end))
-    # An empty run, of which reduceat would return a value, is left out and remains 0.
-    filled = end > start
-    sums[filled] = np.add.reduceat(ordered, start[filled], dtype=np.float64)
-    return sums
+    """Return the edges of `quantile_edges` and the sums of `bin_sums` between them."""
+    edges = quantile_edges(values, n_bins, weight)
+    return edges, bin_sums(values, outcomes, weight, edges)

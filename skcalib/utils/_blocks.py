@@ -68,7 +68,7 @@ def two_columns(block: NDArray) -> NDArray:
 
 
 def _along_rows(block: Any) -> bool:
-    """Tell whether to reduce along the rows: of many columns, and of tensors."""
+    """Tell whether to reduce along the rows: of blocks with many columns, and of tensors."""
     return block.shape[1] > FEW_COLUMNS or not isinstance(block, np.ndarray)
 
 
@@ -130,7 +130,7 @@ def row_margin(block: NDArray) -> NDArray:
 def row_entropy(block: NDArray) -> NDArray:
     """Return the entropy of every row in nats."""
     xp, _ = back_end(block)
-    # 0 x log(tiny) = 0: no mask for the zeros. What validation lets pass beyond [0, 1] has none.
+    # 0 x log(tiny) = 0, so zeros need no mask; nor does what rounding left below 0.
     terms = block.clip(min=xp.finfo(block.dtype).tiny)
     xp.log(terms, out=terms)
     xp.multiply(terms, block, out=terms)
@@ -144,7 +144,7 @@ DEFAULT_FRACTION = 0.3
 def count_to_choose(n: int, *, fraction: float | None, n_samples: int | None) -> int:
     """Return how many of n samples to choose: `n_samples`, or a `fraction`, 0.3 by default."""
     if n_samples is None:
-        # Halves are rounded up; round() would take them to the even number.
+        # Halves are rounded up; round() would round them to the even number.
         return max(1, int((DEFAULT_FRACTION if fraction is None else fraction) * n + 0.5))
     if fraction is not None:
         raise ValueError(
@@ -159,7 +159,7 @@ def count_to_choose(n: int, *, fraction: float | None, n_samples: int | None) ->
 def drawn_scores(weights: NDArray[np.floating], uniform: NDArray[np.floating]) -> NDArray:
     """Return scores whose n largest are a draw without replacement, in proportion to weights.
 
-    The logarithms plus Gumbel noise, from numbers of the uniform distribution on [0, 1).
+    They are the logarithms of the weights plus Gumbel noise, made of uniform numbers in [0, 1).
     """
     with np.errstate(divide="ignore"):  # a weight of 0 comes last
         return np.log(weights) - np.log(-np.log(uniform))
@@ -174,7 +174,7 @@ def top_rows(
     """
     n = len(scores)
     count = count_to_choose(n, fraction=fraction, n_samples=n_samples)
-    # The count-th largest score: all above it are chosen, and of those equal to it the first.
+    # The count-th largest score: all larger ones are chosen, and the first of those equal to it.
     cut = np.partition(scores, n - count)[n - count]
     chosen = scores > cut
     ties = np.flatnonzero(scores == cut)

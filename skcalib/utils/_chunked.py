@@ -1,7 +1,7 @@
-"""Arrays in chunks: dask arrays, the one place that knows them.
+"""dask arrays, which no other file knows.
 
-What a function makes of a chunk is combined in the graph, or stays in chunks. dask is imported by
-users who have such an array alone: it is recognized by the module of its type.
+What a function makes of a chunk is combined in the graph, or stays in chunks. dask is imported
+only where a user has such an array, which is recognized by the module of its type.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 
 
 def aligned(**arrays: Any) -> list[Any]:
-    """Return arrays, given by the names of the arguments, in chunks of the same samples.
+    """Return arrays, passed by the names of the arguments, in chunks of the same samples.
 
-    The first is a dask array and says which, with all its columns in a chunk. None stays None;
-    arrays in memory become part of the graph.
+    The first is a dask array, whose chunks the others get; all its columns come into one chunk.
+    None stays None; arrays in memory become part of the graph.
     """
     import dask.array as da
 
@@ -39,7 +39,7 @@ def _in_chunks_of(first: Any, first_name: str, name: str, values: Any) -> Any:
     is_known = not np.isnan([*first.shape[:1], *values.shape[:1]]).any()
     if is_known and values.shape[:1] == first.shape[:1]:
         return values.rechunk({0: first.chunks[0]})
-    # Chunks whose sizes are not known are taken in their order.
+    # Chunks of unknown sizes are matched by their order.
     if is_known or values.numblocks[:1] != first.numblocks[:1]:
         raise ValueError(
             f"{name} must have the samples of {first_name}, in chunks of known sizes or in as "
@@ -54,7 +54,8 @@ def reduce_chunks(
 ) -> Any:
     """Return the results of ``of_chunk(X, *others)`` over :func:`aligned` arrays, combined.
 
-    Pair by pair in the graph: no process holds more than a few results, and the client one.
+    They are combined pair by pair in the graph: no process holds more than a few results, and the
+    client holds one.
     """
     import dask
 
@@ -78,9 +79,9 @@ def map_chunks(
     dtype: Any,
     n_columns: int | None = None,
 ) -> Any:
-    """Return ``of_chunk(state, X, *others)`` in chunks, of shape (n,) or (n, n_columns), lazily.
+    """Return ``of_chunk(state, X, *others)`` lazily, in chunks (n,) or (n, n_columns).
 
-    The state goes to every process once.
+    The state is sent to every process once.
     """
     import dask
     import dask.array as da
@@ -107,7 +108,7 @@ def map_chunks(
 
 
 def _of_samples(X: Any, *others: Any, of_chunk: Callable[..., Any], state: Any, empty: Any) -> Any:
-    # A chunk may have lost all its samples to a mask.
+    # A mask may have left a chunk without samples.
     return of_chunk(state, X, *others) if len(X) else empty
 
 
@@ -116,8 +117,8 @@ def choose_samples(
 ) -> list[Any]:
     """Return the samples of X and of the others in the mask ``chosen(scores)``, in chunks, lazily.
 
-    The scores are ``of_chunk(state, X)``, of all samples: one process takes them together. The
-    mask is computed at once and stays with the workers.
+    The scores are ``of_chunk(state, X)``; one process gathers those of all samples. The mask is
+    computed at once and stays with the workers.
     """
     import dask
     import dask.array as da
@@ -130,6 +131,6 @@ def choose_samples(
     scores = map_chunks(of_chunk, state, X, dtype=np.float64)
     whole = dask.delayed(chosen, traverse=False)(scores)
     mask = da.from_delayed(whole, shape=(len(X),), dtype=bool).rechunk((X.chunks[0],))
-    # In one graph with the choice, every chunk of X would be held until the last score is there.
+    # Within one graph, every chunk of X would be held until the last score is known.
     mask = mask.persist()
     return [array[mask] for array in (X, *others)]

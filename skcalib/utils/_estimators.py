@@ -1,9 +1,9 @@
 """One way to talk to the estimators inside a meta-estimator.
 
-- They get labels as the user gave them, in folds as well: `class_weight={"a": 2}` holds there.
-- Their probabilities and scores come back in the order of the classes that are asked for
-  (:func:`class_columns`), whatever order `estimator.classes_` has.
-- What is frozen is never trained; what is fitted and will be trained again warns.
+- They get labels as the user gave them, in folds too: `class_weight={"a": 2}` works there.
+- Their probabilities and scores come back in the order of the classes that the caller names
+  (:func:`class_columns`), whatever the order of `estimator.classes_`.
+- A frozen estimator is never trained; a fitted one that will be trained again brings a warning.
 - Samples that belong together (`groups`) stay together in all folds.
 """
 
@@ -43,7 +43,7 @@ Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 def last_step(estimator: Any) -> tuple[Any, str]:
-    """Return the last step of nested Pipelines, and the prefix of its parameters of `fit`."""
+    """Return the last step of nested Pipelines, and the prefix that its `fit` parameters have."""
     prefix = ""
     while isinstance(estimator, Pipeline):
         name, estimator = estimator.steps[-1]
@@ -52,7 +52,7 @@ def last_step(estimator: Any) -> tuple[Any, str]:
 
 
 def warn_if_fitted(**estimators: Any) -> None:
-    """Warn of estimators that are fitted and not frozen: a clone of them will be trained anew."""
+    """Warn about fitted estimators that are not frozen: a clone of them will be trained anew."""
     for name, estimator in estimators.items():
         if estimator is None or isinstance(estimator, FrozenEstimator | str):
             continue
@@ -75,9 +75,9 @@ def fit_clone(
     rows: NDArray[np.intp] | None = None,
     params: dict[str, Any] | None = None,
 ) -> Any:
-    """Return a clone fitted on all samples or on `rows`; what is frozen stays as it is.
+    """Return a clone fitted on all samples or on `rows`; a frozen estimator stays as it is.
 
-    Parameters of `fit` with one entry a sample are cut to the rows.
+    Parameters of `fit` that have one entry for every sample are cut to the rows.
     """
     params = params or {}
     if rows is not None:
@@ -90,9 +90,9 @@ def fit_clone(
 
 
 def joint_classes(estimator: Any, labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the sorted classes of `labels` and those that a fitted estimator knows besides.
+    """Return the sorted classes of `labels` and those that only a fitted estimator knows.
 
-    A frozen classifier has to know all labels. Any other was fitted on some of them.
+    A frozen classifier has to know all labels; another may have been fitted on some of them.
     """
     known = np.unique(_known_classes(estimator, np.unique(labels)))
     if isinstance(estimator, FrozenEstimator):
@@ -115,28 +115,12 @@ def class_columns(
     *,
     leave_out: bool = False,
 ) -> NDArray[np.floating]:
-    """Return what a fitted classifier says of every class, in the order of `classes`.
+    """Return the `method` of a fitted classifier, with the columns in the order of `classes`.
 
-    A class that the classifier does not know has the probability 0, or the least score there is;
-    one that it knows and `classes` lack is an error, or is left out.
-
-    Parameters
-    ----------
-    estimator : classifier
-        The fitted classifier.
-    X : array-like of shape (n_samples, ...)
-        Samples.
-    classes : ndarray of shape (n_classes,)
-        The classes, in any order.
-    method : {"predict_proba", "predict_log_proba", "decision_function"}
-        What to ask the classifier for.
-    leave_out : bool, default=False
-        Whether to leave out columns of other classes: the others may not sum to 1 then.
-
-    Returns
-    -------
-    values : ndarray of shape (n_samples, n_classes)
-        For two classes and scores in one column, shape (n_samples,): for ``classes[1]``.
+    `method` is "predict_proba", "predict_log_proba" or "decision_function"; scores of two classes
+    in one column, (n_samples,), are those of ``classes[1]``. A class that the classifier does not
+    know has probability 0, or the least possible score. A class that only the classifier knows is
+    an error or, with `leave_out`, left out, so that the others may not sum to 1.
     """
     values = np.asarray(getattr(estimator, method)(X))
     known = _known_classes(estimator, classes)
@@ -146,8 +130,8 @@ def class_columns(
         position = position[position >= 0]
     if (position < 0).any():
         raise ValueError(
-            f"{type(estimator).__name__} must know no classes but {shown(classes)}, "
-            f"got {shown(known[position < 0])} besides."
+            f"{type(estimator).__name__} must know no other classes than {shown(classes)}, "
+            f"got {shown(known[position < 0])}."
         )
     if values.ndim == 1:  # the score of the second of two classes, against the first
         if len(classes) == 2:
@@ -170,7 +154,7 @@ def class_columns(
 
 
 def predict_labels(estimator: Any, X: Any) -> NDArray[Any]:
-    """Return predicted labels (n_samples,), of classifiers that return a column as well."""
+    """Return predicted labels (n_samples,), also from classifiers that return a column."""
     return np.ravel(estimator.predict(X))
 
 
@@ -178,7 +162,7 @@ def predict_labels(estimator: Any, X: Any) -> NDArray[Any]:
 
 
 def folds_of(cv: Any, X: Any, labels: NDArray | None, groups: ArrayLike | None = None) -> Folds:
-    """Return (train, test) of folds that leave every sample out once.
+    """Return (train, test) of folds that leave out every sample once.
 
     An int is a number of folds, stratified by labels where there are any. With `groups`, the
     samples of a group are left out together.
@@ -201,16 +185,16 @@ def folds_of(cv: Any, X: Any, labels: NDArray | None, groups: ArrayLike | None =
 
 
 def _grouped(cv: Any, groups: ArrayLike | None) -> Any:
-    """Return the splitter that a number of folds stands for where there are groups."""
+    """Return `cv`; where there are groups, a splitter that respects them for a number of folds."""
     if groups is None or not (cv is None or isinstance(cv, Integral)):
         return cv
     return StratifiedGroupKFold(5 if cv is None else int(cv))
 
 
 def left_out(judge: Callable[..., NDArray], folds: Folds, n_jobs: int | None = None) -> NDArray:
-    """Return ``judge(train, test)`` of all folds, every row at the place of its sample.
+    """Return the rows of ``judge(train, test)`` of all folds, in the order of the samples.
 
-    `judge` has to be picklable, for the processes of `n_jobs`: no function inside a function.
+    `judge` has to be picklable for the processes of `n_jobs`: not a function inside a function.
     """
     parts = Parallel(n_jobs=n_jobs)(delayed(judge)(*fold) for fold in folds)
     together = np.concatenate(parts)
@@ -250,13 +234,13 @@ def _columns_of_fold(
     return columns(fit_clone(estimator, X, y, train, params), _safe_indexing(X, test))
 
 
-# What outer and inner estimators show and hand on
+# What an outer estimator shows of the inner one, and hands on to it
 
 
 def show_inner(
     outer: Any, inner: Any, names: tuple[str, ...] = ("n_features_in_", "feature_names_in_")
 ) -> None:
-    """Give `outer` those of the learned attributes that the fitted `inner` has."""
+    """Copy learned attributes from the fitted `inner` to `outer`, where `inner` has them."""
     for name in names:
         if hasattr(inner, name):
             setattr(outer, name, getattr(inner, name))
@@ -291,16 +275,10 @@ def fit_takes(estimator: Any, parameter: str) -> bool:
 
 
 def fit_router(owner: Any, *, cv: Any = "no folds", **inner: Any) -> MetadataRouter:
-    """Return the metadata routing of a meta-estimator whose `fit` calls that of `inner`.
+    """Return the metadata routing of `owner`, whose `fit` calls the `fit` of `inner`.
 
-    Parameters
-    ----------
-    owner : estimator
-        The meta-estimator, which may use metadata itself.
-    cv : int, cross-validation generator, iterable or None
-        Its folds, which `groups` go to.
-    **inner : estimators
-        The estimators inside, by the names of the parameters that hold them.
+    The estimators inside are passed by the names of the parameters that hold them. `groups` go to
+    `cv`, the folds of `owner`.
     """
     router = MetadataRouter(owner=owner).add_self_request(owner)
     for name, estimator in inner.items():
@@ -320,22 +298,11 @@ def inner_fit_params(
     fit_params: dict[str, Any],
     groups: ArrayLike | None = None,
 ) -> dict[str, Any]:
-    """Return what the `fit` of an estimator inside gets of what that of `owner` was given.
+    """Return the parameters that the `fit` of an inner estimator gets from the `fit` of `owner`.
 
-    With metadata routing, what the estimator requests; without, everything but `groups`.
-
-    Parameters
-    ----------
-    owner : estimator
-        The meta-estimator.
-    name : str
-        The parameter of `owner` that holds the estimator.
-    sample_weight : ndarray of shape (n_samples,) or None
-        Checked weights. Without metadata routing, the last step of a Pipeline gets them.
-    fit_params : dict
-        Further parameters of ``owner.fit``.
-    groups : array-like of shape (n_samples,) or None
-        What the folds get: an error where these do not ask for it.
+    `name` is the parameter of `owner` that holds the estimator. With metadata routing, it gets
+    what it requests, and `groups` are an error unless the folds request them. Without, it gets
+    everything but `groups`, and in a Pipeline the last step gets the weights.
     """
     if _routing_enabled():
         given = {"sample_weight": sample_weight, "groups": groups}
@@ -349,9 +316,9 @@ def inner_fit_params(
 def weight_params(
     estimator: Any, sample_weight: NDArray, *, name: str = "estimator"
 ) -> dict[str, Any]:
-    """Return the parameter of ``estimator.fit`` that takes weights, of a Pipeline its last step.
+    """Return the parameter of ``estimator.fit`` that takes weights.
 
-    With metadata routing, the Pipeline itself takes them.
+    In a Pipeline, the weights go to the last step; with metadata routing, to the Pipeline itself.
     """
     final, prefix = (estimator, "") if _routing_enabled() else last_step(estimator)
     check_fit_takes(final, "sample_weight", name=name)
@@ -359,7 +326,7 @@ def weight_params(
 
 
 class MetaClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A classifier around a classifier, `estimator`, and perhaps other estimators."""
+    """A classifier around a classifier, `estimator`, and possibly other estimators."""
 
     estimator: Any
     cv: Any = "no folds"
@@ -460,15 +427,15 @@ class DelegatingClassifier(MetaClassifier):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            In the order of `classes_`, for two classes those of the second; the least number
-            there is for a class that the classifier was not fitted on.
+            In the order of `classes_`, for two classes the value of the second; the least
+            possible number for a class that the classifier was not fitted on.
         """
         check_is_fitted(self)
         return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
 
 
 def indexable_samples(X: Any) -> tuple[Any, int]:
-    """Return X of a meta-estimator, so that it can be indexed, and its number of samples."""
+    """Return the X of a meta-estimator in a form that can be indexed, and its length."""
     X = as_features(X)
     with naming("X"):
         (X,) = indexable(X)
@@ -476,7 +443,7 @@ def indexable_samples(X: Any) -> tuple[Any, int]:
 
 
 def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-    """Return what a meta-estimator was given: X that can be indexed, and its class labels."""
+    """Return the X of a meta-estimator in a form that can be indexed, and its class labels."""
     labels = check_class_labels(y)
     with naming("X", "y"):
         X, labels = indexable(as_features(X), labels)

@@ -26,7 +26,7 @@ def validate_data(
 ) -> Any:
     """Validate as the function of scikit-learn does, which it calls.
 
-    Tensors are read; masks, dates and durations, which scikit-learn reads as numbers, are errors.
+    Tensors are read. Masks, dates and durations, which scikit-learn would misread, are errors.
     """
     X = as_features(X)
     refuse_nested(X, name="X")
@@ -50,11 +50,11 @@ def validate_rows(
     ensure_all_finite: bool = True,
     **options: Any,
 ) -> Any:
-    """Validate as `validate_data` does, but leave a tensor on an accelerator: as `TensorRows`."""
+    """Validate as `validate_data` does; on an accelerator a tensor stays, as `TensorRows`."""
     if not on_accelerator(X) or (X.ndim != 2 and not options.get("allow_nd")):
         options["ensure_all_finite"] = ensure_all_finite
         return validate_data(estimator, X, y, reset=reset, **options)
-    # All that scikit-learn checks but the values, on a matrix of their shape that takes no memory.
+    # scikit-learn checks everything but the values on a matrix of that shape without memory.
     stand_in = np.broadcast_to(np.zeros((), complex if X.is_complex() else float), X.shape)
     with naming("X", "y"):
         validated = sklearn_validation.validate_data(

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are complete or do not exist."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from uuid import uuid4
 
 @contextmanager
 def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file that takes its name when it is complete.
+    """Open a file that gets its name when it is complete.
 
-    A full disk, an error or a kill in between leaves the file that was there before.
+    After a full disk, an error or a kill in between, the former file is still there.
     """
-    # Through symbolic links: the link stays, and what it points to is replaced.
+    # A symbolic link stays, and the file that it points to is replaced.
     target = Path(os.path.realpath(path))
-    # A name that nobody can foresee, and mode "x", which does not follow a symbolic link.
+    # A name that nobody can guess, and mode "x", which does not follow symbolic links.
     unfinished = target.with_name(f".{uuid4().hex}.tmp")
     try:
         with unfinished.open("xb") as file:
             yield file
             file.flush()
-            # On the disk before it gets its name: else a power cut may leave an empty file.
+            # On the disk before it gets its name, or a power cut could leave an empty file.
             os.fsync(file.fileno())
         if target.exists():
             copymode(target, unfinished)

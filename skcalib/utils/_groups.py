@@ -1,4 +1,4 @@
-"""Groups of samples, as they come: texts, numbers, intervals, categories, several columns.
+"""Groups of samples as users have them: texts, numbers, intervals, categories, columns.
 
 And p-values of many of them, corrected.
 """
@@ -19,13 +19,13 @@ def group_codes(
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the groups that occur, sorted, and the position of every sample among them.
 
-    Categories keep their order. Missing values (None, NaN, NaT, NA) are a group of their own, the
-    last one, called None. Combinations of several columns are called "name=value, name=value".
+    Categories keep their order. Missing values (None, NaN, NaT, NA) form the last group, called
+    None. Combinations of several columns are called "name=value, name=value".
     """
     columns = _columns(groups, name)
     if len(columns[0][1]) != n_samples:
         raise ValueError(
-            f"{name} must have one entry a sample, {n_samples}, got {len(columns[0][1])}."
+            f"{name} must have one entry for every sample, {n_samples}, got {len(columns[0][1])}."
         )
     parts = [_codes_of_column(values, name) for _, values in columns]
     if len(parts) == 1:
@@ -49,7 +49,7 @@ def _columns(groups: Any, name: str) -> list[tuple[Any, Any]]:
         return [(title, groups.iloc[:, k]) for k, title in enumerate(groups.columns)]
     if isinstance(groups, list | tuple):
         nested = bool(groups) and isinstance(groups[0], list | tuple | np.ndarray)
-        # As objects: numpy would make text of a missing value beside a text.
+        # As objects: numpy would turn a missing value beside text into text.
         array = np.array(groups, dtype=object) if nested else np.fromiter(groups, object)
     elif _categories(groups) is not None:
         return [(None, groups)]
@@ -67,7 +67,7 @@ def _columns(groups: Any, name: str) -> list[tuple[Any, Any]]:
 
 
 def _categories(values: Any) -> Any:
-    """Return what holds `categories` and `codes`: a Categorical, or that of a Series; or None."""
+    """Return what has `categories` and `codes`: a Categorical, or that of a Series; else None."""
     values = getattr(values, "cat", values)
     return values if hasattr(values, "categories") and hasattr(values, "codes") else None
 
@@ -113,7 +113,7 @@ def _named(names: list[Any], used: Any) -> NDArray[Any]:
 
 
 def _is_missing(entry: Any) -> bool:
-    # pd.NA is equal to nothing, and refuses to say so; NaN and NaT are not equal to themselves.
+    # NaN and NaT are not equal to themselves; comparing pd.NA gives no bool.
     return entry is None or type(entry).__name__ == "NAType" or bool(entry != entry)
 
 

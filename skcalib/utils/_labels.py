@@ -1,7 +1,7 @@
 """Class labels: integers or strings in, positions among the classes out.
 
-The columns of a DataFrame of probabilities are named by labels, or they are positions. Whatever
-lies between is an error: a guess would judge one class by the probability of another.
+The columns of a DataFrame of probabilities are named by labels, or they are positions. Anything
+in between is an error: a guess could judge one class by the probability of another.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
                 f"{name} must hold class labels, integers or strings, got {float(array[row])} "
                 f"in row {row}."
             )
-        # float16 does not reach 2**63; int64 ends one below it.
+        # In float64: float16 does not reach 2**63, and int64 ends one below it.
         wide = array.astype(np.float64, copy=False)
         beyond = (wide < -_INT64_END) | (wide >= _INT64_END)
         if beyond.any():
@@ -53,13 +53,13 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
         raise TypeError(
             f"{name} must hold class labels, integers or strings, got dtype {array.dtype}."
         )
-    # Beside int64, uint64 would be compared as floats, which merge labels beyond 2**53.
+    # numpy compares int64 with uint64 as floats, which merge labels beyond 2**53.
     fits = array.dtype.kind == "b" or (array.dtype == np.uint64 and array.max() < _INT64_END)
     return array.astype(np.int64) if fits else array
 
 
 def _undo_text(array: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
-    """Return the objects of a list in which numpy has made text of what stood beside a string."""
+    """Return a list as objects, where numpy has turned what stood beside a string into text."""
     return np.array(values, dtype=object) if isinstance(values, list | tuple) else array
 
 
@@ -73,6 +73,26 @@ def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
         f"{name} must hold class labels of one type, integers or strings, "
         f"got {', '.join(sorted(kind.__name__ for kind in kinds))}."
     )
+
+
+def as_label_matrix(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return labels (n_rows, n_columns) as integers or strings, all of one type."""
+    array = as_array(values, name=name)
+    if array.dtype.kind == "U":
+        array = _undo_text(array, values)
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(
+            f"{name} must have 2 dimensions, none of them empty, got shape {array.shape}."
+        )
+    if array.dtype.kind in "iuU":
+        return array
+    # One row at a time, so that an error names the row.
+    rows = [as_labels(row, name=f"{name}[{i}]") for i, row in enumerate(array)]
+    if len({_is_text(row) for row in rows}) > 1:
+        raise TypeError(
+            f"{name} must hold class labels of one type, integers or strings, got both."
+        )
+    return np.stack(rows)
 
 
 def check_labels_like(
@@ -120,18 +140,18 @@ def _check_one_type(labels: NDArray[Any], name: str) -> None:
 
 
 def check_several_classes(classes: NDArray[Any], *, name: str = "y") -> None:
-    """Raise unless there are at least two classes to tell apart."""
+    """Raise unless there are at least two classes."""
     if len(classes) < 2:
         got = f"one class: {classes.tolist()[0]!r}" if len(classes) else "no samples"
         raise ValueError(f"{name} must hold at least two classes, got {got}.")
 
 
 def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the position of every label in `classes`, in any order; -1 where it is not there."""
+    """Return the position of every label in `classes`, which may have any order; -1 if absent."""
     if labels.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes))):
-        # Integers are their own positions: a tenth of the time of the search below.
+        # Integers are their own positions: ten times as fast as the search below.
         inside = (labels >= 0) & (labels < len(classes))
-        # Wide first: uint8, say, has no -1, which numpy 2.5 refuses.
+        # As intp first: a dtype such as uint8 has no -1.
         return np.where(inside, labels.astype(np.intp, copy=False), -1)
     nowhere = np.full(labels.shape, -1, dtype=np.intp)
     # Numbers and text never match; searchsorted would compare them as text.
@@ -144,7 +164,7 @@ def class_positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.i
     except TypeError:  # objects that do not compare
         return nowhere
     positions = order[np.minimum(place, len(classes) - 1)]
-    # searchsorted gives a place to unknown labels, too: the class there is another.
+    # searchsorted finds a place for unknown labels, too, where another class is.
     return np.where(classes[positions] == labels, positions, -1)
 
 
@@ -176,7 +196,7 @@ def joined_classes(classes: NDArray[Any], others: NDArray[Any], *, name: str) ->
 
 
 def shown(classes: NDArray[Any]) -> str:
-    """Return classes as they stand in messages, at most ten of them."""
+    """Return at most ten of the classes, as text for messages."""
     items = classes.tolist()
     return str(items) if len(items) <= 10 else f"{str(items[:10])[:-1]}, ...]"
 
@@ -239,7 +259,7 @@ def match_binary(
     if len(classes) == 2:
         positive = _position_of_positive(pos_label, classes)
     else:
-        # The other class is nowhere in sight; the one label is positive or it is not.
+        # The other class does not occur: the one label is positive or not.
         value = as_labels([pos_label], name="pos_label")
         positive = int(_is_text(value) == _is_text(y) and value[0] == classes[0])
         return np.full(len(y), positive, dtype=np.intp), np.append(classes, value)
@@ -248,7 +268,7 @@ def match_binary(
 
 
 def _distinct_binary(y: NDArray[Any]) -> NDArray[Any]:
-    # Both classes, also where only one of them occurs.
+    # Both classes, even if only one of them occurs.
     if not _is_text(y) and y.min() >= 0 and y.max() <= 1:
         return np.arange(2)
     classes = np.unique(y)
@@ -267,8 +287,8 @@ def _encode_signs(y: NDArray[Any], classes: NDArray[Any]) -> tuple[NDArray[np.in
                 return (y == 1).astype(np.intp), np.array(pair)
     offer = " or ".join(f"pos_label={label!r}" for label in classes.tolist())
     raise ValueError(
-        "pos_label must be given to tell the positive class, unless the labels are in {0, 1} or "
-        f"{{-1, 1}}; here {offer}, got None."
+        "pos_label must name the positive class, unless the labels are in {0, 1} or {-1, 1}; "
+        f"here {offer}, got None."
     )
 
 
@@ -300,7 +320,7 @@ def match_names(
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return (proba, labels) with the columns in the order of the labels.
 
-    Where the names are `labels`, or hold all labels of `y`, columns are matched by name. Names
+    Where the names are `labels`, or include all labels of `y`, columns are matched by name. Names
     such as ``class_0``, ``class_1`` in order are positions and change nothing.
     """
     try:
@@ -310,30 +330,30 @@ def match_names(
     wanted = np.unique(y) if labels is None else labels
     if classes is not None and len(np.unique(classes)) == len(classes):
         positions = class_positions(wanted, classes)
-        # The names hold all labels of y: they are the classes, those absent from y included.
+        # The names include all labels of y: they are the classes, even those absent from y.
         if positions.min() >= 0 and labels is None:
             return proba, classes
         if positions.min() >= 0 and len(wanted) == len(classes):
-            # The names are `labels`: where the order differs, the columns are moved.
+            # The names are `labels`: columns in another order are moved.
             in_order = np.array_equal(positions, np.arange(len(classes)))
             return (proba if in_order else proba[:, positions]), labels
     if _are_numbered(names):
         return proba, labels
     raise ValueError(
-        f"{name} must have columns that are named by the labels, {shown(wanted)}, or not named, "
+        f"{name} must have columns that are named by the labels, {shown(wanted)}, or no names, "
         f"got the columns {shown(np.array(names, dtype=object))}."
     )
 
 
 def refuse_names_in_other_order(X: Any, classes: NDArray[Any], *, name: str) -> None:
-    """Raise if the columns of a frame are named by the classes and are in another order.
+    """Raise if the columns of a frame are named by the classes but in another order.
 
-    For scores whose columns are classes by their position: other names say nothing.
+    For scores whose columns are classes by position: other names do not matter.
     """
     names = column_names(X)
     if names is None:
         return
-    # As text, since a column of class 0 may have the name "0".
+    # As text: the column of class 0 may be named "0".
     found, wanted = [str(label) for label in names], [str(label) for label in classes.tolist()]
     if found != wanted and sorted(found) == sorted(wanted):
         raise ValueError(
@@ -342,7 +362,7 @@ def refuse_names_in_other_order(X: Any, classes: NDArray[Any], *, name: str) -> 
 
 
 def _are_numbered(names: list[Any]) -> bool:
-    """Tell whether names are one prefix and the position of the column, from 0 on."""
+    """Tell whether each name is one common prefix and the position of its column, from 0 on."""
     prefix = str(names[0]).removesuffix("0")
     return names == [f"{prefix}{i}" for i in range(len(names))]
 
@@ -350,8 +370,7 @@ def _are_numbered(names: list[Any]) -> bool:
 def refuse_other_order(y: Any, *, name: str = "y_true") -> None:
     """Raise for an ordered categorical whose order is not the one in which labels are sorted.
 
-    Columns without names are in the order of the sorted labels, or in that of the categories:
-    nothing tells which.
+    Columns without names could be in the order of the sorted labels or of the categories.
     """
     dtype = getattr(y, "dtype", None)
     if not getattr(dtype, "ordered", False):

@@ -29,29 +29,8 @@ from sklearn.utils.validation import (
 
 from ._arrays import calling
 
-__all__ = [
-    "HasMethods",
-    "Hidden",
-    "Interval",
-    "LabeledProbaScorer",
-    "StrOptions",
-    "_check_feature_names_in",
-    "_check_method_params",
-    "_estimator_has",
-    "_fit_context",
-    "_num_samples",
-    "_routing_enabled",
-    "_safe_indexing",
-    "available_if",
-    "predict_nonlinearity",
-    "set_training",
-    "validate_parameters",
-    "validate_params",
-    "without_steps",
-]
-
-# What is decorated keeps its signature. scikit-learn's decorators have no types: behind them, mypy
-# and pyright would not see a misspelled argument, nor what `fit` returns.
+# Decorated functions keep their signatures. scikit-learn's decorators have no types: behind them,
+# mypy and pyright would see neither a misspelled argument nor what `fit` returns.
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 # Types of arguments whose check is remembered, and of how many calls.
 _PLAIN = {bool, int, float, str, type(None)}
@@ -105,8 +84,8 @@ def available_if(check: Callable[[Any], bool]) -> Callable[[Decorated], Decorate
 def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated], Decorated]:
     """Return scikit-learn's decorator of `fit`, which checks parameters, with one more promise.
 
-    Where a fit fails or is interrupted, the estimator is as it was: what it learned before is not
-    half replaced. What a fit changes in place, it has to take back by itself.
+    If a fit fails or is interrupted, the estimator stays as it was: what it learned before is not
+    half replaced. A fit that changes something in place has to undo that itself.
     """
     check = _checking_fit(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
@@ -135,9 +114,9 @@ class Interval(_Interval):
 
 
 class LabeledProbaScorer(_Scorer):
-    """A scorer of `predict_proba` that hands ``classes_`` to the metric as `labels`.
+    """A scorer of `predict_proba` that passes ``classes_`` to the metric as `labels`.
 
-    A subclass, since scikit-learn predicts once for several metrics where they are such scorers.
+    For several metrics that are such scorers, scikit-learn predicts only once.
     """
 
     def __init__(
@@ -157,8 +136,8 @@ class LabeledProbaScorer(_Scorer):
 
     @calling("y_true", "y")
     def _score(self, method_caller: Any, estimator: Any, *args: Any, **kwargs: Any) -> float:
-        # A copy, for other estimators with other classes may be scored at the same time.
-        # `labels` of the user come last and win.
+        # A copy: estimators with other classes may be scored at the same time. `labels` of the
+        # user come last and win.
         labeled = copy(self)
         labeled._kwargs = {"labels": estimator.classes_, **self._kwargs}
         return _Scorer._score(labeled, method_caller, estimator, *args, **kwargs)

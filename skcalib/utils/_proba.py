@@ -1,7 +1,7 @@
 """Probabilities and logits: type, shape and values.
 
-Probabilities are read in blocks of rows that stay in cache: a block is checked, and whoever
-iterates over :func:`iter_proba_blocks` works on it while it is still there. Nothing is copied.
+Probabilities are read in blocks of rows that stay in cache: each block is checked, and the caller
+of :func:`iter_proba_blocks` works on it while it is still there. Nothing is copied.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ._tensors import TensorRows, back_end, matrix_on_accelerator
 # What rounding may do to a value, and to a sum of many in low precision.
 RANGE_TOLERANCE = 1e-5
 ROW_SUM_TOLERANCE = 1e-3
-# Where a probability is 0 its logit is unknown, not infinite: a model that counts votes or
-# rounds would otherwise let a single such sample decide the whole fit.
+# A probability of 0 from counted votes or rounding has an unknown logit, not an infinite one, by
+# which a single sample would decide the whole fit.
 SMALLEST_PROBABILITY = 1e-12
 # A label of probability 0 has the loss of this one, as in `sklearn.metrics.log_loss`.
 LOSS_FLOOR = float(np.finfo(np.float64).eps)
@@ -33,10 +33,10 @@ def _check_not_empty(array: NDArray[Any], *, name: str) -> None:
 
 
 def as_proba(y_proba: Any, *, name: str = "y_proba", in_blocks: bool = False) -> Any:
-    """Check type and shape alone; the values are checked by :func:`iter_proba_blocks`.
+    """Check only type and shape; :func:`iter_proba_blocks` checks the values.
 
-    With `in_blocks` the caller reads them through it and no other way: (n, K) of a tensor on an
-    accelerator stays there, as `TensorRows`.
+    With `in_blocks` the caller reads them through that function alone: a matrix on an accelerator
+    stays there, as `TensorRows`.
     """
     may_be_there = in_blocks and not isinstance(y_proba, np.ndarray)
     there = matrix_on_accelerator(y_proba) if may_be_there else None
@@ -50,7 +50,7 @@ def as_proba(y_proba: Any, *, name: str = "y_proba", in_blocks: bool = False) ->
     if proba.ndim == 2 and proba.shape[1] < 2:
         raise ValueError(
             f"{name} must have a column for every class, at least two, got shape {proba.shape}; "
-            "the probability of the positive class alone goes in as shape (n_samples,)."
+            "pass the probability of the positive class alone with shape (n_samples,)."
         )
     return proba
 
@@ -77,7 +77,7 @@ def _block_is_valid(block: Any) -> bool:
     if block.ndim == 1:
         return bool(block.max() <= highest)
     with np.errstate(over="ignore", invalid="ignore"):
-        # Not a product on an accelerator, where a caller's autocast would round it.
+        # No product on an accelerator, where a caller's autocast would round it.
         sums = block @ np.ones(block.shape[1], dtype=kind) if xp is np else block.sum(1)
     largest = sums.max()
     off = max(float(largest) - 1, 1 - float(sums.min()))
@@ -89,9 +89,9 @@ def _block_is_valid(block: Any) -> bool:
 
 
 def _rounding_of_half(block: Any) -> float:
-    """Return what a row sum may be off by if all values are those of a format of 16 bits, else 0.
+    """Return the rounding error of a row sum if all values fit into 16 bits, else 0.
 
-    They come as float32, in which bfloat16 leaves 16 bits empty and float16 13.
+    As float32, a bfloat16 has 16 trailing zero bits and a float16 has 13.
     """
     block = to_host(block)
     if block.dtype != np.float32:
@@ -180,6 +180,6 @@ def wilson_interval(
         scale = 1 / (1 + z**2 / count)
         center = scale * (fraction + z**2 / (2 * count))
         half = scale * z * np.sqrt(fraction * (1 - fraction) / count + (z / (2 * count)) ** 2)
-    # Around 0 and 1 the ends touch the fraction, which rounding would leave outside.
+    # Near 0 and 1 the ends touch the fraction, and rounding could leave it outside.
     low, high = np.minimum(center - half, fraction), np.maximum(center + half, fraction)
     return np.clip(low, 0, 1), np.clip(high, 0, 1)

@@ -1,4 +1,4 @@
-"""What a process has once: the handler of Ctrl-C, and the generator of torch."""
+"""What a process has once: the handler of Ctrl-C, the generator of torch, the default device."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import RLock, current_thread, main_thread
 from typing import Any
 
@@ -19,8 +20,7 @@ def raise_ctrl_c() -> Iterator[None]:
     own, as EarlyStopping does; the signal does.
     """
     former = signal.getsignal(signal.SIGINT)
-    # Python hands signals to the main thread alone, and without a handler in Python Ctrl-C raises
-    # nothing.
+    # Only the main thread gets signals, and without a handler in Python, Ctrl-C raises nothing.
     if current_thread() is not main_thread() or not callable(former):
         yield
         return
@@ -51,23 +51,23 @@ def _forget_other_threads() -> None:
     _GENERATOR = RLock()
 
 
-if hasattr(os, "register_at_fork"):  # a thread that holds the lock does not live on in the child
+if hasattr(os, "register_at_fork"):  # the thread that holds the lock is not in the child
     os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 @contextmanager
 def seeded(seed: int, device: Any = "cpu") -> Iterator[None]:
-    """Seed the generators of torch, of the CPU and of `device`, and put them back at the end.
+    """Seed torch's generators of the CPU and of `device`, and restore them at the end.
 
     They belong to the whole process, and dropout can draw from no others. So threads take turns:
-    who comes while another one is within such a block waits for its end.
+    one that arrives while another is inside such a block waits for its end.
     """
     import torch
 
     with _GENERATOR:
         device = torch.device(device)
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            # torch.manual_seed would seed all other devices too, which nobody puts back.
+            # torch.manual_seed would also seed all other devices, which nobody restores.
             torch.default_generator.manual_seed(seed)
             if device.type == "cuda":
                 with torch.cuda.device(device):
@@ -75,3 +75,13 @@ def seeded(seed: int, device: Any = "cpu") -> Iterator[None]:
             elif device.type == "mps":
                 torch.mps.manual_seed(seed)
             yield
+
+
+@cache
+def auto_device() -> str:
+    """Return what ``device="auto"`` means: the first of "cuda", "mps" and "cpu" there is."""
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"

@@ -1,4 +1,4 @@
-"""Tables: one idiom for results of several columns, and the index of the rows they speak of."""
+"""Tables: one way to return results of several columns, and the index of their rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def row_index(*containers: Any) -> pd.Index | None:
     """Return the index of the first DataFrame or Series among the arguments, None without one."""
     for container in containers:
-        # An Index has attributes of its own; a list has a *method* of that name.
+        # A list has a *method* of that name.
         index = getattr(container, "index", None)
         if index is not None and not callable(index):
             return index
@@ -29,15 +29,8 @@ def as_table(
 ) -> pd.DataFrame | NDArray[Any]:
     """Return columns of equal length as a structured array or, with `as_frame`, a DataFrame.
 
-    Parameters
-    ----------
-    columns : dict of str -> ndarray of shape (n,)
-        Columns of text are text of a fixed width in the structured array, which can be stored
-        without pickle; mixed ones stay objects.
-    as_frame : bool
-        Whether to return a DataFrame; pandas has to be installed then.
-    index : array-like of shape (n,), default=None
-        Index of the DataFrame; None numbers the rows.
+    In the structured array, text has a fixed width, so that it can be stored without pickle;
+    columns of mixed types stay objects. `index` is that of the DataFrame.
     """
     if as_frame:
         pd = import_optional("pandas", extra="pandas")

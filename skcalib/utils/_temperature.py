@@ -1,8 +1,8 @@
 """The temperature of least log-loss: a safeguarded Newton search in one dimension.
 
-Beside the temperature stands a uniform component: the probability of a label is
-``(1 - w) softmax(z / T)_y + w / K``. A few labels of probability near 0 would else rule the
-temperature. For every T the best w is found by itself, which costs next to nothing.
+Next to the temperature there may be a uniform component: the probability of a label is
+``(1 - w) softmax(z / T)_y + w / K``. Without it, a few labels of probability near 0 would decide
+the temperature. The best w is found for every T, at almost no cost.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _MAX_ITERATIONS = 200
 # Newton's error after a step is of the order of the square of that step.
 _RELATIVE_STEP = 1e-6
 _RELATIVE_STEP_OF_SAMPLE = 1e-3
-# In place of a logit of -inf, below the top of its row: exp(0.001 * -1e30) is 0, and so is 0 times
-# its square, which float32 holds.
+# Replaces a logit of -inf, relative to the top of its row: exp(0.001 * -1e18) is 0, and so is 0
+# times its square, which float32 can hold.
 _LOWEST = -1e18
 
 
 class TemperatureFit(NamedTuple):
-    """A temperature and the weight of the uniform component beside it, None where it has none."""
+    """A temperature and the weight of the uniform component, None without one."""
 
     temperature: float
     uniform_weight: float | None
@@ -45,14 +45,14 @@ def fit_temperature(
 ) -> TemperatureFit:
     """Return the T in `bounds` of least mean log-loss, and the weight of the uniform component.
 
-    The log-loss of a temperature alone is convex in 1 / T, where Newton's steps are taken; a
-    strided subset of the samples finds their start, so that the full data are passed over two or
-    three times. Each of the `pseudo_errors` counts like one sample that is wrong by as much as the
-    runner-up is below the top, spread over all samples.
+    Without that component, the log-loss is convex in 1 / T, in which Newton's steps are taken. A
+    strided subset of the samples finds their start, so that all samples are read only two or
+    three times. Each of the `pseudo_errors` counts like one sample, spread over all, whose
+    runner-up is right.
     """
     if not pseudo_errors and _every_label_on_top(logits, y):
         return TemperatureFit(bounds[0], 0.0 if uniform else None)
-    # beta = 1 / T falls as T rises: the bounds change places.
+    # beta = 1 / T falls as T rises, so the bounds change places.
     beta_bounds = (1 / bounds[1], 1 / bounds[0])
     start = float(np.clip(1.0, *beta_bounds))
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
@@ -79,7 +79,7 @@ def warn_of_bound(temperature: float, bounds: tuple[float, float]) -> None:
     """Warn where the temperature is a bound."""
     if bounds[0] < bounds[1] and temperature in bounds:
         which, why = (
-            ("lower", "the samples are too few or too well separated to tell a temperature")
+            ("lower", "the samples are too few or too well separated to find a temperature")
             if temperature == bounds[0]
             else ("upper", "the logits say little about the labels, or the opposite")
         )
@@ -91,7 +91,7 @@ def softmax_at(logits: NDArray, temperature: float) -> NDArray:
     proba = np.empty(logits.shape, dtype=np.result_type(logits.dtype, np.float32))
     for rows, block in iter_blocks(logits):
         with np.errstate(over="ignore"):
-            # Less the largest first: what overflows afterwards is a probability of 0.
+            # Minus the largest first: what overflows afterwards is a probability of 0.
             below = block - row_max(block)[:, None]
             below /= below.dtype.type(temperature)
         terms = np.exp(below, out=below)
@@ -109,9 +109,9 @@ def best_uniform_weight(
 ) -> float:
     """Return the w of largest mean log of ``(1 - w) of_label + w chance``, from the start `w`.
 
-    The prior is that of one pseudo-sample, from the uniform component with probability 1 /
-    (n + 1): with no sample that needs it, w is 1 / (n + 1)^2. The function is concave: EM's steps
-    approach its maximum from one side, Newton's are taken where they stay between 0 and 1.
+    The prior is one pseudo-sample that comes from the uniform component with probability
+    1 / (n + 1): if no sample needs the component, w is 1 / (n + 1)^2. The function is concave:
+    EM's steps approach its maximum from one side, Newton's are taken where they stay in (0, 1).
     """
     pseudo = uniform_prior(n)
     for _ in range(100):
@@ -125,7 +125,7 @@ def best_uniform_weight(
         bend += pseudo / (n + 1) / w**2 + (1 - pseudo) / (n + 1) / (1 - w) ** 2
         latest = w + slope / bend
         if not w / 2 < latest < (1 + w) / 2:
-            # Near 0 and 1 the function is a logarithm's: the same step in log w bends with it.
+            # Near 0 and 1 the function behaves like a logarithm: take the step in log w.
             scale = bend * w - slope
             latest = w * np.exp(np.clip(slope / scale, -3, 3)) if scale > 0 else target
             latest = min(float(latest), (1 + w) / 2)
@@ -150,9 +150,9 @@ def slope_and_curvature(
 def _of_label(
     logits: NDArray, y: NDArray, beta: float
 ) -> Iterator[tuple[slice, NDArray, NDArray, NDArray]]:
-    """Yield rows, and of these the label's -log softmax(beta z) and two derivatives in beta.
+    """Yield rows, -log softmax(beta z) of their labels, and its two derivatives in beta.
 
-    With p = softmax(beta z) these are E_p[z] - z_y and Var_p[z]. The logits are worked on in
+    With p = softmax(beta z) these are E_p[z] - z_y and Var_p[z]. The logits are processed in
     their own precision and summed in float64.
     """
     for rows, block in iter_blocks(logits):
@@ -167,7 +167,7 @@ def _of_label(
 
 
 def _below_top(block: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the logits less the largest of their row, and of these the label's."""
+    """Return the logits minus the largest of their row, and those of the labels."""
     with np.errstate(over="ignore"):
         z = block - row_max(block)[:, None]
     np.maximum(z, z.dtype.type(_LOWEST), out=z)
@@ -177,8 +177,8 @@ def _below_top(block: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
 def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     """Return whether the log-loss falls all the way to T = 0.
 
-    It does where no label is below the top of its row and not all rows are constant. The
-    slope itself does not tell: it underflows to 0 long before.
+    It does if no label is below the top of its row and not all rows are constant. The slope does
+    not show this, since it underflows to 0 long before.
     """
     varied = False
     for rows, block in iter_blocks(logits):
@@ -200,7 +200,7 @@ class _Problem:
         self.uniform_weight: float | None = None
         if uniform:
             self.uniform_weight = uniform_prior(self.n)
-            # Over the options that exist: those whose logit is not -inf.
+            # Uniform over the options that exist, whose logit is not -inf.
             n_options = np.full(len(y), logits.shape[1], dtype=np.float64)
             for rows, block in iter_blocks(logits):
                 n_options[rows] -= np.count_nonzero(np.isneginf(block), axis=1)
@@ -241,12 +241,12 @@ class _Problem:
         w = best_uniform_weight(of_label, self.chance, fraction, self.n, w)
         self.uniform_weight = w
         mixed = (1 - w) * of_label + w * self.chance
-        # r: the probability that the label is of the map. d log mixed = -r d(-log q), and
-        # dr = -r (1 - r) d(-log q).
+        # r is the probability that the label comes from the softmax, not from the uniform
+        # component: d log mixed = -r d(-log q), and dr = -r (1 - r) d(-log q).
         r = (1 - w) * of_label / mixed
         slope = float(self.weight @ (r * by_beta))
         curvature = float(self.weight @ (r * twice - r * (1 - r) * by_beta**2))
-        # The weight follows: less the square of the mixed derivative over that in w.
+        # The weight moves with beta: minus the squared mixed derivative over that in w.
         cross = float(self.weight @ (by_beta * of_label * self.chance / mixed**2))
         bend = float(self.weight @ ((of_label - self.chance) / mixed) ** 2)
         pseudo = uniform_prior(self.n)
@@ -259,9 +259,9 @@ def _best_beta(
 ) -> float:
     """Return the beta in `bounds` of least log-loss, where its slope changes sign.
 
-    The slope of a temperature alone rises with beta, for the log-loss is convex; beside a uniform
-    component it does near the optimum. The bracket low < high keeps a negative slope (or the lower
-    bound) on its left and a positive one (or the upper bound) on its right::
+    Without a uniform component the log-loss is convex, so its slope rises with beta; with one, it
+    does so near the optimum. The bracket low < high keeps a negative slope (or the lower bound) on
+    its left and a positive one (or the upper bound) on its right::
 
         slope      - - - - - - - - - 0 + + + + + + + +
                 |         |          |        |      |
@@ -269,12 +269,12 @@ def _best_beta(
 
     From beta, Newton's step leads to one of four places:
 
-    1. inside of the bracket: there the search goes on, and it ends if the step is short;
-    2. out of the bracket, where the slope bends: the same step is taken in log(beta), which
-       cannot leave (0, inf), at most by a factor of e; the search goes on there if it is inside;
-    3. both outside: to the end of the bracket on that side, once, for the optimum may be the
-       bound, or beyond;
-    4. that end has been seen: to the middle of the bracket on a log scale.
+    1. inside the bracket: the search goes on there, and ends if the step is short;
+    2. outside, where the slope bends: the same step is taken in log(beta), which cannot leave
+       (0, inf), by at most a factor of e; the search goes on there if that is inside;
+    3. both outside: the end of the bracket on that side, once, since the optimum may be the bound
+       or beyond it;
+    4. if that end has been seen: the middle of the bracket on a log scale.
     """
     low, high = bounds
     seen = set()

@@ -1,6 +1,6 @@
-"""Tensors on an accelerator: read, checked and worked on where they lie, block by block.
+"""Tensors on an accelerator: read, checked and processed there, block by block.
 
-A tensor on the CPU shares its memory with an array and is taken for one. torch is not imported
+A tensor on the CPU shares its memory with an array and is treated as one. torch is not imported
 here: a caller with a tensor already has.
 """
 
@@ -23,7 +23,7 @@ from ._threads import for_chunks
 
 # Types of devices on which torch has float64 and which do not share the memory of the CPU.
 ACCELERATORS = {"cuda", "xpu"}
-# Blocks that fit a cache keep an accelerator waiting: this number of them are one block there.
+# Blocks that fit a cache are too small for an accelerator, which gets this number of them at once.
 BLOCKS_AT_ONCE = 32
 # Elements of a block that is checked there.
 _CHECKED_SIZE = 2**26
@@ -31,7 +31,7 @@ _settings_in_use = threading.RLock()
 
 
 def on_accelerator(values: Any) -> bool:
-    """Tell whether values are a dense torch tensor that numpy cannot read where it lies."""
+    """Tell whether values are a dense torch tensor on a device that numpy cannot read."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(values, torch.Tensor):
         return False
@@ -39,10 +39,10 @@ def on_accelerator(values: Any) -> bool:
 
 
 class TensorRows:
-    """Samples on an accelerator, a matrix for the most part, read as float32 or float64.
+    """Samples on an accelerator, usually a matrix, read as float32 or float64.
 
-    Like an array, it has a length, a shape and a dtype of numpy; bfloat16, which numpy does not
-    have, counts as float32. Rows come as tensors of that dtype, but at least float32.
+    It has a length, a shape and a dtype like an array; bfloat16, which numpy lacks, counts as
+    float32. Rows come as tensors of that dtype, but at least float32.
     """
 
     def __init__(self, tensor: Any) -> None:
@@ -60,7 +60,7 @@ class TensorRows:
         return self.tensor[index].to(self._work)
 
     def check_finite(self, **names: str) -> None:
-        """Raise what scikit-learn would raise of the values."""
+        """Raise what scikit-learn would raise for NaN and infinity."""
         if get_config()["assume_finite"] or not self.tensor.is_floating_point():
             return
         size = max(1, math.prod(self.shape[1:]))
@@ -71,7 +71,7 @@ class TensorRows:
 
 
 def matrix_on_accelerator(values: Any) -> TensorRows | None:
-    """Return floats (n, d) that lie on an accelerator, None for anything else."""
+    """Return floats (n, d) that are on an accelerator, None for anything else."""
     if isinstance(values, TensorRows):
         return values
     if on_accelerator(values) and values.ndim == 2 and values.is_floating_point():
@@ -96,16 +96,16 @@ def free_bytes(device: Any) -> float:
     memory = getattr(sys.modules["torch"], device.type)
     if not hasattr(memory, "mem_get_info"):
         return math.inf
-    # What torch keeps for tensors to come counts as taken on the device.
+    # The device counts what torch keeps for later tensors as taken.
     kept = memory.memory_reserved(device) - memory.memory_allocated(device)
     return memory.mem_get_info(device)[0] + kept
 
 
 def back_end(samples: Any) -> tuple[Any, Callable[[NDArray], Any]]:
-    """Return the module that computes with samples, and what puts an array where they lie.
+    """Return the module that computes with samples, and a function that moves arrays to them.
 
-    The module is numpy or torch, of which only functions are used that both have with the same
-    arguments: einsum, amin, asarray.
+    The module is numpy or torch. Callers use only functions that both have with the same
+    arguments, such as einsum, amin and asarray.
     """
     torch = sys.modules.get("torch")
     device = getattr(samples, "device", None)
@@ -126,12 +126,49 @@ def row_squares(rows: Any) -> Any:
     return rows.double().square().sum(1)
 
 
+class UnitRows:
+    """A matrix whose rows are scaled to unit length when they are read.
+
+    A memory map stays on disk. The matrix has a length, a shape and a dtype like an array. Rows
+    come in that dtype, but at least float32; those of a tensor on an accelerator come as tensors.
+    A row of zeros has no direction: reading it is an error.
+    """
+
+    def __init__(self, rows: NDArray[Any] | TensorRows) -> None:
+        self.rows = rows
+        self.shape = rows.shape
+        self.dtype = rows.dtype
+        self.device = getattr(rows, "device", None)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        block = self.rows[index]
+        xp, _ = back_end(block)
+        # Divided by its largest value first, no row has squares that overflow or vanish.
+        largest = xp.amax(abs(block), 1)
+        if not largest.all():
+            row = int(np.arange(len(self))[index][int(largest.argmin())])
+            raise ValueError(
+                "X must not hold samples that are 0 everywhere where normalize is True, got one "
+                f"in row {row}."
+            )
+        if xp is np and block.dtype == np.float16:
+            block = block.astype(np.float32)
+        scaled = block / largest[:, None]
+        # Not a product on an accelerator, where TensorFloat-32 would round it.
+        squares = np.einsum("ij,ij->i", scaled, scaled) if xp is np else row_squares(scaled)
+        scaled /= squares[:, None] ** 0.5
+        return scaled
+
+
 @contextmanager
 def exact_products(samples: Any) -> Iterator[None]:
     """Have torch compute products with samples in their precision, and without gradients.
 
-    Neither in TensorFloat-32, which keeps 10 bits of float32, nor in what the autocast of a caller
-    makes of them. The settings are given back, also after an error. For arrays nothing changes.
+    That is, neither in TensorFloat-32, which keeps 10 bits of float32, nor in the precision of a
+    caller's autocast. The settings are restored, also after an error. Nothing changes for arrays.
     """
     torch, _ = back_end(samples)
     if torch is np:
@@ -144,7 +181,7 @@ def exact_products(samples: Any) -> Iterator[None]:
     ]
     if not hasattr(cuda, "fp32_precision"):  # torch < 2.9
         settings = [(cuda, "allow_tf32", False)]
-    # The settings are those of the process: a second caller waits, or it would lose them midway.
+    # The settings belong to the process: a second caller waits, or it would lose them midway.
     with _settings_in_use:
         former = [getattr(where, name) for where, name, _ in settings]
         try:
@@ -167,8 +204,8 @@ def for_blocks(
 ) -> None:
     """Call ``collect(compute(rows))`` for blocks of samples, in their order.
 
-    Of an array in threads, see `for_chunks`; on an accelerator one by one, `blocks_at_once` of
-    them as one block, with exact products.
+    Blocks of an array run in threads, see `for_chunks`. On an accelerator they run one by one,
+    `blocks_at_once` of them together, with exact products.
     """
     if back_end(samples)[0] is np:
         for_chunks(compute, len(samples), block_rows, collect)

@@ -19,7 +19,7 @@ _threads_in_use = threading.Lock()
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Return the BLAS libraries of the process; to look for them takes milliseconds."""
+    """Return the BLAS libraries of the process; finding them takes milliseconds."""
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -30,10 +30,10 @@ def blas_threads() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[bool]:
-    """Have the BLAS compute in one thread; yield whether this caller has made it do so.
+    """Have the BLAS compute in one thread; yield whether this caller has set that limit.
 
-    The limit is one of the process. Two callers who set and restore it at a time would leave it
-    wrong, so the second leaves it alone.
+    The limit belongs to the process. Two callers who set and restore it at the same time could
+    leave it wrong, so the second leaves it alone.
     """
     if not _threads_in_use.acquire(blocking=False):
         yield False
@@ -53,8 +53,8 @@ def for_chunks(
 ) -> None:
     """Call ``collect(compute(rows))`` for every chunk of rows, and collect in their order.
 
-    As many chunks are computed at once as the BLAS has threads, each with a BLAS of one thread:
-    what is not a matrix product uses all cores then, too.
+    As many chunks are computed at once as the BLAS has threads, each with a single BLAS thread, so
+    that computations other than matrix products use all cores, too.
     """
     chunks = list(gen_batches(n_rows, chunk_rows))
     n_threads = min(blas_threads(), len(chunks))
@@ -67,7 +67,7 @@ def for_chunks(
         with ThreadPoolExecutor(n_threads) as pool:
             running: deque[Future[Result]] = deque()
             for rows in chunks:
-                # A few chunks at a time, so that results do not pile up.
+                # Only a few chunks at a time, so that results do not pile up.
                 if len(running) == 2 * n_threads:
                     collect(running.popleft().result())
                 running.append(pool.submit(compute, rows))

@@ -24,9 +24,9 @@ class Predictions(NamedTuple):
     """Validated labels, probabilities and weights of one call.
 
     ``codes`` is the column of the true class, (n,); where ``proba`` is (n,), 1 means positive.
-    ``proba`` is an array, or rows of a tensor where the values are deferred.
-    ``weight`` is float64 or None, scaled by :func:`scale_weights`; ``unit`` times it is what was
-    given. ``classes`` are the labels in column order, (K,).
+    ``proba`` is an array or, with deferred values, possibly the rows of a tensor.
+    ``weight`` is float64 or None, scaled by :func:`scale_weights`: the given weights are ``unit``
+    times it. ``classes`` are the labels in column order, (K,).
     """
 
     codes: NDArray[np.intp]
@@ -41,14 +41,19 @@ class Predictions(NamedTuple):
         return None if self.weight is None else self.weight * count_unit(self.unit)
 
 
-def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDArray:
-    """Return finite floats with one of the allowed numbers of dimensions."""
-    array = as_array(values, name=name)
+def check_ndim(array: NDArray, name: str, ndim: tuple[int, ...]) -> None:
+    """Raise unless an array has one of the allowed numbers of dimensions, and is not empty."""
     if array.ndim not in ndim or array.size == 0:
         dims = " or ".join(map(str, ndim))
         raise ValueError(
             f"{name} must have {dims} dimensions, none of them empty, got shape {array.shape}."
         )
+
+
+def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDArray:
+    """Return finite floats with one of the allowed numbers of dimensions."""
+    array = as_array(values, name=name)
+    check_ndim(array, name, ndim)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
     if array.dtype.kind != "f":
@@ -80,11 +85,10 @@ def check_predictions(
 
     `labels` names the columns of `y_proba`, in order; columns of a DataFrame that are named by
     labels are matched by name. Without either, integers in 0..K-1 are taken as columns, and other
-    labels are sorted. `pos_label` is for `y_proba` of shape (n,) alone;
-    without it the positive class is the second of `labels`, or 1 among {0, 1} or {-1, 1}.
-    With `defer_values`, the caller reads the probabilities through
-    :func:`iter_proba_blocks`, which checks them on the way, and in no other: they may be rows of
-    a tensor on an accelerator.
+    labels are sorted. `pos_label` is only for `y_proba` of shape (n,); without it, the positive
+    class is the second of `labels`, or 1 among {0, 1} or {-1, 1}. With `defer_values`, the caller
+    has to read the probabilities through :func:`iter_proba_blocks`, which checks them then: they
+    may be rows of a tensor on an accelerator.
     """
     try:
         proba = as_proba(y_proba, in_blocks=defer_values)
@@ -108,7 +112,7 @@ def check_predictions(
         if names is not None:
             proba, known = match_names(proba, names, y, known)
         if known is None:
-            # Nothing names the columns: they are taken in the order of the sorted labels.
+            # Columns without names are in the order of the sorted labels.
             refuse_other_order(y_true)
         codes, classes = match_columns(y, labels=known, n_columns=proba.shape[1])
     if not defer_values:
@@ -117,11 +121,11 @@ def check_predictions(
 
 
 def _seem_swapped(y_true: ArrayLike, y_proba: ArrayLike) -> bool:
-    """Tell whether they could be read the other way round."""
+    """Tell whether the two arguments would be valid in the other order."""
     try:
         as_labels(y_proba, name="")
         check_values(as_proba(y_true))
-        # Labels 0 and 1 could be probabilities, too.
+        # Integers 0 and 1 could be labels as well as probabilities.
         return as_array(y_true, name="").dtype.kind == "f"
     except (TypeError, ValueError):
         return False

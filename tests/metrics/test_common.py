@@ -450,7 +450,7 @@ BAD = {
     "pos_label": (broken(pos_label=1), "pos_label is for y_proba of shape"),
     "vector of strings": (
         broken(y_true=["a", "b"] * 6, y_proba=[0.5] * 12),
-        r"pos_label must be given to tell .* pos_label='a' or pos_label='b', got None\.$",
+        r"pos_label must name .* pos_label='a' or pos_label='b', got None\.$",
     ),
     "vector of three": (broken(y_true=[0, 1, 2] * 4, y_proba=[0.5] * 12), "must hold two classes"),
     "vector, unknown": (

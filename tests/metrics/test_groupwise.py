@@ -152,7 +152,7 @@ def test_several_columns_and_missing_values_are_groups(data):
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ([0, 1], "^groups must have one entry a sample, 400, got 2"),
+        ([0, 1], "^groups must have one entry for every sample, 400, got 2"),
         (["a", 1] * 200, "^groups must hold values of one kind"),
     ],
 )

@@ -72,7 +72,7 @@ def test_intervals_of_pandas(cut):
     ("groups", "error", "message"),
     [
         (["a", 1, "b", 2], TypeError, "groups must hold values of one kind, .* got int, str"),
-        (["a", "b"], ValueError, "groups must have one entry a sample, 4, got 2"),
+        (["a", "b"], ValueError, "groups must have one entry for every sample, 4, got 2"),
         (np.zeros((2, 2, 2)), ValueError, "groups must have shape"),
         ([], ValueError, "groups must have shape"),
         (pd.DataFrame(index=range(4)), ValueError, "groups must have at least one column"),

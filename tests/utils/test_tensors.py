@@ -15,6 +15,7 @@ from skcalib.utils import _tensors
 from skcalib.utils._features import validate_rows
 from skcalib.utils._tensors import (
     TensorRows,
+    UnitRows,
     back_end,
     exact_products,
     floats_on,
@@ -23,7 +24,6 @@ from skcalib.utils._tensors import (
     on_accelerator,
     take_rows,
 )
-from skcalib.utils._unit_rows import UnitRows
 
 DTYPES = {
     torch.float16: (np.float16, np.float32),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skcalib.utils._unit_rows import UnitRows
+from skcalib.utils._tensors import UnitRows
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
