@@ -79,7 +79,7 @@ class NeighborSearch:
             self.train_ = self._prepare(to_host(X[:]))
         else:
             xp, _ = back_end(X)
-            # Neighbors do not change; far from the origin, float32 would lose their digits.
+            # Centering changes no neighbor; far from the origin, float32 would lose digits.
             sums = (xp.sum(self._direction(X[b]), 0, dtype=xp.float64) for b in _blocks(X))
             self.center_ = to_host(sum(sums)) / len(X)
             centered = self._prepare(X)
@@ -224,7 +224,7 @@ def nearest_in_tiles(queries: Any, train: Any, k: int) -> tuple[Any, Any]:
                 x = queries[rows]
                 apart = xp.addmm(y_squares, x, y.T, alpha=-2) + x.square().sum(1)[:, None]
                 near, where = apart.topk(min(k, len(y)), largest=False)
-                # With the nearest of earlier parts.
+                # Together with the nearest of earlier parts.
                 near, where = (
                     xp.cat([squared[rows], near], 1),
                     xp.cat([indices[rows], where + part.start], 1),

@@ -77,7 +77,7 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
 
     See Also
     --------
-    skcalib.metrics.ood_report : How well scores tell outliers, over all thresholds.
+    skcalib.metrics.ood_report : How well scores separate outliers, over all thresholds.
     KNNScorer : A scorer for it: distance to the nearest training samples.
     sklearn.neighbors.LocalOutlierFactor : Outliers by local density.
 

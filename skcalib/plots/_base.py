@@ -244,6 +244,7 @@ class BaseDisplay:
         if len(entries) > 3 and free and self.figure_.get_layout_engine() is not None:
             # The layout makes room above narrow axes, and beside others.
             options |= {"loc": "lower left", "bbox_to_anchor": (0, 1.02), "borderaxespad": 0}
+            options["labelspacing"] = 0.2
             if not narrow:
                 options |= {"loc": "upper left", "bbox_to_anchor": (1.02, 1)}
                 # A square leaves the room to the legend.

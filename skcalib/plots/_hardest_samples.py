@@ -42,7 +42,7 @@ class HardestSamplesDisplay(BaseDisplay):
     labels : ndarray of shape (n_samples,), default=None
         Written above the samples.
     suggested_labels : ndarray of shape (n_samples,), default=None
-        Written behind the label, where another one.
+        Written behind the label where the two differ.
     name : str, default=None
         Title of the grid.
 
@@ -145,7 +145,7 @@ class HardestSamplesDisplay(BaseDisplay):
         labels : array-like of shape (n_samples,), default=None
             Written above the samples.
         suggested_labels : array-like of shape (n_samples,), default=None
-            Written behind the label, where another one.
+            Written behind the label where the two differ.
         name : str, default=None
             Title of the grid.
         **kwargs : dict

@@ -50,8 +50,8 @@ def draw_points(
 ) -> Any:
     """Draw points (n, 2) from gray (easy) to red (hard), or in blue without `values`.
 
-    Very many are drawn as means of cells, unless there are options for points. `limits` are the
-    values of the two ends of the colors.
+    More than MANY_COLORS are drawn as means of cells, unless there are options for points.
+    `limits` are the values at the two ends of the colors.
     """
     # In a random order, the same every time: no part of the samples covers another.
     order = np.random.default_rng(0).permutation(len(position))

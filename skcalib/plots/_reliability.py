@@ -103,7 +103,7 @@ class ReliabilityDisplay(PredictionDisplay):
     skcalib.metrics.reliability_curve : The numbers behind the diagram.
     skcalib.metrics.isotonic_reliability_curve : Those with ``kind="isotonic"``.
     skcalib.metrics.smooth_reliability_curve : Those with ``kind="smooth"``.
-    ClassReliabilityDisplay : One diagram a class.
+    ClassReliabilityDisplay : One diagram for every class.
     skcalib.report.CalibrationReport : The diagram and more, as one page.
 
     Examples

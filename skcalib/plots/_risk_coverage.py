@@ -270,7 +270,7 @@ default="msp"
         """Fit the axes to the curves above a coverage of 5 %: below it are few samples."""
         curves = [np.asarray(line.get_xydata(), dtype=np.float64) for line in self.ax_.lines]
         highest = max(curve[curve[:, 0] >= 0.05, 1].max(initial=0.0) for curve in curves)
-        # Without any error highest is 0, and matplotlib warns of axes from 0 to 0.
+        # Without errors, highest is 0, and matplotlib warns about axes from 0 to 0.
         self.ax_.set_ylim(0, 1.15 * highest or 1.0)
 
     def _measure(self) -> tuple[str, str]:

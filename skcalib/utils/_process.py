@@ -16,8 +16,8 @@ def raise_ctrl_c() -> Iterator[None]:
     """Raise KeyboardInterrupt at the end of the block where Ctrl-C was swallowed within it.
 
     skorch catches KeyboardInterrupt, and `fit` returns a half-trained network as if it were whole.
-    The exception does not tell Ctrl-C from a callback that ends the training by raising one of its
-    own, as EarlyStopping does; the signal does.
+    The exception alone could also come from a callback that ends the training by raising one, as
+    EarlyStopping does; the signal is always Ctrl-C.
     """
     former = signal.getsignal(signal.SIGINT)
     # Only the main thread gets signals, and without a handler in Python, Ctrl-C raises nothing.

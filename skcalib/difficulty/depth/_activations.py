@@ -19,6 +19,7 @@ from sklearn.utils import gen_batches
 from ...utils._arrays import to_host
 from ...utils._blocks import ACTIVATION_BLOCK_SIZE
 from ...utils._estimators import last_step
+from ...utils._labels import shown
 from ...utils._private import predict_nonlinearity
 from ...utils._tensors import back_end, exact_products, floats_on, free_bytes, on_accelerator
 from ._networks import is_skorch_net
@@ -48,8 +49,8 @@ def _predicted_labels(proba: Any, classes: NDArray) -> NDArray:
         # More outputs than classes in y: labels that number the outputs are still unambiguous.
         if classes.dtype.kind not in "biu" or classes.min() < 0 or classes.max() >= n_columns:
             raise ValueError(
-                f"estimator must have one output a class: it has {n_columns} outputs, and y has "
-                f"the {len(classes)} classes {classes.tolist()[:10]}."
+                f"estimator must have one output for every class, got {n_columns} outputs and "
+                f"the classes {shown(classes)} in y."
             )
         classes = np.arange(n_columns)
     return classes[to_host(proba.argmax(1))]

@@ -32,7 +32,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     the last probe disagrees with the network, so that there is no such probe.
 
     Distances are exact and do not depend on the batch size. Activations of the training samples
-    are kept, 4 bytes a feature; those of samples to score pass through in blocks.
+    are kept, 4 bytes for each feature; those of samples to score are computed in blocks.
 
     Parameters
     ----------

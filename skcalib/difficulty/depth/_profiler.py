@@ -220,7 +220,7 @@ class DifficultyProfiler(BaseEstimator):
             # The order of a product's terms, and so its last digit, follows the layout.
             X = np.ascontiguousarray(X)
         weight = check_weights(sample_weight, len(labels))
-        # Without groups, every sample is one.
+        # Without groups, every sample is a group.
         codes = np.arange(len(labels)) if groups is None else group_codes(groups, len(labels))[1]
         n_groups = int(codes.max()) + 1
         n_test = self._n_test(n_groups, "n_samples" if groups is None else "n_groups")

@@ -105,7 +105,7 @@ def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike)
     --------
     PredictionDepthScorer : Fits the probes to a network.
     iteration_learned : The same over steps of a training.
-    difficulty_quadrant : The forms of difficulty that two depths tell.
+    difficulty_quadrant : The form of difficulty, from two depths.
 
     References
     ----------
