@@ -18,17 +18,9 @@ from ..plots import ReliabilityDisplay
 from ._data import LEVEL, N_BINS, ReportData, fraction, mean, thinned
 from ._document import Picture, Section, Table, Text, interval, label, number
 
-MEASURES: dict[str, tuple[str, Any, dict[str, Any]]] = {
-    "expected_calibration_error": (
-        f"Expected calibration error, {N_BINS} bins",
-        expected_calibration_error,
-        {"n_bins": N_BINS},
-    ),
-    "debiased_calibration_error": (
-        f"Debiased calibration error (L2), {N_BINS} bins",
-        debiased_calibration_error,
-        {"n_bins": N_BINS},
-    ),
+MEASURES: dict[str, Any] = {
+    "Expected calibration error": expected_calibration_error,
+    "Debiased calibration error (L2)": debiased_calibration_error,
 }
 
 
@@ -68,16 +60,18 @@ def results(data: ReportData) -> dict[str, Any]:
 
 def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
     """Return errors with intervals, and the curves, of one question."""
-    resampling: dict[str, Any] = {
-        "n_resamples": n_resamples(len(data.codes)),
-        "random_state": data.seed,
-    }
     errors = {}
-    for name, (_, metric, options) in MEASURES.items():
+    for metric in MEASURES.values():
         low, high = calibration_error_interval(
-            **predictions, metric=metric, confidence_level=LEVEL, **resampling, **options
+            **predictions,
+            metric=metric,
+            n_bins=N_BINS,
+            confidence_level=LEVEL,
+            n_resamples=n_resamples(len(data.codes)),
+            random_state=data.seed,
         )
-        errors[name] = {"value": metric(**predictions, **options), "low": low, "high": high}
+        value = metric(**predictions, n_bins=N_BINS)
+        errors[metric.__name__] = {"value": value, "low": low, "high": high}
     cells = reliability_curve(**predictions, n_bins=N_BINS)
     return {
         "errors": errors,
@@ -104,8 +98,8 @@ def section(results: dict[str, Any]) -> Section:
     blocks: list[Any] = []
     for view, judged in results["calibration"]["views"].items():
         rows = [
-            [MEASURES[name][0], number(error["value"]), interval(error)]
-            for name, error in judged["errors"].items()
+            [f"{text}, {N_BINS} bins", number(error["value"]), interval(error)]
+            for text, error in zip(MEASURES, judged["errors"].values())
         ]
         blocks.append(Table([f"of the {_what(view, results)}", "value", "99 % interval"], rows))
         blocks += _outside(judged["errors"], results)
@@ -116,20 +110,16 @@ def section(results: dict[str, Any]) -> Section:
 def _outside(errors: dict[str, Any], results: dict[str, Any]) -> list[Text]:
     """Explain every estimate outside its own interval."""
     names = [
-        MEASURES[name][0].split(",")[0].lower()
-        for name, error in errors.items()
+        text.lower()
+        for text, error in zip(MEASURES, errors.values())
         if not error["low"] <= error["value"] <= error["high"]
     ]
-    if not names:
-        return []
-    return [
-        Text(
-            f"The {' and the '.join(names)} lies outside its interval, and that is no mistake: in "
-            f"{results['overview']['n_samples']} samples chance alone makes an error of about "
-            "this size. The value still holds it, the interval does not.",
-            note=True,
-        )
-    ]
+    sentence = (
+        f"The {' and the '.join(names)} lies outside its interval, and that is no mistake: in "
+        f"{results['overview']['n_samples']} samples chance alone makes an error of about this "
+        "size. The value still contains it, the interval does not."
+    )
+    return [Text(sentence, note=True)] if names else []
 
 
 def _what(view: str, results: dict[str, Any]) -> str:

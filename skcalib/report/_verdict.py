@@ -284,7 +284,7 @@ def names_of(parts: list[dict[str, Any]], n_parts: int) -> str:
     """Return up to three groups and classes by name, more by number."""
     if len(parts) > 3:
         return f"{len(parts)} of {n_parts} {parts_called(parts)}"
-    names = [_where(part).removeprefix("for ") for part in parts]
+    names = [_named(part) for part in parts]
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
@@ -315,6 +315,11 @@ def of_models(pvalue: float) -> str:
     return f"{round(1000 * pvalue)} of 1\u00a0000 calibrated models"
 
 
+def _named(entry: dict[str, Any]) -> str:
+    """Return who an entry is about, as the name of a row."""
+    return entry["name"] if entry["kind"] == "everybody" else _where(entry).removeprefix("for ")
+
+
 def chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     """Return the rows of a chart: everybody, then the parts of this kind, many in the order
     of their p-values."""
@@ -326,16 +331,9 @@ def chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     for entry in [found[0], *parts]:
         view = entry["views"][0]
         if view["view"] != "class":
-            name = entry["name"] if kind != "group" else _where(entry).removeprefix("for ")
-            rows.append(
-                {
-                    "name": "everybody" if entry["kind"] == "everybody" else name,
-                    "says": view["says"],
-                    **view["is"],
-                    "n": entry["n_samples"],
-                    "off": entry["off"],
-                }
-            )
+            name = entry["name"] if kind == "class" else _named(entry)
+            size = {"n": entry["n_samples"], "off": entry["off"]}
+            rows.append({"name": name, "says": view["says"], **view["is"], **size})
     return rows
 
 
@@ -347,12 +345,11 @@ def tested_table(results: dict[str, Any], kind: str, n_rows: int) -> list[Any]:
             continue
         view = entry["views"][0]
         said = [NONE] * 3 if view["view"] == "class" else list(said_and_observed(view))
-        name = "everybody" if entry["kind"] == "everybody" else _where(entry).removeprefix("for ")
         verdict = "fits" if entry["clear"] else "too few to tell"
         if entry["off"]:
             phrase = _phrase(entry, _worst_view(entry), positive)
             verdict = f"off: {phrase[0].lower()}{phrase[1:]}"
-        row = [name, count(entry["n_samples"]), *said, points(entry["hidden"])]
+        row = [_named(entry), count(entry["n_samples"]), *said, points(entry["hidden"])]
         rows.append([*row, probability(entry["pvalue"]), verdict])
     header = ["", "samples", "says", "observed", "range", "could hide", "p-value", "verdict"]
     note = (
