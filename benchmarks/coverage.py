@@ -4,7 +4,7 @@
 
 The truth is the error of a large population, from its probabilities and not from labels: of the
 gaps in the bins, in the sums up to every confidence, under the kernel. The regimes are not those
-with which the method was built. benchmarks/coverage_results.json holds the tables of the guide.
+with which the method was built. coverage_results.json and coverage_differences_results.json hold the tables of the guide.
 """
 
 import argparse
@@ -240,10 +240,16 @@ def table_of_differences(lines: list[dict]) -> str:
     metrics = list(dict.fromkeys(line["metric"] for line in lines))
     by_key = {(r["regime"], r["metric"]): r for r in lines}
     rows = [
-        (pair, str(PAIRS[pair][0]), *(shown(by_key[pair, m]["coverage"], 2) for m in metrics))
+        (
+            pair,
+            str(PAIRS[pair][0]),
+            *(shown(by_key[pair, m]["coverage"], 2) for m in metrics),
+            shown(by_key[pair, "ECE"]["truth"] + 0.0, 3),
+            shown(by_key[pair, "ECE"]["width"], 3),
+        )
         for pair in PAIRS
     ]
-    return simple_table(("models", "samples", *metrics), rows)
+    return simple_table(("models", "samples", *metrics, "true difference", "width"), rows)
 
 
 def guide_table(lines: list[dict]) -> str:

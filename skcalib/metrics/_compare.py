@@ -96,9 +96,9 @@ def compare_calibration(
     of the true errors under which those observed are the median. The interval of the difference
     follows from those of the two errors and the correlation r of their resamples (MOVER [1]_):
     its lower end is ``d - sqrt(a^2 + b^2 - 2 r a b)`` with a the distance from the error of the
-    model to its lower end and b that from the first error to its upper one; a positive r counts
-    only where both intervals are above 0. For a `metric` of your own it is the
-    basic bootstrap interval of the difference.
+    model to its lower end and b that from the first error to its upper one; where one of the
+    two intervals begins at 0, r is -1, the worst case. For a `metric` of your own it is the basic
+    bootstrap interval of the difference.
 
     References
     ----------
@@ -167,12 +167,12 @@ def _difference(
     if not own:
         ends = np.quantile(errors - first_errors, [1 - tail, tail])
         return difference, *(2 * difference - ends)
+    # Where an error may be chance alone, nothing is known of the sign of its gaps. Luck may move
+    # the two errors in opposite directions then: the worst case.
+    r = -1.0
     both = np.stack([first_errors, errors])
-    # By chance alone two errors go together more than the true errors do, so a positive
-    # correlation counts only where both errors are beyond chance.
-    r = float(np.corrcoef(both)[0, 1]) if both.std(axis=1).min() > 0 else 0.0
-    if min(first_low, low) == 0:
-        r = min(r, 0.0)
+    if min(first_low, low) > 0 and both.std(axis=1).min() > 0:
+        r = float(np.corrcoef(both)[0, 1])
 
     def distance(a: float, b: float) -> float:
         return float(np.sqrt(max(a**2 + b**2 - 2 * r * a * b, 0.0)))

@@ -48,6 +48,9 @@ def test_a_promise_stands_and_is_measured(promise):
 
 def test_tables_of_the_guide_are_those_of_the_simulations():
     assert coverage.guide_table(results("coverage")) in guide("intervals")
+    differences = results("coverage_differences")
+    assert coverage.table_of_differences(differences) in guide("intervals")
+    assert min(line["coverage"] for line in differences) >= 0.9
     assert false_alarms.guide_table(results("false_alarms")) in guide("detection")
     assert prior_shift.guide_table(results("prior_shift")) in guide("calibrators")
     assert selective_guarantee.guide_table(results("selective_guarantee")) in guide("abstention")
