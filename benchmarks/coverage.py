@@ -4,7 +4,8 @@
 
 The truth is the error of a large population, from its probabilities and not from labels: of the
 gaps in the bins, in the sums up to every confidence, under the kernel. The regimes are not those
-with which the method was built. coverage_results.json and coverage_differences_results.json hold the tables of the guide.
+with which the method was built. coverage_results.json holds the table of the user guide, and
+coverage_differences_results.json that of --differences.
 """
 
 import argparse
