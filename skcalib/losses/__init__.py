@@ -13,22 +13,25 @@ from ._cross_entropy import (
     label_smoothing_loss,
 )
 from ._dual_focal import DualFocalLoss, dual_focal_loss, dual_focal_weight
-from ._entropy import (
-    DifficultyAwareLoss,
-    EntropyRegularizedLoss,
-    difficulty_aware_loss,
-    entropy_regularized_loss,
-)
-from ._focal import FocalLoss, focal_loss, focal_weight
-from ._logit_norm import LogitNormLoss, logit_norm_loss
-from ._mmce import MMCELoss, mmce_loss
-from ._poly import PolyLoss, poly_loss
-from ._ranking import CorrectnessHistory, CorrectnessRankingLoss, correctness_ranking_loss
-from ._sample_dependent_focal import (
+from ._focal import (
+    FocalLoss,
     SampleDependentFocalLoss,
+    focal_loss,
+    focal_weight,
     sample_dependent_focal_loss,
     sample_dependent_focal_weight,
 )
+from ._mmce import MMCELoss, mmce_loss
+from ._penalties import (
+    DifficultyAwareLoss,
+    EntropyRegularizedLoss,
+    LogitNormLoss,
+    difficulty_aware_loss,
+    entropy_regularized_loss,
+    logit_norm_loss,
+)
+from ._poly import PolyLoss, poly_loss
+from ._ranking import CorrectnessHistory, CorrectnessRankingLoss, correctness_ranking_loss
 from ._uncertainty import UncertaintyWeightedLoss, uncertainty_weighted_loss
 from ._zero_hinge import ZeroHingeLoss, zero_hinge_loss
 

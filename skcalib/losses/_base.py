@@ -19,6 +19,15 @@ from torch import Tensor
 # The largest value of a parameter without an upper limit: its products stay finite in float32.
 LARGEST = 1e30
 
+_NEEDED = {
+    "difficulty_weight": "a tensor of one value a sample: pass it with every batch (a net takes "
+    "it in fit)",
+    "history": "the fraction of past epochs in which each sample was right: pass "
+    "CorrectnessHistory.fraction_correct(index) with every batch, or zeros for samples without a "
+    "past",
+}
+_USERS = {"difficulty_weight": "DifficultyAwareLoss", "history": "CorrectnessRankingLoss"}
+
 
 def check_range(name: str, value: object, low: float, high: float = LARGEST) -> float:
     """Return the parameter `name` as a float if it is a number in [low, high]."""
@@ -136,6 +145,7 @@ class CalibrationLoss(torch.nn.Module):
         target: Tensor,
         *,
         difficulty_weight: Tensor | None = None,
+        history: Tensor | None = None,
         sample_weight: Tensor | None = None,
     ) -> Tensor:
         """Compute the loss of a batch.
@@ -152,6 +162,9 @@ class CalibrationLoss(torch.nn.Module):
             takes them.
         difficulty_weight : Tensor of shape (n,) or (n, ...), default=None
             For the losses with ``uses_difficulty_weight``, which need it; an error for the others.
+        history : Tensor of shape (n,), default=None
+            Fraction of the epochs so far in which each sample was right, for the losses with
+            ``uses_history``, which need it; an error for the others.
         sample_weight : Tensor of shape (n,) or (n, ...), default=None
             Non-negative weights; the mean becomes ``sum(w * l) / sum(w)``. They also weight the
             means inside of MMCE.
@@ -160,25 +173,24 @@ class CalibrationLoss(torch.nn.Module):
         -------
         loss : Tensor of shape () or, with ``reduction="none"``, (n,) or (n, ...)
             Smaller = better.
-        """
-        return self._evaluate(logits, target, difficulty_weight, sample_weight=sample_weight)
 
-    def _evaluate(
-        self, logits: Tensor, target: Tensor, difficulty_weight: Tensor | None, **inputs: Any
-    ) -> Tensor:
-        name = type(self).__name__
-        if self.uses_difficulty_weight:
-            if difficulty_weight is None:
+        Raises
+        ------
+        TypeError, ValueError
+            If an input or a parameter is not as described. On an accelerator, which would have to
+            wait, and in compiled code the values are not looked at, only types and shapes.
+        """
+        inputs: dict[str, Any] = {"sample_weight": sample_weight}
+        for name, value in (("difficulty_weight", difficulty_weight), ("history", history)):
+            if getattr(self, f"uses_{name}"):
+                if value is None:
+                    raise ValueError(f"{type(self).__name__} needs {name}, {_NEEDED[name]}.")
+                inputs[name] = value
+            elif value is not None:
                 raise ValueError(
-                    f"{name} needs difficulty_weight, a tensor of one value a sample: pass it "
-                    "with every batch (a net takes it in fit)."
+                    f"{type(self).__name__} makes no use of {name}: leave it out, or choose a "
+                    f"loss that uses it, such as {_USERS[name]}."
                 )
-            inputs["difficulty_weight"] = difficulty_weight
-        elif difficulty_weight is not None:
-            raise ValueError(
-                f"{name} makes no use of difficulty_weight: leave it out, or choose a loss that "
-                "uses it, such as DifficultyAwareLoss."
-            )
         # Read at every call, and checked by the function: a schedule may set them during training.
         inputs.update((option, getattr(self, option)) for option in self._names)
         return type(self)._function(logits, target, **inputs)
@@ -187,3 +199,16 @@ class CalibrationLoss(torch.nn.Module):
         values = {name: getattr(self, name) for name in self._names}
         absent = {name for name in ("weight", "ignore_index") if values.get(name) is None}
         return ", ".join(f"{k}={v!r}" for k, v in values.items() if k not in absent)
+
+
+class WeightedLoss(CalibrationLoss):
+    """A loss function without parameters of its own."""
+
+    def __init__(
+        self,
+        *,
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)

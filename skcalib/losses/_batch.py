@@ -85,7 +85,8 @@ class Batch(NamedTuple):
             return values.mean()
         weighted = values if self.weight is None else self.weight * values
         if reduction == "none":
-            return weighted.reshape(self.shape)
+            # A copy, which may be changed: the backward pass may need the values as they are.
+            return (values.clone() if weighted is values else weighted).reshape(self.shape)
         if reduction == "sum":
             return weighted.sum()
         # With weights of 0 alone this is 0 / tiny = 0, with a gradient of 0.

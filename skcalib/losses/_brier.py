@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch import Tensor
 
-from ._base import CalibrationLoss
+from ._base import WeightedLoss
 from ._batch import check_batch
-from ._softmax import cross_entropy_terms
+from ._softmax import cross_entropy_terms, quick_to_call
+
+
+@quick_to_call
+class _SquaredNorm(torch.autograd.Function):
+    """``sum_k r_k^2`` of the residual r = p - t of class indices, with its gradient for z.
+
+    That is ``2 p_k (r_k - sum_j p_j r_j)``. Measured from the label y, as in
+    :mod:`~skcalib.losses._softmax`, the sum is ``sum_j r_j (r_j - r_y)``, the score itself.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(logits: Tensor, residual: Tensor, label: Tensor) -> Tensor:
+        return residual.square().sum(1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[1:], output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        residual, label, score = ctx.saved_tensors
+        label, score, scale = label.unsqueeze(1), score.unsqueeze(1), 2 * grad.unsqueeze(1)
+        shift = residual.gather(1, label) + score
+        gradient = (scale * residual).sub_(scale * shift).mul_(residual)
+        return gradient.scatter_add_(1, label, -scale * score), None, None
 
 
 def brier_loss(
@@ -33,10 +63,12 @@ def brier_loss(
     logits, target = batch.rows
     # The exact residual p - t: one minus a rounded p_y would lose its digits.
     _, residual = cross_entropy_terms(logits, target)
-    return batch.reduce(residual.square().sum(1), reduction)
+    if target.is_floating_point():
+        return batch.reduce(residual.square().sum(1), reduction)
+    return batch.reduce(_SquaredNorm.apply(logits, residual, target), reduction)
 
 
-class BrierLoss(CalibrationLoss):
+class BrierLoss(WeightedLoss):
     """Brier score [1]_, ``sum_k (p_k - t_k)^2``: proper, bounded, and forgiving of wrong labels.
 
     In [0, 2]: twice the score of the binary definition for two classes. Its gradient vanishes
@@ -44,18 +76,8 @@ class BrierLoss(CalibrationLoss):
 
     Parameters
     ----------
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
+    weight, ignore_index, reduction
+        As in :class:`CrossEntropyLoss`.
 
     See Also
     --------
@@ -76,12 +98,3 @@ class BrierLoss(CalibrationLoss):
     """
 
     _function = staticmethod(brier_loss)
-
-    def __init__(
-        self,
-        *,
-        weight: Tensor | None = None,
-        ignore_index: int | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)

@@ -28,40 +28,10 @@ def _norm_power(residual: Tensor, order: float, exponent: float) -> Tensor:
 def generalized_brier_weight(
     logits: Tensor, target: Tensor, *, order: float = 2, exponent: float = 4
 ) -> Tensor:
-    """Compute the generalized Brier score of [1]_, ``||p - t||_order ^ exponent``.
+    """Compute the generalized Brier score, ``||p - t||_order ^ exponent``.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
-        Class indices, or class probabilities t.
-    order : float in [1, inf], default=2
-        Order of the norm. With class indices, ``inf`` is the focal weight ``(1 - p_y)^exponent``
-        and 1 is ``2^exponent`` times it.
-    exponent : float in [0, inf), default=4
-        Exponent of the norm; order 2 with exponent 2 is the Brier score.
-
-    Returns
-    -------
-    weight : Tensor of shape (n,)
-        In [0, 2^(exponent / order)].
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    bsce_gra_loss : The loss with this weight.
-    UncertaintyWeightedLoss : Takes it as ``uncertainty``.
-    skcalib.metrics.generalized_brier_score : The same as a metric.
-
-    References
-    ----------
-    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
-       CVPR 2025.
+    See :class:`BSCELoss` for the parameters. The logits are (n, K), and there is one weight a
+    sample, shape (n,), in [0, 2^(exponent / order)].
 
     Examples
     --------
@@ -161,24 +131,14 @@ class BSCELoss(CalibrationLoss):
         guide shows how).
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (BSCE-GRA).
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
+    weight, ignore_index, reduction
+        As in :class:`CrossEntropyLoss`.
 
     See Also
     --------
     bsce_loss : The function.
     BSCEGRALoss : With ``detach_weight=True``, the form that the paper recommends.
-    generalized_brier_weight : The weight.
+    generalized_brier_weight : The weight; with ``exponent=2`` the Brier score.
 
     References
     ----------
@@ -234,18 +194,8 @@ class BSCEGRALoss(BSCELoss):
     exponent : float in [0, inf), default=4
         Exponent of the norm; 0 is the cross-entropy. [1]_ tries 3 to 8 and finds 4 best; on small
         data 1 or 2 work better (the user guide shows how).
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
+    weight, ignore_index, reduction
+        As in :class:`CrossEntropyLoss`.
 
     See Also
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss, check_range
+from ._base import CalibrationLoss, WeightedLoss, check_range
 from ._batch import check_batch
 from ._softmax import expectation, target_logit, target_nll
 
@@ -36,7 +36,7 @@ def cross_entropy_loss(
     return batch.reduce(values, reduction)
 
 
-class CrossEntropyLoss(CalibrationLoss):
+class CrossEntropyLoss(WeightedLoss):
     """Cross-entropy in nats, ``-log p_y``: a proper loss, and the reference for all others.
 
     Unlike :class:`torch.nn.CrossEntropyLoss` it takes per-sample weights, and it stays exact below
@@ -51,11 +51,6 @@ class CrossEntropyLoss(CalibrationLoss):
         Label of the samples to leave out (torch: -100); None: every label must be a class.
     reduction : {"none", "sum", "mean"}, default="mean"
         "mean" is the weighted mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
 
     See Also
     --------
@@ -72,15 +67,6 @@ class CrossEntropyLoss(CalibrationLoss):
     """
 
     _function = staticmethod(cross_entropy_loss)
-
-    def __init__(
-        self,
-        *,
-        weight: Tensor | None = None,
-        ignore_index: int | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)
 
 
 def label_smoothing_loss(
@@ -125,18 +111,8 @@ class LabelSmoothingLoss(CalibrationLoss):
     alpha : float in [0, 1], default=0.05
         Mass moved from the target to the uniform distribution over all K classes, the label
         included, as in [1]_ and torch. 0 is the cross-entropy; [2]_ uses .03 to .05 on CIFAR-10.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
+    weight, ignore_index, reduction
+        As in :class:`CrossEntropyLoss`.
 
     See Also
     --------

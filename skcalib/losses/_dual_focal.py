@@ -5,12 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._base import (
-    CalibrationLoss,
-    check_flag,
-    check_option,
-    check_range,
-)
+from ._base import CalibrationLoss, check_flag, check_option, check_range
 from ._batch import check_batch, check_inputs
 from ._softmax import (
     expectation,
@@ -71,38 +66,10 @@ def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: st
 def dual_focal_weight(
     logits: Tensor, target: Tensor, *, gamma: float = 5.0, rival: str = "below_label"
 ) -> Tensor:
-    """Compute the dual focal weight [1]_, ``(1 - p_y + p_j)^gamma``.
+    """Compute the dual focal weight, ``(1 - p_y + p_j)^gamma``.
 
-    Parameters
-    ----------
-    logits : Tensor of shape (n, K)
-        Finite scores before the softmax.
-    target : Tensor of shape (n,) or (n, K)
-        Class indices, or class probabilities.
-    gamma : float in [0, inf), default=5.0
-        Exponent; 0 gives 1.
-    rival : {"below_label", "second_largest"}, default="below_label"
-        Which probability is p_j; see :func:`dual_focal_loss`.
-
-    Returns
-    -------
-    weight : Tensor of shape (n,) or, with class probabilities, (n, K)
-        Non-negative; of the label, or of every class.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an input or a parameter is not as described.
-
-    See Also
-    --------
-    dual_focal_loss : The loss with this weight.
-    UncertaintyWeightedLoss : Takes it as ``uncertainty``.
-
-    References
-    ----------
-    .. [1] L. Tao, M. Dong, C. Xu, "Dual Focal Loss for Calibration",
-       ICML 2023.
+    See :class:`DualFocalLoss` for the parameters. The logits are (n, K), and there is one weight a
+    sample, shape (n,); with class probabilities one for every class, shape (n, K).
 
     Examples
     --------
@@ -149,8 +116,7 @@ def dual_focal_loss(
     nll = target_nll(logits, target)
     # The weight depends on the logits twice: through p_y (nll) and through p_j.
     terms = (logits.detach(), target, nll.detach()) if detach_weight else (logits, target, nll)
-    values = expectation(_weight(*terms, gamma, rival) * nll, target)
-    return batch.reduce(values, reduction)
+    return batch.reduce(expectation(_weight(*terms, gamma, rival) * nll, target), reduction)
 
 
 class DualFocalLoss(CalibrationLoss):
@@ -170,18 +136,8 @@ class DualFocalLoss(CalibrationLoss):
         Which probability is p_j. "below_label" is the largest one strictly below p_y, 0 if there
         is none, as [1]_ defines and implements it. "second_largest" is the second-largest of all,
         as [2]_ words it. The two differ wherever the label is not the first choice.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
+    weight, ignore_index, reduction
+        As in :class:`CrossEntropyLoss`.
 
     See Also
     --------

@@ -5,11 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ._base import (
-    CalibrationLoss,
-    check_flag,
-    check_range,
-)
+from ._base import CalibrationLoss, check_flag, check_range
 from ._batch import check_batch
 from ._softmax import answer_residual, cross_entropy_terms
 
@@ -138,11 +134,6 @@ class MMCELoss(CalibrationLoss):
     reduction : {"none", "sum", "mean"}, default="mean"
         The MMCE belongs to the batch and counts once in the "mean". "none" adds it to every
         sample, so that the (weighted) mean over the samples is the "mean".
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
 
     See Also
     --------

@@ -51,18 +51,8 @@ class PolyLoss(CalibrationLoss):
     epsilon : float in [-1, inf), default=1.0
         Change of the first coefficient of ``-log p = sum_j (1 - p)^j / j``; 0 is the
         cross-entropy, below -1 the loss would reward misses.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
+    weight, ignore_index, reduction
+        As in :class:`CrossEntropyLoss`.
 
     See Also
     --------

@@ -8,13 +8,7 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
-from ._base import (
-    CalibrationLoss,
-    check_option,
-    check_range,
-    check_tensor,
-    extremes,
-)
+from ._base import CalibrationLoss, check_option, check_range, check_tensor, extremes
 from ._batch import check_batch
 from ._softmax import class_nll, expectation, largest_probabilities, target_nll
 
@@ -53,7 +47,7 @@ def _next_sample(values: Tensor, sample_weight: Tensor | None) -> Tensor:
     counts = sample_weight.repeat(2) > 0
     # From the end, the least position so far that counts is the next one.
     least = torch.where(counts, position, 2 * n).flip(0).cummin(0).values.flip(0)
-    # Behind sample i: from i + 1 on. A sample that counts alone meets itself, at i + n; where none
+    # After sample i: from i + 1 on. A single sample that counts meets itself, at i + n; where none
     # counts, 2 n stands for no position, and 2 n % n = 0 is a valid one.
     return values[least[1 : n + 1] % n]
 
@@ -67,11 +61,6 @@ class CorrectnessHistory:
         Number of training samples, at least 1.
     device : torch.device or str, default=None
         Where the record lives; batches must be on the same device.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
 
     See Also
     --------
@@ -107,16 +96,9 @@ class CorrectnessHistory:
         index : int Tensor of shape (n,)
             Positions of the samples of the batch in the training data.
         logits : Tensor of shape (n, K) or (n,)
-            What the network said of them.
+            Output of the network.
         target : Tensor of shape (n,), or that of `logits`
-            Class indices, or class probabilities, of which the largest counts.
-
-        Raises
-        ------
-        TypeError
-            If an argument is not a tensor.
-        ValueError
-            If `index` does not fit the record or the batch, or `target` does not fit `logits`.
+            Class indices; or class probabilities, whose largest is taken as the label.
         """
         logits, target = check_batch(logits, target, dense=False).rows
         index = self._check_index(index)
@@ -143,13 +125,6 @@ class CorrectnessHistory:
         -------
         fraction : Tensor of shape (n,)
             In [0, 1]; 0 for samples never seen.
-
-        Raises
-        ------
-        TypeError
-            If `index` is not a tensor.
-        ValueError
-            If `index` does not hold positions of the record.
         """
         index = self._check_index(index)
         # Never seen: 0 / 1.
@@ -183,7 +158,7 @@ def correctness_ranking_loss(
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the cross-entropy plus a penalty on confidences that rank unlike past correctness.
+    """Compute the cross-entropy plus a penalty on confidence that contradicts past correctness.
 
     See :class:`CorrectnessRankingLoss` for the parameters, and its ``forward`` for the inputs.
 
@@ -211,7 +186,7 @@ def correctness_ranking_loss(
 
 
 class CorrectnessRankingLoss(CalibrationLoss):
-    """Cross-entropy plus a penalty on confidences that rank unlike past correctness (CRL) [1]_.
+    """Cross-entropy plus a penalty on confidence that contradicts past correctness (CRL) [1]_.
 
     It trains confidence to order samples, for selective prediction and error detection. Every
     sample i is compared with the next one j of the batch, the last with the first; samples of
@@ -226,15 +201,8 @@ class CorrectnessRankingLoss(CalibrationLoss):
         Strength of the penalty; 0 is the cross-entropy.
     confidence : {"msp", "margin", "entropy"}, default="msp"
         Largest probability; largest minus second-largest; ``-H / log K``.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
+    ignore_index, reduction
+        As in :class:`CrossEntropyLoss`.
 
     See Also
     --------
@@ -275,43 +243,4 @@ class CorrectnessRankingLoss(CalibrationLoss):
         _check_parameters(weight, confidence)
         super().__init__(
             weight=weight, confidence=confidence, ignore_index=ignore_index, reduction=reduction
-        )
-
-    def forward(
-        self,
-        logits: Tensor,
-        target: Tensor,
-        *,
-        history: Tensor | None = None,
-        difficulty_weight: Tensor | None = None,
-        sample_weight: Tensor | None = None,
-    ) -> Tensor:
-        """Compute the loss of a batch.
-
-        Parameters
-        ----------
-        logits : Tensor of shape (n, K) or (n,)
-            Finite scores before the softmax.
-        target : Tensor of shape (n,), or that of `logits`
-            Class indices, or class probabilities.
-        history : Tensor of shape (n,)
-            Fraction of the epochs so far in which each sample was right.
-        difficulty_weight : None
-            Has no use here; an error if given.
-        sample_weight : Tensor of shape (n,), default=None
-            Non-negative weights; the mean becomes ``sum(w * l) / sum(w)``.
-
-        Returns
-        -------
-        loss : Tensor of shape () or, with ``reduction="none"``, (n,)
-            Smaller = better.
-        """
-        if history is None:
-            raise ValueError(
-                f"{type(self).__name__} needs history, the fraction of past epochs in which each "
-                "sample was right: pass CorrectnessHistory.fraction_correct(index) with every "
-                "batch, or zeros for samples without a past."
-            )
-        return self._evaluate(
-            logits, target, difficulty_weight, history=history, sample_weight=sample_weight
         )

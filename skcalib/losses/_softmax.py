@@ -7,20 +7,18 @@ in the last place of 1, so that a cross-entropy below 6e-8 (float32; a label 17 
 out as 0, and ``1 - p_y``, the weight of a focal loss, with it. Nothing here subtracts nearly equal
 numbers. For logits z with the largest ``z_top`` and the label y:
 
-1. ``wrong_k = exp(z_k - z_top) = p_k / p_top`` for the classes beside the label, 0 at the label.
-   No exponential exceeds 1.
-2. ``others = sum_k wrong_k`` adds numbers >= 0, the small ones among themselves.
-3. ``lag = z_y - z_top <= 0``; ``total = exp(lag) + others`` is ``1 / p_top``.
-4. ``-log p_y = log(total) - lag``. Two cases:
+1. ``p = softmax(z)`` is exact for every class, however small.
+2. ``1 - p_y`` is the sum of the other probabilities, which adds numbers >= 0.
+3. ``others = (1 - p_y) / p_top`` and ``lag = z_y - z_top <= 0``; ``exp(lag) + others`` is
+   ``1 / p_top``.
+4. ``-log p_y = log(exp(lag) + others) - lag``. Two cases:
 
-   - the label is on top: lag = 0, and ``log(total) = log(1 + others)`` is ``log1p(others)``;
+   - the label is on top: lag = 0, and the logarithm is ``log1p(others)``;
    - it is not: others >= 1, lag < 0, and neither term is negative.
 
-   ``total = 1 + (expm1(lag) + others)`` holds in both, so one formula serves:
-   ``log1p(expm1(lag) + others) - lag``.
-5. ``1 - p_y = others / total``, a quotient of sums of positive numbers.
-6. The gradient ``p - t`` is ``wrong_k / total`` for the other classes and ``-(1 - p_y)`` at the
-   label. The forward pass has it already.
+   One formula serves both: ``log1p(expm1(lag) + others) - lag``.
+5. The gradient ``p - t`` is ``p_k`` for the other classes and ``-(1 - p_y)`` at the label. The
+   forward pass has it already.
 """
 
 from __future__ import annotations
@@ -33,6 +31,18 @@ import torch
 from torch import Tensor
 
 
+def quick_to_call(function: type[torch.autograd.Function]) -> type[torch.autograd.Function]:
+    """Give a function of autograd the signature of its forward pass as an attribute.
+
+    torch looks it up in every call, a third of the time of the forward pass of a small batch; an
+    attribute of this name spares the search.
+    """
+    signature = inspect.signature(function.forward)
+    function.forward.__signature__ = signature  # type: ignore[attr-defined]
+    return function
+
+
+@quick_to_call
 class _ExactSoftmax(torch.autograd.Function):
     """Cross-entropy of class indices, shape (n,), and the residual p - t, shape (n, K).
 
@@ -43,18 +53,15 @@ class _ExactSoftmax(torch.autograd.Function):
 
     @staticmethod
     def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-        # The steps at the head of this file. One buffer of shape (n, K) holds the differences,
-        # then the exponentials and in the end the residual.
+        # The steps at the head of this file. One buffer of shape (n, K) holds the probabilities
+        # and then the residual.
         label = label.unsqueeze(1)
-        top = logits.amax(1, keepdim=True)
-        wrong = (logits - top).exp_().scatter_(1, label, 0.0)
-        others = wrong.sum(1, keepdim=True)
-        lag = logits.gather(1, label) - top
-        excess = lag.expm1() + others
-        nll = excess.squeeze(1).log1p() - lag.squeeze(1)
-        total = excess + 1
-        residual = wrong.div_(total).scatter_(1, label, -others / total)
-        return nll, residual
+        proba = logits.softmax(1)
+        p_top = proba.amax(1, keepdim=True)
+        miss = proba.scatter_(1, label, 0.0).sum(1, keepdim=True)
+        lag = logits.gather(1, label) - logits.amax(1, keepdim=True)
+        nll = (lag.expm1() + miss / p_top).squeeze(1).log1p() - lag.squeeze(1)
+        return nll, proba.scatter_(1, label, -miss)
 
     @staticmethod
     def setup_context(
@@ -84,12 +91,6 @@ class _ExactSoftmax(torch.autograd.Function):
         )
         nll, residual = _ExactSoftmax.apply(logits.flatten(0, 1), label.flatten(0, 1))
         return (nll.view(label.shape), residual.view(logits.shape)), (0, 0)
-
-
-# torch looks the signature up in every call, which takes a third of the time of the forward pass
-# of a small batch; an attribute of this name spares the search.
-_SIGNATURE = inspect.signature(_ExactSoftmax.forward)
-_ExactSoftmax.forward.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
 
 
 def _both_gradients(

@@ -93,18 +93,8 @@ class UncertaintyWeightedLoss(CalibrationLoss):
         1] that comes with each batch (``uses_difficulty_weight`` is then True), larger = harder,
         such as 1 - consistency; a net takes them in ``fit``. Unlike `sample_weight`, they do not
         divide the mean, which is ``sum(w u l) / sum(w)``.
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
+    weight, ignore_index, reduction
+        As in :class:`CrossEntropyLoss`.
 
     See Also
     --------

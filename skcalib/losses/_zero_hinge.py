@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ._base import CalibrationLoss
+from ._base import WeightedLoss
 from ._batch import check_batch
 
 
@@ -36,7 +36,7 @@ def zero_hinge_loss(
     return batch.reduce(values, reduction)
 
 
-class ZeroHingeLoss(CalibrationLoss):
+class ZeroHingeLoss(WeightedLoss):
     """0-hinge loss [1]_, ``sum_{j != y} max(0, z_j - z_y)``: asks for the right class only.
 
     Training stops at the first correct answer, so margins stay small, and the softmax of the
@@ -47,18 +47,8 @@ class ZeroHingeLoss(CalibrationLoss):
 
     Parameters
     ----------
-    weight : Tensor of shape (K,), default=None
-        Non-negative weight of every class, for class indices alone. As in torch, the "mean"
-        divides by the weights of the labels.
-    ignore_index : int, default=None
-        Label of the samples to leave out (torch: -100); None: every label must be a class.
-    reduction : {"none", "sum", "mean"}, default="mean"
-        "mean" is the weighted mean.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
+    weight, ignore_index, reduction
+        As in :class:`CrossEntropyLoss`.
 
     See Also
     --------
@@ -80,12 +70,3 @@ class ZeroHingeLoss(CalibrationLoss):
 
     takes_soft_target = False
     _function = staticmethod(zero_hinge_loss)
-
-    def __init__(
-        self,
-        *,
-        weight: Tensor | None = None,
-        ignore_index: int | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)
