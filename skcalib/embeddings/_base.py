@@ -52,6 +52,31 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         "progress": ["boolean"],
     }
 
+    def __init__(
+        self,
+        model_name: str,
+        pretrained: str | os.PathLike | None = None,
+        *,
+        image_size: int | None = None,
+        n_views: int | None = None,
+        batch_size: int = 64,
+        num_workers: int = 0,
+        device: str = "auto",
+        precision: str = "float32",
+        random_state: int = 0,
+        progress: bool = False,
+    ) -> None:
+        self.model_name = model_name
+        self.pretrained = pretrained
+        self.image_size = image_size
+        self.n_views = n_views
+        self.batch_size = batch_size
+        self.num_workers = num_workers
+        self.device = device
+        self.precision = precision
+        self.random_state = random_state
+        self.progress = progress
+
     @abstractmethod
     def _load(self) -> tuple[nn.Module, Callable[[Any], torch.Tensor]]:
         """Return the model, on the CPU, and its own pre-processing of a PIL image."""
@@ -159,7 +184,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """Encode a batch without gradients, in the precision asked for; return float32."""
         half = self.precision != "float32"
         dtype = getattr(torch, self.precision) if half else None
-        # inference_mode, for nobody trains this model: it belongs to this object alone.
+        # inference_mode, because nobody trains this model: only this object holds it.
         with torch.inference_mode(), torch.autocast(loaded.device.type, dtype, enabled=half):
             return encode(loaded.model, batch.to(loaded.device, non_blocking=True)).float()
 
@@ -183,7 +208,7 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     @property
     def _n_features_out(self) -> int:
         key, size = getattr(self, "_size", (None, 0))
-        # Nothing embedded yet by this model: one black image tells the size.
+        # This model has embedded nothing yet: one black image gives the size.
         if key != self._key():
             loaded = self._ready()
             pil = import_optional("PIL.Image", extra="embeddings")

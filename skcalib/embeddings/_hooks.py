@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -13,6 +12,8 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from torch import nn
 from torch.overrides import TorchFunctionMode
+
+from ._pretrained import near_names
 
 Pooling = str | Callable[[torch.Tensor], torch.Tensor] | None
 OPERATIONS = (
@@ -30,11 +31,11 @@ SUM = ":sum"
 
 
 class Additions(TorchFunctionMode):
-    """Within it, call `receive(name, sum)` for every sum of two activations of the same shape.
+    """Within this mode, call `receive(name, sum)` for sums of two activations of the same shape.
 
-    The name is that of the innermost module that runs and holds a linear or convolution
-    operation: where the addition is a module of its own, that is no block, but its parent is.
-    `on_leave(name, part, input, output)` is called after every module.
+    The name is that of the innermost running module with a linear or convolution operation: an
+    addition that is a module of its own is no block, but its parent is. After every module,
+    `on_leave(name, part, input, output)` is called.
     """
 
     def __init__(self, module: nn.Module, receive: Callable[[str, torch.Tensor], object]) -> None:
@@ -91,16 +92,15 @@ def torch_module(value: object) -> nn.Module:
 
 
 def check_layers(names: list[str], module: nn.Module) -> list[str]:
-    """Return the names if they are distinct names of submodules, else say which are near."""
+    """Return the names if they are distinct names of submodules."""
     if not names:
         raise ValueError("layers must name at least one layer, got an empty list.")
     known = [name for name, _ in module.named_modules()]
     for name in names:
         if str(name).removesuffix(SUM) not in known:
-            near = difflib.get_close_matches(str(name), known, n=5, cutoff=0.4)
-            hint = f" (near names: {', '.join(near)})" if near else ""
             raise ValueError(
-                f"layers must name submodules of {type(module).__name__}, got {name!r}{hint}."
+                f"layers must name submodules of {type(module).__name__}, got {name!r}"
+                f"{near_names(str(name), known, cutoff=0.4)}."
             )
         if names.count(name) > 1:
             raise ValueError(f"layers must be distinct, got {name!r} more than once.")
@@ -122,16 +122,16 @@ def to_input(X: NDArray | torch.Tensor, module: nn.Module) -> torch.Tensor:
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Run the module in evaluation mode, without gradients, and give every part its mode back."""
+    """Run the module in evaluation mode without gradients; then restore the mode of its parts."""
     former = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
-        # Not inference_mode: what a module caches under it could not be trained on later.
+        # Not inference_mode: what a module caches there could not be used in training later.
         with torch.no_grad():
             yield
     finally:
         for part, training in former:
-            # Not part.train(training), which would set the mode of everything inside as well.
+            # Not part.train(training), which would also set the mode of everything inside.
             part.training = training
 
 
@@ -159,7 +159,7 @@ def record_layers(
     found: dict[str, torch.Tensor] = {}
     parts = dict(module.named_modules())
     sums = [name for name in names if name.endswith(SUM)]
-    # Of one row, a bias would have the shape of an activation.
+    # With one row, a bias would have the shape of an activation.
     rows = batch[[0, 0]] if sums and len(batch) == 1 else batch
 
     def receive(name: str, output: object) -> None:

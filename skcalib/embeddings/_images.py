@@ -65,7 +65,7 @@ def open_image(item: Any) -> Image:
     if isinstance(item, np.ndarray):
         # Checked as an array of one image. PIL reads gray images without an axis of channels.
         pixels = _check_array(item[None])[0]
-        if 0 in pixels.shape:  # of which Pillow 10.0 speaks in other words
+        if 0 in pixels.shape:  # Pillow 10.0 refuses it in other words
             raise ValueError(
                 f"an image must have at least one pixel, got size {pixels.shape[:2]}."
             )
@@ -107,8 +107,7 @@ def set_pixel_limit(worker: int, *, limit: int | None) -> None:
 def random_view(image: Image, seed: int, view: int) -> Image:
     """Return a random crop of 60 to 100 % of the area, mirrored in half of the cases.
 
-    The draw depends on the pixels, the seed and the number of the view, not on the place of the
-    image in X, so that the views of a sample do not depend on the other samples.
+    The draw depends on the pixels, the seed and the number of the view, not on the other samples.
     """
     pil = import_optional("PIL.Image", extra="embeddings")
     rng = np.random.default_rng([seed, view, zlib.crc32(image.tobytes())])
@@ -125,8 +124,8 @@ def random_view(image: Image, seed: int, view: int) -> Image:
 class ImageDataset(Dataset):
     """The views of every item, pre-processed: (n_views, channels, height, width) each.
 
-    An image that cannot be read is returned as its error, so that the error which a worker
-    process meets is raised in the main process without the traceback of the worker.
+    An image that cannot be read is returned as its error, to be raised in the main process
+    without the traceback of a worker.
     """
 
     def __init__(

@@ -22,38 +22,34 @@ from ._placement import place_layers
 class LayerEmbedder(TransformerMixin, BaseEstimator):
     """Activations of named layers of a torch module, one row a sample.
 
-    The module is run batch by batch, without gradients and in evaluation mode; forward hooks
-    copy the activations of the chosen layers into one float32 array. The module is left as it
-    was: its hooks are removed and every part has its train or eval mode back, also after an
-    error. Nothing is trained: `fit` runs the module on one row, to find the layers and their
-    sizes.
+    The module runs batch by batch, without gradients and in evaluation mode; forward hooks copy
+    the activations of the chosen layers into one float32 array. Afterwards, even after an error,
+    the module is as it was. Nothing is trained: `fit` runs the module on one row to find the
+    layers and their sizes.
 
     Parameters
     ----------
     module : torch.nn.Module, fitted skorch net, or FrozenEstimator of either
         The network. It stays on its device; batches are moved there. A skorch net stands for
-        its ``module_``. :func:`~sklearn.base.clone` copies a module together with its
-        weights, but resets a skorch net: wrap a net in
+        its ``module_``. :func:`~sklearn.base.clone` copies a
+        module together with its weights, but resets a skorch net: wrap a net in
         :class:`~sklearn.frozen.FrozenEstimator` where clones are made (in cross-validation).
     layers : str or sequence of str, default="auto"
         Names of submodules as in ``module.named_modules()``, in the order of the output; the
-        empty name is the module itself, that is, its output. A layer that runs several times
-        in one pass gives its last output; one that returns a tuple gives its first tensor.
-        ``":sum"`` behind the name of a residual block stands for the sum in it, before the
-        activation that may follow: ``"layer1.0:sum"``. "auto" takes, in the order in which they
-        run, the linear and convolution operations outside of residual blocks, before activation,
-        and the sums of the residual blocks (outermost submodules that add two activations). In
-        a network with such blocks, a convolution outside of them is read after the
-        normalization that takes its output. "auto" leaves out the input, the operation that
-        yields the logits (unless it is the only one) and the output. This is the placement of
-        [1]_, Appendix A.5, without its probes on the input and on the softmax, which are left to
-        the caller.
+        empty name is the output of the module itself. A layer that runs several times in one
+        pass gives its last output; one that returns a tuple gives its first tensor. ``":sum"``
+        after the name of a residual block means the sum in it, before the activation that may
+        follow: ``"layer1.0:sum"``. "auto" takes, in the order in which they run, the linear and
+        convolution operations outside residual blocks, before activation, and the sums of the
+        residual blocks (outermost submodules that add two activations). In a network with such
+        blocks, a convolution outside them is read after the normalization of its output. "auto"
+        leaves out the operation that yields the logits, unless it is the only one. This is the
+        placement of [1]_, Appendix A.5, without its probes on the input and on the softmax.
     pooling : None, "mean" or callable, default=None
-        What becomes of an activation of more than two axes. None flattens it. "mean" averages
-        over space: (n, channels, ...) becomes (n, channels), and a sequence (n, tokens,
-        channels) becomes (n, channels); three axes are read as a sequence, unless the layer is
-        a 1-D convolution. A callable gets the activation, a tensor (n, ...), and returns one
-        with n rows, for layouts that this rule misreads.
+        How to reduce an activation of more than two axes. None flattens it. "mean" averages
+        over space: (n, channels, ...) and sequences (n, tokens, channels) become (n, channels);
+        three axes are a sequence, unless the layer is a 1-D convolution. For other layouts, a
+        callable takes the activation, a tensor (n, ...), and returns one with n rows.
     batch_size : int, default=256
         Samples a pass.
 
@@ -142,7 +138,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         module = torch_module(self.module)
         row = self._check_input(X, reset=True)[:1]
         if isinstance(self.layers, str) and self.layers == "auto":
-            # The row twice: of one, a bias would have the shape of an activation.
+            # The row twice: with one, a bias would have the shape of an activation.
             self.layer_names_ = place_layers(module, to_input(row, module)[[0, 0]])
             if not self.layer_names_:
                 raise ValueError(
@@ -239,20 +235,11 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         """Return X as an array of numbers, or the tensor as it is; batches are cast, not X."""
         if not isinstance(X, torch.Tensor):
             return validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)
-        if X.ndim < 2 or len(X) == 0:
-            raise ValueError(
-                "X must be a tensor of two axes or more and at least one row, "
-                f"got shape {tuple(X.shape)}."
-            )
+        # The values stay where they are: a stand-in of their shape, without memory, is checked.
+        stand_in = np.broadcast_to(0.0, tuple(X.shape))
+        validate_data(self, stand_in, reset=reset, allow_nd=True, ensure_all_finite=False)
         if X.is_floating_point() and not bool(torch.isfinite(X).all()):
             raise ValueError("X must be finite, got NaN or infinity.")
-        if reset:
-            self.n_features_in_ = X.shape[1]
-        elif X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
         return X
 
     def _record(self, X: NDArray | torch.Tensor, names: list[str]) -> list[torch.Tensor]:

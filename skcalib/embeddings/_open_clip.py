@@ -27,13 +27,12 @@ class OpenClipEmbedder(BaseImageEmbedder):
     """Image features, and text features to compare them with, of a model of open_clip.
 
     A transformer of images: file paths, PIL images, uint8 arrays or a DataFrame column of them.
-    It learns nothing, so that `transform` needs no `fit`. The model is loaded at first use;
-    constructing, cloning, printing and pickling cost nothing, because the object holds the name
-    of the model and not the model.
+    It learns nothing: `transform` needs no `fit`. The model is loaded at first use; until then,
+    and in clones and pickles, the object holds only its name.
 
     Parameters
     ----------
-    model_name : str, default="ViT-B-32"
+    model_name : str
         One of ``open_clip.list_models()``; or "hf-hub:<repository>" or (open_clip 3)
         "local-dir:<folder>", which bring their own weights.
     pretrained : str, path or None, default=None
@@ -44,21 +43,19 @@ class OpenClipEmbedder(BaseImageEmbedder):
     image_size : int, default=None
         Side in pixels to which images are brought. None is the size of the model.
     n_views : int, default=None
-        None embeds the image as it is. A number embeds that many random augmentations (a crop
-        of 60 to 100 % of the area, mirrored in half of the cases), of which `transform` returns
-        the mean and `transform_views` every one. They depend on the image and `random_state`,
-        not on the other samples.
+        None embeds the image as it is. A number embeds that many random crops of 60 to 100 % of
+        the area, half of them mirrored: `transform` returns their mean, `transform_views` all of
+        them. They depend on the image and `random_state`, not on the other samples.
     batch_size : int, default=64
         Images a pass (views count as images).
     num_workers : int, default=0
-        Processes that read and pre-process images. 0 does it in this process.
+        Processes that read and pre-process images; 0 uses this one.
     device : str, default="auto"
         "cpu", "cuda", "cuda:1", "mps"; "auto" takes the first of cuda, mps and cpu.
     precision : {"float32", "float16", "bfloat16"}, default="float32"
         Type in which the model computes (by :class:`torch.autocast`). Features are float32.
     random_state : int, default=0
-        Seed of the views and of random weights. A number, not a generator: training and
-        test samples, and every copy of the embedder, must be embedded alike.
+        Seed of the views and of random weights. A number: all copies must embed alike.
     progress : bool, default=False
         Whether to show a progress bar (tqdm).
 
@@ -91,31 +88,6 @@ class OpenClipEmbedder(BaseImageEmbedder):
     >>> hardness = make_pipeline(embedder, RMDScorer())  # nothing is loaded yet
     >>> hardness.fit(["cats/1.jpg", ...], ["cat", ...])  # doctest: +SKIP
     """
-
-    def __init__(
-        self,
-        model_name: str = "ViT-B-32",
-        pretrained: str | os.PathLike | None = None,
-        *,
-        image_size: int | None = None,
-        n_views: int | None = None,
-        batch_size: int = 64,
-        num_workers: int = 0,
-        device: str = "auto",
-        precision: str = "float32",
-        random_state: int = 0,
-        progress: bool = False,
-    ) -> None:
-        self.model_name = model_name
-        self.pretrained = pretrained
-        self.image_size = image_size
-        self.n_views = n_views
-        self.batch_size = batch_size
-        self.num_workers = num_workers
-        self.device = device
-        self.precision = precision
-        self.random_state = random_state
-        self.progress = progress
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the features of texts, in the space of the images' features.

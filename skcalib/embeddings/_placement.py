@@ -27,7 +27,7 @@ class _Trace:
 
     def _leave(self, name: str, part: nn.Module, given: object, output: object) -> None:
         tensor = first_tensor(output)
-        # Taken out first: a layer that runs again stands where it ran last, as its output does.
+        # Removed first: a layer that runs again takes the place of its last run.
         self.shapes.pop(name, None)
         self.shapes[name] = None if tensor is None else tensor.shape
         if isinstance(part, OPERATIONS):
@@ -45,13 +45,9 @@ def _is_inside(name: str, blocks: set[str]) -> bool:
 def place_layers(module: nn.Module, two_rows: torch.Tensor) -> list[str]:
     """Return the names of the layers to embed, in the order in which they run.
 
-    These are the linear and convolution operations outside of residual blocks, and the sums of
-    the residual blocks. A residual block is a submodule, the outermost one, that adds two
-    activations of the same shape: it is found by running the module on `two_rows` (two, so that
-    nothing which is broadcast over the rows passes for an activation), not by its name. In a
-    network with such blocks, an operation outside of them that is normalized at once is read
-    after the normalization. The operation that yields the logits is left out unless it is the
-    only one.
+    The rule is that of ``layers="auto"`` of :class:`LayerEmbedder`. Residual blocks are found by
+    running the module on `two_rows` (two, so that nothing that is broadcast over the rows passes
+    for an activation), not by their names.
     """
     trace = _Trace(module, two_rows)
     # The module's own forward may add as well; it is no block within itself.

@@ -1,24 +1,28 @@
-"""Errors that say what to do when a model or its weights cannot be had."""
+"""Errors that say what to do when a model or its weights are not available."""
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
+
+
+def near_names(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+    """Return the end of an error that refuses `name`: which names are near, if any."""
+    near = get_close_matches(name, list(known), n=5, cutoff=cutoff)
+    return f" (near names: {', '.join(near)})" if near else ""
 
 
 def check_name(name: str, known: Iterable[str], library: str) -> None:
-    """Raise an error that gives the nearest names if the library has no such model."""
-    names = list(known)
-    if name not in names:
-        near = difflib.get_close_matches(name, names, n=5, cutoff=0.5)
-        hint = f" (near names: {', '.join(near)})" if near else ""
-        raise ValueError(f"model_name must be in {library}.list_models(), got {name!r}{hint}.")
+    """Raise if the library has no such model."""
+    if name not in (names := list(known)):
+        near = near_names(name, names)
+        raise ValueError(f"model_name must be in {library}.list_models(), got {name!r}{near}.")
 
 
 def check_no_pretrained(model_name: str, pretrained: str | os.PathLike | None) -> None:
-    """Raise an error if weights are given for a model that brings its own."""
+    """Raise if weights are given for a model that brings its own."""
     if pretrained is not None:
         raise ValueError(
             f"pretrained must be None for {model_name!r}, which brings its own weights, "
@@ -27,7 +31,7 @@ def check_no_pretrained(model_name: str, pretrained: str | os.PathLike | None) -
 
 
 def check_pretrained(pretrained: str, tags: Iterable[str], model_name: str) -> None:
-    """Raise an error if `pretrained` is neither a file nor a tag of the model."""
+    """Raise if `pretrained` is neither a file nor a tag of the model."""
     if not os.path.isfile(pretrained) and pretrained not in (known := list(tags)):
         raise ValueError(
             f"pretrained must be a local file or one of the tags of {model_name} "
@@ -37,11 +41,10 @@ def check_pretrained(pretrained: str, tags: Iterable[str], model_name: str) -> N
 
 @contextmanager
 def loading(model_name: str, pretrained: str | None) -> Iterator[None]:
-    """Say what to do where the weights of a model do not fit or cannot be downloaded."""
+    """Say what to do if the weights of a model do not fit or cannot be downloaded."""
     try:
         yield
-    # An ImportError tells which package is missing; the weights are not to blame.
-    except ImportError:
+    except ImportError:  # names the missing package; the weights are not to blame
         raise
     except Exception as error:
         # On one line, and cut below: torch lists every parameter that does not fit.

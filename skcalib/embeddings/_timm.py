@@ -19,9 +19,8 @@ class TimmEmbedder(BaseImageEmbedder):
     """Image features of a model of timm: the pooled output in front of its classifier.
 
     A transformer of images: file paths, PIL images, uint8 arrays or a DataFrame column of them.
-    It learns nothing, so that `transform` needs no `fit`. The model is loaded at first use;
-    constructing, cloning, printing and pickling cost nothing, because the object holds the name
-    of the model and not the model.
+    It learns nothing: `transform` needs no `fit`. The model is loaded at first use; until then,
+    and in clones and pickles, the object holds only its name.
 
     Parameters
     ----------
@@ -33,26 +32,8 @@ class TimmEmbedder(BaseImageEmbedder):
         A tag of the model, downloaded by timm and kept in its cache; or a local file of weights,
         with or without a classifier; or None for the tag in `model_name` and, where there is
         none, for random weights, drawn with `random_state`.
-    image_size : int, default=None
-        Side in pixels to which images are brought. None is the size of the model.
-    n_views : int, default=None
-        None embeds the image as it is. A number embeds that many random augmentations (a crop
-        of 60 to 100 % of the area, mirrored in half of the cases), of which `transform` returns
-        the mean and `transform_views` every one. They depend on the image and `random_state`,
-        not on the other samples.
-    batch_size : int, default=64
-        Images a pass (views count as images).
-    num_workers : int, default=0
-        Processes that read and pre-process images. 0 does it in this process.
-    device : str, default="auto"
-        "cpu", "cuda", "cuda:1", "mps"; "auto" takes the first of cuda, mps and cpu.
-    precision : {"float32", "float16", "bfloat16"}, default="float32"
-        Type in which the model computes (by :class:`torch.autocast`). Features are float32.
-    random_state : int, default=0
-        Seed of the views and of random weights. A number, not a generator: training and
-        test samples, and every copy of the embedder, must be embedded alike.
-    progress : bool, default=False
-        Whether to show a progress bar (tqdm).
+    image_size, n_views, batch_size, num_workers, device, precision, random_state, progress
+        As in :class:`OpenClipEmbedder`.
 
     See Also
     --------
@@ -69,31 +50,6 @@ class TimmEmbedder(BaseImageEmbedder):
     >>> embedder.transform(images).shape
     (2, 512)
     """
-
-    def __init__(
-        self,
-        model_name: str,
-        pretrained: str | os.PathLike | None = None,
-        *,
-        image_size: int | None = None,
-        n_views: int | None = None,
-        batch_size: int = 64,
-        num_workers: int = 0,
-        device: str = "auto",
-        precision: str = "float32",
-        random_state: int = 0,
-        progress: bool = False,
-    ) -> None:
-        self.model_name = model_name
-        self.pretrained = pretrained
-        self.image_size = image_size
-        self.n_views = n_views
-        self.batch_size = batch_size
-        self.num_workers = num_workers
-        self.device = device
-        self.precision = precision
-        self.random_state = random_state
-        self.progress = progress
 
     def _encode(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
         return model(batch)

@@ -392,8 +392,8 @@ def test_sizes_that_change_are_an_error():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (torch.ones(3), "two axes or more"),
-        (torch.ones(0, 6), "at least one row"),
+        (torch.ones(3), "Expected 2D array"),
+        (torch.ones(0, 6), r"Found array with 0 sample\(s\)"),
         (torch.full((2, 6), torch.nan), "NaN or infinity"),
         (torch.ones(2, 5), "X has 5 features, but LayerEmbedder is expecting 6"),
         (np.ones((2, 5)), "X has 5 features, but LayerEmbedder is expecting 6"),
