@@ -43,7 +43,7 @@ class ItemBatch(NamedTuple):
 
 
 class ItemDataset(Dataset):
-    """The items of any dataset, together with the samples that they are."""
+    """The items of any dataset, with the positions of their samples."""
 
     def __init__(self, dataset: Any, samples: NDArray[np.intp]) -> None:
         self.dataset = dataset
@@ -118,7 +118,7 @@ def collate(items: Any, *, collate_fn: Any) -> Any:
     """Collate what a dataset gave for a list of positions, and keep its samples aside."""
     if isinstance(items, ArrayBatch):
         return tuple(items)
-    if not isinstance(items, ItemBatch):  # a plain list, of a dataset that nobody has wrapped
+    if not isinstance(items, ItemBatch):  # a plain list: the dataset is not wrapped
         return collate_fn(items)
     X, y = skorch.dataset.unpack_data(collate_fn(items.items))
     return X, BatchLabels(y, items.samples)

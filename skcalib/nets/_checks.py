@@ -1,4 +1,4 @@
-"""What `fit` gets: checked, and brought into the form that skorch reads."""
+"""Check what `fit` gets, and bring it into the form that skorch reads."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils.class_weight import compute_class_weight
 from skorch.helper import SliceDataset
 from skorch.utils import to_numpy
 from torch import Tensor
@@ -18,7 +19,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 
 from ..utils._arrays import check_weights
 from ..utils._features import validate_data, validate_rows
-from ..utils._labels import check_class_labels, column_names, encode, match_names, shown
+from ..utils._labels import check_class_labels, column_names, match_names
 from ..utils._proba import check_proba_matrix
 from ..utils._tensors import on_accelerator
 from ..utils._validation import check_numbers
@@ -144,42 +145,19 @@ def _as_tensor(name: str, values: NDArray[Any] | None) -> Tensor | None:
 def weigh_classes(
     class_weight: Mapping[Any, float] | str,
     y: NDArray[Any] | None,
-    classes: NDArray[Any],
     sample_weight: ArrayLike | None,
 ) -> NDArray[np.float64]:
-    """Return the weights of the samples times those of their classes."""
+    """Return the weights of the samples times those of their classes, as in scikit-learn."""
     if y is None:
         raise ValueError(f"class_weight must be None without y, got {class_weight!r}.")
-    label = encode(y, classes)
-    given = check_weights(sample_weight, len(label))
-    weight = np.ones(len(label)) if given is None else given
-    if isinstance(class_weight, dict):
-        of_class = _by_label(class_weight, classes)
-    else:  # "balanced": all classes get the same total. scikit-learn counts samples, not weights.
-        total = np.bincount(label, weight, minlength=len(classes))
-        present = total > 0  # the other classes have nothing to weigh
-        each = total.sum() / present.sum()
-        of_class = np.divide(each, total, out=np.zeros(len(classes)), where=present)
-    weighted = weight * of_class[label]
-    if not weighted.any():
-        raise ValueError(
-            f"class_weight must leave a sample with a weight above 0, got {class_weight!r}."
-        )
-    return weighted
-
-
-def _by_label(class_weight: Mapping[Any, float], classes: NDArray[Any]) -> NDArray[np.float64]:
-    labels = classes.tolist()
-    unknown = [label for label in class_weight if label not in set(labels)]
-    # As in scikit-learn: a fold may lack a class that has a weight; but where a class has no
-    # weight either, a misspelled label is more likely.
-    if unknown and not class_weight.keys() >= set(labels):
-        raise ValueError(
-            f"class_weight must have keys among the labels, {shown(classes)}, got {unknown[0]!r}."
-        )
-    values = check_numbers(
-        [class_weight.get(label, 1.0) for label in labels], "class_weight", ndim=(1,)
+    given = check_weights(sample_weight, len(y))
+    weight = np.ones(len(y)) if given is None else given
+    used = weight > 0  # "balanced" gives their classes the same total weight
+    classes, label = np.unique(y[used], return_inverse=True)
+    of_class = compute_class_weight(
+        class_weight, classes=classes, y=y[used], sample_weight=weight[used]
     )
-    if (values < 0).any():
-        raise ValueError(f"class_weight must not be negative, got {values.min():g}.")
-    return values
+    weighted = np.zeros(len(y))
+    weighted[used] = weight[used] * of_class[label]
+    check_weights(weighted, len(y), name="class_weight")
+    return weighted

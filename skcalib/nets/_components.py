@@ -40,20 +40,7 @@ class AutoDeviceMixin:
         self.__dict__["device"] = device
 
     def get_params(self, deep: bool = True, **kwargs: Any) -> dict[str, Any]:
-        """Return the parameters, as given.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to include the parameters of callbacks and nested estimators.
-        **kwargs : dict
-            Passed on to skorch.
-
-        Returns
-        -------
-        params : dict
-            Names and values.
-        """
+        """Return the parameters as given, with `deep` those of callbacks and estimators too."""
         # skorch reads the attribute, which is the device in use, not the word.
         params = super().get_params(deep=deep, **kwargs)  # type: ignore[misc]
         return params | {"device": self.__dict__["device"]}

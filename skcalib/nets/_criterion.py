@@ -11,12 +11,12 @@ from ._batches import takes
 
 _KEYWORDS = ("sample_weight", "difficulty_weight", "history")
 
-# These read the module's output as something else than logits of every class.
+# These do not read the module's output as the logits of all classes.
 _NOT_ON_LOGITS = (nn.NLLLoss, nn.BCELoss, nn.BCEWithLogitsLoss)
 
 
 def check_criterion(criterion: Any) -> frozenset[str]:
-    """Return what belongs to a sample, such as its weight, and the criterion's forward takes."""
+    """Return which values of a sample, such as its weight, the criterion's forward takes."""
     if isinstance(criterion, _NOT_ON_LOGITS):
         raise ValueError(
             "criterion must take the logits of all classes, as torch.nn.CrossEntropyLoss does, "
@@ -52,7 +52,7 @@ def criterion_loss(
     refused = set(given) - accepted
     if not refused:
         return criterion(logits, target, **given)
-    plain = getattr(criterion, "_orig_mod", criterion)  # inside of what torch has compiled
+    plain = getattr(criterion, "_orig_mod", criterion)  # inside what torch has compiled
     if refused == {"sample_weight"} and getattr(plain, "reduction", None) in ("mean", "sum"):
         # Torch's own criteria know no weights of samples, but give one loss for every sample.
         weight = given["sample_weight"]

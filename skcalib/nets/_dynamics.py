@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ class TrainingDynamics(Callback):
     """Record prediction, confidence, margin and entropy of every sample after every epoch.
 
     The record feeds the functions of :mod:`skcalib.difficulty` that judge samples by the course of
-    a training (:func:`~skcalib.difficulty.iteration_learned`,
+    training (:func:`~skcalib.difficulty.iteration_learned`,
     :func:`~skcalib.difficulty.forgetting_events`, ...), and ``entropy_`` guides the choice of
     samples of another training as the ``target`` of its prioritizer. It takes 7 bytes a sample and
     epoch for up to 127 classes. All samples given to `fit` are recorded, those held out for
@@ -33,17 +32,13 @@ class TrainingDynamics(Callback):
     source : {"forward", "batches"}, default="forward"
         "forward" evaluates all samples before the first epoch and after every epoch, by one
         forward pass in evaluation mode. "batches" costs nothing: it takes the outputs of the
-        training and validation steps themselves, each before the step of its batch; there is no
-        line for the untrained network, and samples that an epoch left out hold -1 and NaN.
-    path : str or Path, default=None
-        Directory for the record as memory-mapped ``.npy`` files, made if need be; None keeps it
-        in memory. A directory takes one record: another net, a clone or a new `fit` would change
-        what the first one shows, and is refused.
+        training and validation steps themselves, each before the step of its batch. There is no
+        row for the untrained network, and samples left out of an epoch hold -1 and NaN.
 
     Attributes
     ----------
     prediction_ : ndarray of shape (n_steps, n_samples), int8, int16 or int32
-        Predicted classes, as positions in the net's ``classes_``. With source "forward" line 0 is
+        Predicted classes, as positions in the net's ``classes_``. With source "forward" row 0 is
         the untrained network and n_steps = n_epochs + 1.
     confidence_ : ndarray of shape (n_steps, n_samples), float16
         Probability of the label, in [0, 1].
@@ -57,11 +52,9 @@ class TrainingDynamics(Callback):
 
     Raises
     ------
-    FileExistsError
-        In `fit`, if `path` holds a record already.
     ValueError
         In `fit`, if the labels of the samples are not known, if source is "batches" with mixup,
-        for then no output belongs to one sample, or if the batches do not know their samples.
+        where no output belongs to one sample, or if the batches do not know their samples.
 
     See Also
     --------
@@ -71,8 +64,8 @@ class TrainingDynamics(Callback):
 
     Notes
     -----
-    A second `fit` with ``warm_start=True``, or a further `partial_fit`, on the same samples goes
-    on where the record ended; on another number of samples the record starts anew.
+    A second `fit` with ``warm_start=True``, or another `partial_fit`, on the same samples
+    continues the record; another number of samples starts a new one.
 
     Examples
     --------
@@ -88,14 +81,13 @@ class TrainingDynamics(Callback):
     (150,)
     """
 
-    def __init__(self, *, source: str = "forward", path: str | Path | None = None) -> None:
+    def __init__(self, *, source: str = "forward") -> None:
         self.source = source
-        self.path = path
 
     def initialize(self) -> Self:
         """Forget the record, as the net forgets its weights."""
         # One block for every call of fit or partial_fit, allocated for its epochs at once; of the
-        # last block, _n_steps_ lines are filled.
+        # last block, _n_steps_ rows are filled.
         self._blocks_: list[dict[str, NDArray[Any]]] = []
         self._n_steps_ = 0
         return self
@@ -109,15 +101,13 @@ class TrainingDynamics(Callback):
         self._crop()
         self.label_ = net._encoded(y)
         first = self.source == "forward" and not self._blocks_
-        # True counts as 1: the line of the untrained network.
+        # True counts as 1: the row of the untrained network.
         n_classes, n_epochs = len(net.classes_), net.max_epochs + first
         whole = next(t for t in (np.int8, np.int16, np.int32) if n_classes <= np.iinfo(t).max)
         # Half precision is enough to rank and to average; 1 + 3 * 2 bytes a sample and epoch.
-        dtypes = {"prediction": whole, "confidence": "f2", "margin": "f2", "entropy": "f2"}
         shape = n_epochs, n_samples
-        self._blocks_.append(
-            {name: self._allocate(name, shape, np.dtype(dtypes[name])) for name in _FIELDS}
-        )
+        block = {name: np.full(shape, np.nan, np.float16) for name in _FIELDS[1:]}
+        self._blocks_.append({"prediction": np.full(shape, -1, whole), **block})
         self._n_steps_ = 0
         if first:
             self._record_all(net, net.get_dataset(X, y))
@@ -145,31 +135,23 @@ class TrainingDynamics(Callback):
             self._record_all(net, net._fit_.split.dataset)
         self._n_steps_ += 1
 
-    @property
-    def prediction_(self) -> NDArray[Any]:
-        """Predicted classes, as positions in the net's ``classes_``."""
-        return self._recorded("prediction")
-
-    @property
-    def confidence_(self) -> NDArray[Any]:
-        """Probability of the label."""
-        return self._recorded("confidence")
-
-    @property
-    def margin_(self) -> NDArray[Any]:
-        """Logit of the label minus the largest other logit."""
-        return self._recorded("margin")
-
-    @property
-    def entropy_(self) -> NDArray[Any]:
-        """Predictive entropy in nats."""
-        return self._recorded("entropy")
+    prediction_ = property(
+        lambda self: self._recorded("prediction"),
+        doc="Predicted classes, as positions in the net's ``classes_``.",
+    )
+    confidence_ = property(
+        lambda self: self._recorded("confidence"), doc="Probability of the label."
+    )
+    margin_ = property(
+        lambda self: self._recorded("margin"),
+        doc="Logit of the label minus the largest other logit.",
+    )
+    entropy_ = property(lambda self: self._recorded("entropy"), doc="Predictive entropy in nats.")
 
     def _recorded(self, field: str) -> NDArray[Any]:
         if not getattr(self, "_blocks_", None):
             raise AttributeError(f"TrainingDynamics has no {field}_ before the net is fitted.")
-        # The blocks of earlier calls are cropped. A single block is given as it is, also if it is
-        # memory-mapped; several make a copy in memory.
+        # The blocks of earlier calls are cropped.
         *full, last = [block[field] for block in self._blocks_]
         last = last[: self._n_steps_]
         return np.concatenate([*full, last]) if full else last
@@ -193,26 +175,8 @@ class TrainingDynamics(Callback):
                 "batch, got 'batches'."
             )
 
-    def _allocate(self, name: str, shape: tuple[int, int], dtype: np.dtype) -> NDArray[Any]:
-        missing = -1 if dtype.kind == "i" else np.nan
-        if self.path is None:
-            return np.full(shape, missing, dtype)
-        folder = Path(self.path)
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"{name}_{len(self._blocks_)}.npy"
-        try:
-            file.touch(exist_ok=False)  # another net's record, or one that is still in use
-        except FileExistsError:
-            raise FileExistsError(
-                f"path must be a directory without a record, got {str(self.path)!r}, which holds "
-                f"{file.name}; give every fit a directory of its own."
-            ) from None
-        block = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=shape)
-        block[:] = missing
-        return block
-
     def _crop(self) -> None:
-        """Drop the lines of epochs that did not come, after early stopping."""
+        """Drop the rows of epochs that early stopping has skipped."""
         if self._blocks_:
             last = self._blocks_[-1]
             self._blocks_[-1] = {name: block[: self._n_steps_] for name, block in last.items()}

@@ -29,35 +29,19 @@ def check_names(net: Any, names: Any) -> None:
         raise TypeError(f"{type(net).__name__} has no parameter {name!r}{such_as}")
 
 
-def check_callbacks(net: Any, *, has_validation: bool) -> None:
-    """Raise if a callback monitors what nobody has written when its turn comes."""
-    positions = {}
-    for position, (_, callback) in enumerate(net.callbacks_):
-        name = getattr(callback, "name_", getattr(callback, "name", None))
-        if isinstance(name, str):  # a callback that writes its score into the history
-            positions[name] = position
-    for position, (_, callback) in enumerate(net.callbacks_):
-        monitor = getattr(callback, "monitor", None)
-        if not isinstance(monitor, str):
-            continue
-        written = positions.get(monitor.removesuffix("_best"))
-        if written is None:  # by no score, so perhaps by a callback of the user's own
-            continue
-        reader, writer = callback, net.callbacks_[written][1]
-        if not has_validation and not getattr(writer, "on_train", True):
+def check_callbacks(net: Any) -> None:
+    """Raise if a callback monitors a validation score where no samples are held out."""
+    for _, callback in net.callbacks_:
+        monitor = str(getattr(callback, "monitor", None))
+        if monitor.removesuffix("_best") in ("valid_loss", "valid_acc"):
             raise ValueError(
-                f"train_split must hold out samples for {type(reader).__name__}, which monitors "
+                f"train_split must hold out samples for {type(callback).__name__}, which monitors "
                 f"{monitor!r}, got {net.train_split!r}."
-            )
-        if written > position:
-            raise ValueError(
-                f"callbacks must list {type(writer).__name__} before {type(reader).__name__}, "
-                f"which monitors its {monitor!r}, got the other order."
             )
 
 
 def check_finite(net: Any) -> None:
-    """Raise if the epoch that has just been trained left the finite numbers."""
+    """Raise if a number became infinite or NaN in the last epoch."""
     epoch = len(net.history)
     # skorch has brought the loss of every batch to the CPU: looking at them costs nothing.
     for batch in net.history[-1]["batches"]:
@@ -66,7 +50,7 @@ def check_finite(net: Any) -> None:
             raise ValueError(
                 f"The loss became {loss} in epoch {epoch} (lr={net.lr}). Lower lr, or scale X."
             )
-    # One number, so that an accelerator is waited for once; NaN survives the maximum.
+    # One number: a single wait for an accelerator. NaN survives the maximum.
     if not math.isfinite(get_total_norm(_trained_values(net), math.inf).item()):
         raise ValueError(
             "The parameters of the module, or the state of the optimizer, became NaN or infinite "
@@ -87,13 +71,13 @@ def _trained_values(net: Any) -> Iterator[Tensor]:
 def warn_of_probabilities(logits: Tensor) -> None:
     """Warn if the output of the module looks like the result of a softmax."""
     values = logits.detach()
-    # Log-probabilities are no fault: their softmax is what they are the logarithm of.
+    # Log-probabilities are no mistake: their softmax gives the probabilities.
     inside = bool(((values >= 0) & (values <= 1)).all())
     if inside and bool(((values.sum(dim=1) - 1).abs() < 1e-4).all()):
         warn(
             "The module gives probabilities: its output is in [0, 1] and sums to 1 for every "
-            "sample of the first batch. It is read as logits, and the softmax is taken once "
-            "more; leave the softmax out of the module."
+            "sample of the first batch. It is read as logits, and the softmax is applied again; "
+            "leave the softmax out of the module."
         )
 
 

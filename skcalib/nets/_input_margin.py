@@ -31,15 +31,14 @@ def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
     Returns
     -------
     margin : ndarray of shape (n_samples,)
-        Euclidean distances in units of X, >= 0; infinity where no other class is nearer or
-        farther anywhere around, for the gradient is zero.
+        Euclidean distances in units of X, >= 0; infinite where every gradient is zero.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         If the net is not fitted.
     ValueError
-        If the batches of X are no floating-point tensors.
+        If the batches of X are not floating-point tensors.
 
     See Also
     --------
@@ -88,7 +87,7 @@ def _margin(logits: Tensor, inputs: Tensor) -> Tensor:
         gap = logits[samples, predicted] - logits[samples, other]
         # In evaluation mode no sample sees another: the gradient of the sum is that of each.
         (gradient,) = torch.autograd.grad(gap.sum(), inputs, retain_graph=step < n_classes - 1)
-        # The gradient lives where the inputs do; infer has moved a copy of them to the module.
+        # The gradient is on the device of the inputs; `infer` has moved a copy of them.
         length = gradient.flatten(1).norm(dim=1).to(gap.device)
         distance = torch.where(length > 0, gap.detach() / length, torch.inf)
         smallest = torch.minimum(smallest, distance)

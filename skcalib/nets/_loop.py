@@ -55,9 +55,8 @@ from ._guards import (
     warn_of_cross_entropy,
     warn_of_probabilities,
 )
-from ._mixup import Mixup
 from ._prioritizer import EpochPrioritizer
-from ._samples import DataSplit, FitState
+from ._samples import DataSplit, FitState, Mixup
 
 # Samples of a forward pass that ranks: more of them fall out of a CPU's cache in convolutions.
 _RANKING_BATCH = 1024
@@ -85,7 +84,7 @@ class TrainingLoop(NetComponents):
     ) -> Iterator[tuple[Any, Any]]:
         """Check the data, and keep what the loss must know about its samples for one fit."""
         validate_parameters(self)
-        if fresh:  # of earlier data, which may have had other columns
+        if fresh:  # earlier data may have had other columns
             self._forget_features()
         if y is None and isinstance(X, torch.utils.data.Dataset):
             y = labels_of(X)
@@ -102,7 +101,7 @@ class TrainingLoop(NetComponents):
         self._data_sizes_ = {**sizes_of(X), "n_classes": len(self.classes_)}
         if self.class_weight is not None:
             of_samples["sample_weight"] = weigh_classes(
-                self.class_weight, y, self.classes_, of_samples["sample_weight"]
+                self.class_weight, y, of_samples["sample_weight"]
             )
         inputs = check_inputs(n_samples, self.classes_, **of_samples)
         if self.prioritizer is not None:
@@ -118,8 +117,8 @@ class TrainingLoop(NetComponents):
             self._fit_ = None
 
     def _train(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Self:
-        # skorch swallows Ctrl-C, and a grid search would go on with half-trained nets. The net can
-        # be used then, for the callbacks have heard of the end.
+        # skorch swallows Ctrl-C, and a grid search would go on with half-trained nets. The net is
+        # usable afterwards, because the callbacks have been notified of the end.
         try:
             with raise_ctrl_c():
                 return super().partial_fit(X, y, **fit_params)
@@ -153,7 +152,8 @@ class TrainingLoop(NetComponents):
             positions = DataSplit(dataset, n_samples).positions(train)
             self._fit_.split = DataSplit(dataset, n_samples, positions)
             # Only now is it known whether there are validation samples, and what the loss needs.
-            check_callbacks(self, has_validation=valid is not None)
+            if valid is None:
+                check_callbacks(self)
             if self._fit_.inputs.target_proba is not None:
                 check_takes_proba(self.criterion_, "target_proba")
             if self.mixup_alpha:
@@ -178,7 +178,7 @@ class TrainingLoop(NetComponents):
         """Return an iterator over batches; within a fit these know their samples."""
         prefix = "iterator_train" if training else "iterator_valid"
         build, params = getattr(self, prefix), self.get_params_for(prefix)
-        # Something else than a DataLoader over items is left as it is: its batches are anonymous.
+        # Anything but a DataLoader over items is left as it is: its batches are anonymous.
         wraps, samples, fit = batches_items(build, params), None, self._fit_
         if wraps:
             if fit is not None and fit.split is not None:
@@ -198,10 +198,10 @@ class TrainingLoop(NetComponents):
         else:
             iterator = super().get_iterator(dataset, training=training)
         if wraps:
-            # Around whatever collates here: torch's default or a function that the user has given.
+            # Wraps whatever collates here: torch's default, or a function that the user has given.
             iterator.collate_fn = partial(collate, collate_fn=iterator.collate_fn)
-            # A loader draws a seed for its workers, if there are none as well: a prediction would
-            # draw from torch's generator, in which another thread may be training.
+            # A loader draws a seed even without workers: a prediction would draw from torch's
+            # generator, with which another thread may be training.
             if fit is None and not iterator.num_workers and iterator.generator is None:
                 iterator.generator = torch.Generator()
         return iterator
@@ -243,7 +243,7 @@ class TrainingLoop(NetComponents):
         return iterator, len(chosen)
 
     def _score_samples(self, dataset: Any, score_proba: Callable[[NDArray], NDArray]) -> NDArray:
-        """Score the probabilities of samples that are to be ranked, in large batches."""
+        """Score the probabilities of the samples to be ranked, in large batches."""
         # In the order of the samples: validation iterators do not shuffle unless told to. One
         # score a sample is kept, not a row of probabilities, which may be larger than X.
         batches = self.get_iterator(dataset, ranking=True)

@@ -10,8 +10,6 @@ from skorch.utils import to_numpy
 
 from ..metrics import expected_calibration_error, refined_log_loss
 
-_BINS = {"n_bins": 15, "strategy": "uniform", "norm": "l1"}
-
 
 class CalibrationMonitor(EpochScoring):
     """Record calibration error or refinement error after every epoch, smaller = better.
@@ -27,7 +25,8 @@ class CalibrationMonitor(EpochScoring):
         temperature, found on the same samples: what is left for a calibrator to do is not counted.
         Stop where it is least, then calibrate [1]_.
     n_bins : int, default=15
-        Number of bins of the confidence, for "ece", as the next two.
+        Number of bins of the confidence. "refinement" has no bins, and makes no use of this and
+        the next two.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width or of equal mass.
     norm : {"l1", "l2", "max"}, default="l1"
@@ -106,12 +105,6 @@ class CalibrationMonitor(EpochScoring):
             raise ValueError(f"metric must be 'ece' or 'refinement', got {self.metric!r}.")
         if not isinstance(self.name, str | None):
             raise TypeError(f"name must be a str or None, got {self.name!r}.")
-        for name, default in _BINS.items() if self.metric == "refinement" else ():
-            if getattr(self, name) != default:
-                raise ValueError(
-                    f"{name} must be left at {default!r} with metric='refinement', which has no "
-                    f"bins, got {getattr(self, name)!r}."
-                )
         super().initialize()
         self.name_ = self.name or f"{'train' if self.on_train else 'valid'}_{self.metric}"
         return self
@@ -126,25 +119,16 @@ class CalibrationMonitor(EpochScoring):
         super().on_epoch_begin(net, dataset_train, dataset_valid, **kw)
 
     def scoring(self, net: Any, X: Any, y: Any) -> float:
-        """Return the metric of the net on X and y.
-
-        Parameters
-        ----------
-        net : CalibratedNetClassifier
-            The net.
-        X : object
-            Samples, as the net takes them.
-        y : array-like of shape (n_samples,)
-            Labels.
-
-        Returns
-        -------
-        error : float
-            Calibration error in [0, 1] or refinement error in nats, smaller = better.
-        """
+        """Return the metric of the net on X and y, smaller = better."""
         label, proba = net._encoded(y), net.predict_proba(X)
         columns = np.arange(len(net.classes_))  # a class may be missing among these samples
         if self.metric == "refinement":
             return refined_log_loss(label, proba, labels=columns)
-        bins = {name: getattr(self, name) for name in _BINS}
-        return expected_calibration_error(label, proba, labels=columns, **bins)
+        return expected_calibration_error(
+            label,
+            proba,
+            n_bins=self.n_bins,
+            strategy=self.strategy,
+            norm=self.norm,
+            labels=columns,
+        )

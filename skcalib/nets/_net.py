@@ -55,15 +55,15 @@ class CalibratedNetClassifier(TrainingLoop):
     batch_size : int, default=32
         Number of samples of a step; -1 takes all.
     train_split : callable, default=None
-        What holds out samples for validation, such as ``skorch.dataset.ValidSplit(5,
-        stratified=True)`` for a fifth of them. None trains on all samples.
+        Holds out samples for validation, such as ``skorch.dataset.ValidSplit(5,
+        stratified=True)`` a fifth of them. None trains on all samples.
     class_weight : dict or "balanced", default=None
-        Weights of the classes by label, which multiply those of their samples; 1 for a label
-        without one. "balanced" gives all classes of y the same total weight.
+        Weights of the classes by label, which multiply those of their samples; labels without
+        one get 1. "balanced" gives all classes of y the same total weight.
     mixup_alpha : float, default=None
-        Train on convex combinations of two samples and of their labels, in fractions drawn from
+        Train on mixtures of two samples and of their labels (mixup [1]_), in fractions drawn from
         Beta(mixup_alpha, mixup_alpha) once a batch. The criterion must take class probabilities
-        as target. Weights of both kinds are combined in the same fractions. None or 0: off.
+        as target. Weights of both kinds are mixed in the same fractions. None or 0: off.
     prioritizer : EpochPrioritizer, default=None
         Chooses the samples of every epoch; None trains on all of them. ``history_`` then records
         ``samples_seen``, ``selection_dur`` and ``training_dur`` of every epoch, durations in
@@ -81,7 +81,7 @@ class CalibratedNetClassifier(TrainingLoop):
     verbose : int, default=0
         With 1, a line of losses and scores is printed after every epoch.
     predict_nonlinearity : callable, default=softmax
-        What makes probabilities of the logits, a tensor of them; None leaves them as they are.
+        Turns a tensor of logits into probabilities; None returns the logits.
     iterator_train__shuffle : bool, default=True
         Whether every epoch takes the samples in a new order, where no sampler is given.
     **kwargs : dict
@@ -118,6 +118,11 @@ class CalibratedNetClassifier(TrainingLoop):
     and soft targets follow their samples through splits and batches; a module or criterion given
     as an instance is copied, never trained in place; `random_state` leaves torch's generator as
     it was; Ctrl-C ends a fit with KeyboardInterrupt, a loss that is not finite with an error.
+
+    References
+    ----------
+    .. [1] H. Zhang, M. Cisse, Y. N. Dauphin, D. Lopez-Paz, "mixup: Beyond Empirical Risk
+       Minimization", ICLR 2018.
 
     Examples
     --------
@@ -229,11 +234,11 @@ class CalibratedNetClassifier(TrainingLoop):
         ------
         ValueError
             If X or y are not finite, y holds a single class, weights or target_proba do not fit
-            the samples, rows of target_proba do not sum to 1, the criterion has no use for what
-            is given, the module gives another number of logits than there are classes, or the
-            loss or a parameter of the module is no longer finite.
+            the samples, rows of target_proba do not sum to 1, the criterion cannot use what is
+            given, the number of logits is not that of classes, or the loss or a parameter of the
+            module becomes infinite or NaN.
         KeyboardInterrupt
-            At Ctrl-C, after the callbacks have heard of the end; the net is usable as it is then.
+            At Ctrl-C, after the callbacks have been notified; the net is usable as it is.
         """
         # skorch's fit calls initialize and then partial_fit, which is ours: see there.
         with self._fitting(

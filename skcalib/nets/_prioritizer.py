@@ -31,12 +31,12 @@ class EpochPrioritizer(BaseEstimator):
     refresh_every : int, default=1
         Number of epochs for which a choice is kept, >= 1.
     target : classifier or array-like of shape (n_samples,) or (n_epochs, n_samples), default=None
-        What ranks the samples instead of the net in training, which spares a forward pass over
-        all of them: a fitted classifier, ranked by the criterion of the selector once; one score a
-        sample, larger = trained on first; or a line of scores for every epoch, as
-        :class:`TrainingDynamics` records them. Wrap a classifier in
-        :class:`sklearn.frozen.FrozenEstimator`, for a clone of the net clones its target. A
-        selector of random samples makes no use of it.
+        What ranks the samples instead of the net in training, which saves a forward pass over
+        all of them: a fitted classifier, whose probabilities are ranked once by the criterion of
+        the selector; one score a sample, larger = trained on first; or a row of scores for every
+        epoch, as :class:`TrainingDynamics` records them. Wrap a classifier in
+        :class:`sklearn.frozen.FrozenEstimator`, because a clone of the net clones its target. A
+        selector of random samples ignores it.
 
     Attributes
     ----------
@@ -99,21 +99,8 @@ class EpochPrioritizer(BaseEstimator):
     def start(self, X: Any, n_samples: int, n_epochs: int) -> Self:
         """Check the parameters against the data, and forget earlier choices.
 
-        The net calls this on a copy of its parameter when a fit begins.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, ...), or what skorch takes
-            Features as given to the net, for a `target` that predicts.
-        n_samples : int
-            Number of samples in X.
-        n_epochs : int
-            Number of epochs after which the fit ends, those of earlier fits included.
-
-        Returns
-        -------
-        self : EpochPrioritizer
-            Ready to choose.
+        The net calls this on a copy of its parameter when a fit begins. X are the samples as given
+        to the net, for a `target` that predicts; `n_epochs` counts those of earlier fits too.
         """
         validate_parameters(self)
         validate_parameters(self.selector)
@@ -137,22 +124,10 @@ class EpochPrioritizer(BaseEstimator):
         epoch: int,
         score_samples: Callable[[Callable[[NDArray], NDArray]], NDArray],
     ) -> NDArray[np.intp]:
-        """Return those of the training samples that an epoch trains on.
+        """Return which of the training samples, given by their positions, an epoch trains on.
 
-        Parameters
-        ----------
-        samples : ndarray of shape (n_train,)
-            Positions of the training samples.
-        epoch : int
-            Number of the epoch, from 0.
-        score_samples : callable
-            Takes a function that scores class probabilities, and returns the scores (n_train,) of
-            `samples` by it; called only if needed.
-
-        Returns
-        -------
-        chosen : ndarray of shape (n_chosen,)
-            Positions, in any order.
+        Epochs count from 0. `score_samples` takes a function that scores class probabilities, and
+        returns the scores of `samples` by it; it is called only if needed.
         """
         # Epochs 0, ..., warmup_epochs - 1 take all samples. From then on there is a new choice at
         # every refresh_every-th epoch, and at the first one of a fit that goes on from another.
@@ -161,7 +136,7 @@ class EpochPrioritizer(BaseEstimator):
             chosen = samples
         elif self._chosen is None or after_warmup % self.refresh_every == 0:
             scores = self._score(samples, epoch, score_samples)
-            # From torch's generator, which the net seeds. In float32 there are 2^24 numbers: ties.
+            # From torch's generator, which the net seeds. The 2^24 numbers of float32 would tie.
             uniform = torch.rand(len(scores), dtype=torch.float64).numpy()
             self._chosen = chosen = samples[self._selector.choose(scores, uniform)]
         else:
@@ -192,7 +167,7 @@ class EpochPrioritizer(BaseEstimator):
             )
         if scores.ndim == 2 and len(scores) < n_epochs:
             raise ValueError(
-                f"target must hold a line for each of the {n_epochs} epochs, got {len(scores)}."
+                f"target must hold a row for each of the {n_epochs} epochs, got {len(scores)}."
             )
         if self._selector.sampling == "soft" and scores.min() < 0:
             raise ValueError(

@@ -26,7 +26,7 @@ def make_net(**params):
 
 @pytest.mark.parametrize("weight", [None, WEIGHT])
 def test_balanced_is_that_of_scikit_learn(weight):
-    found = weigh_classes("balanced", NAMES, CLASSES, weight)
+    found = weigh_classes("balanced", NAMES, weight)
     of_class = compute_class_weight("balanced", classes=CLASSES, y=NAMES, sample_weight=weight)
     np.testing.assert_allclose(found, of_class[Y] * (1 if weight is None else weight))
     totals = np.bincount(Y, found)
@@ -35,11 +35,9 @@ def test_balanced_is_that_of_scikit_learn(weight):
 
 
 def test_a_class_without_samples_takes_no_weight_from_the_others():
-    few, no_cats = Y < 2, np.where(Y == 0, 0.0, 1.0)
-    expected = weigh_classes("balanced", NAMES[few], CLASSES[:2], None)
-    np.testing.assert_array_equal(weigh_classes("balanced", NAMES[few], CLASSES, None), expected)
-    found = weigh_classes("balanced", NAMES, CLASSES, no_cats)
-    expected = weigh_classes("balanced", NAMES[Y > 0], CLASSES[1:], None)
+    no_cats = np.where(Y == 0, 0.0, 1.0)
+    found = weigh_classes("balanced", NAMES, no_cats)
+    expected = weigh_classes("balanced", NAMES[Y > 0], None)
     np.testing.assert_array_equal(found[Y > 0], expected)
     assert (found[Y == 0] == 0).all()
 
@@ -104,11 +102,10 @@ def test_partial_fit_takes_weights_by_label_alone():
     ("class_weight", "message"),
     [
         ("even", "The 'class_weight' parameter"),
-        ({"fox": 2.0}, r"class_weight must have keys among the labels, \['cat', .* got 'fox'"),
-        ({"cat": -1.0}, "class_weight must not be negative, got -1"),
+        ({"fox": 2.0}, r"The classes, \['cat', 'dog', 'eel'\], are not in class_weight"),
+        ({"cat": -1.0}, "class_weight must be finite and not negative, got -"),
         ({"cat": np.nan}, "class_weight must be finite"),
-        ({"cat": "2"}, "class_weight must"),
-        (dict.fromkeys(CLASSES.tolist(), 0.0), "class_weight must leave a sample"),
+        (dict.fromkeys(CLASSES.tolist(), 0.0), "class_weight must not be zero everywhere"),
     ],
 )
 def test_bad_class_weights_are_told(class_weight, message):
@@ -119,7 +116,7 @@ def test_bad_class_weights_are_told(class_weight, message):
 def test_a_fold_may_lack_a_class_that_has_a_weight():
     few = Y < 2
     weights = {"cat": 1.0, "dog": 2.0, "eel": 3.0}
-    found = weigh_classes(weights, NAMES[few], CLASSES[:2], None)
+    found = weigh_classes(weights, NAMES[few], None)
     np.testing.assert_array_equal(found, 1.0 + Y[few])
 
 

@@ -128,34 +128,6 @@ def test_early_stopping_leaves_no_empty_lines():
     assert np.isfinite(dynamics.margin_).all()
 
 
-def test_memory_map(tmp_path):
-    path = tmp_path / "record"
-    mapped, plain = TrainingDynamics(path=path), TrainingDynamics()
-    make_net(mapped).fit(X, Y)
-    make_net(plain).fit(X, Y)
-    assert isinstance(mapped.margin_, np.memmap)
-    np.testing.assert_array_equal(mapped.margin_, plain.margin_)
-    np.testing.assert_array_equal(np.load(path / "prediction_0.npy"), plain.prediction_)
-
-
-def test_a_record_on_disk_is_never_overwritten(tmp_path):
-    first = TrainingDynamics(path=tmp_path)
-    net = make_net(first).fit(X, Y)
-    shown = first.prediction_.copy(), first.margin_.copy()
-    for again in (clone(net), make_net(TrainingDynamics(path=tmp_path)), net):
-        with pytest.raises(FileExistsError, match="path must be a directory without a record"):
-            again.set_params(random_state=1).fit(X, Y)
-    np.testing.assert_array_equal(np.load(tmp_path / "prediction_0.npy"), shown[0])
-    np.testing.assert_array_equal(np.load(tmp_path / "margin_0.npy"), shown[1])
-
-
-def test_a_record_on_disk_goes_on_with_partial_fit(tmp_path):
-    dynamics = TrainingDynamics(path=tmp_path)
-    make_net(dynamics, max_epochs=2).fit(X, Y).partial_fit(X, Y)
-    assert dynamics.prediction_.shape == (5, 150)
-    assert sorted(p.name for p in tmp_path.glob("margin*")) == ["margin_0.npy", "margin_1.npy"]
-
-
 def test_clone_and_pickle():
     dynamics = TrainingDynamics()
     net = make_net(dynamics).fit(X, Y)
@@ -163,7 +135,7 @@ def test_clone_and_pickle():
     np.testing.assert_array_equal(again.margin_, dynamics.margin_)
     fresh = clone(net)
     assert not hasattr(fresh.callbacks[0], "margin_")
-    assert fresh.fit(X, Y).callbacks[0].get_params() == {"source": "forward", "path": None}
+    assert fresh.fit(X, Y).callbacks[0].get_params() == {"source": "forward"}
 
 
 def test_large_logits_stay_finite():

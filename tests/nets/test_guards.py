@@ -10,13 +10,12 @@ import pytest
 import torch
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV
-from skorch.callbacks import Callback, Checkpoint, EarlyStopping
-from skorch.dataset import ValidSplit
+from skorch.callbacks import Callback, EarlyStopping
 from torch import nn
 
 from skcalib.difficulty import RMDScorer
 from skcalib.losses import DifficultyAwareLoss, UncertaintyWeightedLoss
-from skcalib.nets import MLP, CalibratedNetClassifier, CalibrationMonitor
+from skcalib.nets import MLP, CalibratedNetClassifier
 from skcalib.utils import SkcalibWarning
 
 X, Y = make_classification(120, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
@@ -99,22 +98,12 @@ def test_a_subclass_may_have_parameters_of_its_own():
     assert Own(MLP, depth=2, lr=0.1, module__hidden=(3,)).get_params()["depth"] == 2
 
 
-@pytest.mark.parametrize("monitor", ["valid_loss", "valid_ece", "valid_acc_best"])
+@pytest.mark.parametrize("monitor", ["valid_loss", "valid_acc_best"])
 def test_callbacks_that_need_validation_say_so(monitor):
-    callbacks = [CalibrationMonitor(), EarlyStopping(monitor=monitor)]
+    callbacks = [EarlyStopping(monitor=monitor)]
     message = f"train_split must hold out samples for EarlyStopping, which monitors '{monitor}'"
     with pytest.raises(ValueError, match=message):
         make_net(callbacks=callbacks).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    "reader", [EarlyStopping(monitor="valid_ece"), Checkpoint(monitor="valid_ece_best")]
-)
-def test_the_order_of_callbacks_is_told(reader):
-    net = make_net(callbacks=[reader, CalibrationMonitor()], train_split=ValidSplit(5))
-    message = f"callbacks must list CalibrationMonitor before {type(reader).__name__}"
-    with pytest.raises(ValueError, match=message):
-        net.fit(X, Y)
 
 
 class Interrupt(Callback):

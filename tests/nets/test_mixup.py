@@ -5,7 +5,7 @@ from torch import nn
 
 from skcalib.losses import CorrectnessRankingLoss, FocalLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
-from skcalib.nets._mixup import Mixup
+from skcalib.nets._samples import Mixup
 
 RNG = np.random.RandomState(0)
 X = RNG.randn(64, 4).astype(np.float32)
