@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
-from sklearn.utils import Tags, check_consistent_length, check_random_state, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, process_routing
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.utils import Tags, check_consistent_length, get_tags
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights, naming
@@ -18,7 +18,6 @@ from ..utils._blocks import count_to_choose, top_rows
 from ..utils._estimators import (
     check_fit_takes,
     common_input_tags,
-    fit_router,
     indexable_samples,
     last_step,
     samples_and_labels,
@@ -35,19 +34,20 @@ from ..utils._private import (
     _safe_indexing,
 )
 from ..utils._scorers import fit_difficulty_of_used, score
+from ._base import BaseSelector
 
 N_STRATA = 50
 # The sum of the parameters of the Beta density: that of the paper.
 BETA_STRENGTH = 15.0
 
 
-class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
+class DifficultySelector(MetaEstimatorMixin, BaseSelector):
     """Choose the easiest samples by a difficulty scorer.
 
-    Where labels are wrong, the hardest samples are those with the wrong labels: a classifier
+    Where labels are wrong, the hardest samples are those with wrong labels, and a classifier
     trained without them, by :class:`~skcalib.selection.SubsetClassifier`, is better. Where labels
-    are right, they are the samples that tell most, and it is worse. A Pipeline with this selector
-    and a classifier under a grid search over `fraction` finds out which.
+    are right, the hardest samples are the most informative, and it is worse. A grid search over
+    `fraction` finds out which.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Number of samples to keep, instead of a `fraction`.
     keep : {"easiest", "hardest"}, default="easiest"
         Which samples to keep. "hardest" is for more samples than the classifier needs, with
-        labels that are right [1]_. Not used by other `sampling` than "top".
+        right labels [1]_. Used only by ``sampling="top"``.
     sampling : {"top", "stratified", "beta"}, default="top"
-        "top" keeps the very easiest, or hardest. The others draw from all difficulties, for
-        fractions so small that these would be a biased sample. "stratified" draws equally many
-        from each of 50 intervals of difficulty, and all where there are fewer [2]_. "beta" draws
-        by a Beta density of the rank of the difficulty: around the middle where most samples are
-        kept, the nearer to the easy end the fewer are kept [3]_.
+        "top" keeps the easiest, or the hardest. The others draw from all difficulties, for
+        fractions so small that "top" would be a biased sample. "stratified" draws equally many
+        from each of 50 intervals of difficulty, or all if there are fewer [2]_. "beta" draws by a
+        Beta density of the rank of the difficulty: centered in the middle if most samples are
+        kept, and closer to the easy end the fewer are kept [3]_.
     cutoff : float in [0, 1), default=0.0
         Fraction of the hardest samples, often those with wrong labels, that "stratified" and
         "beta" leave out of the draw.
@@ -163,7 +163,8 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             Weights for the scorer. Samples of weight 0 are neither counted nor kept; otherwise a
             sample counts as one, whatever its weight.
         **fit_params : dict
-            Further parameters of the `fit` of the scorer.
+            Further parameters of the `fit_difficulty` of the scorer, such as the `groups` of
+            :class:`~skcalib.difficulty.LossScorer`.
 
         Returns
         -------
@@ -184,7 +185,7 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, n)
         used = np.arange(n) if weight is None else np.flatnonzero(weight)
-        # Called for what it refuses, before the scorer is fitted.
+        # Raises a bad count before the scorer is fitted.
         count_to_choose(len(used), **self._count())
         warn_if_fitted(scorer=self.scorer)
         params = self._scorer_params(weight, fit_params)
@@ -192,43 +193,10 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             clone(self.scorer), X, labels, used, params
         )
         show_inner(self, self.scorer_)
-        # Drawn once: the same samples are drawn in `fit` and in `select`.
-        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self._seed = self._draw_seed()
         self.support_ = np.zeros(n, dtype=bool)
         self.support_[used] = self._chosen(self.difficulty_[used])
         return self
-
-    def transform(self, X: Any) -> NDArray[np.floating]:
-        """Score every sample, without labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            As in `fit`.
-
-        Returns
-        -------
-        difficulty : ndarray of shape (n_samples, 1)
-            Larger = harder.
-        """
-        check_is_fitted(self)
-        return score(self.scorer_, as_features(X))[:, None]
-
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Tell which of the fitted samples are kept.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Whether to return row numbers in ascending order instead of a mask.
-
-        Returns
-        -------
-        support : ndarray of shape (n_samples,) or (n_chosen,)
-            Mask, or row numbers.
-        """
-        check_is_fitted(self)
-        return np.flatnonzero(self.support_) if indices else self.support_
 
     def select(self, X: Any, y: ArrayLike | None = None, *arrays: Any) -> Any:
         """Return the chosen ones of other samples, and the same rows of every other array.
@@ -263,37 +231,17 @@ class DifficultySelector(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         chosen = [_safe_indexing(array, rows) for array in (X, *given)]
         return chosen if given else chosen[0]
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the column of `transform`.
-
-        Parameters
-        ----------
-        input_features : None
-            Not used; here for the scikit-learn interface.
-
-        Returns
-        -------
-        names : ndarray of shape (1,)
-            "difficulty".
-        """
-        check_is_fitted(self)
-        return np.asarray(["difficulty"], dtype=object)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of this object.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            `sample_weight` and further metadata of `fit` go to the scorer, as it requests.
-        """
-        return fit_router(self, scorer=self.scorer)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = common_input_tags(self.scorer)
         tags.target_tags.required = get_tags(self.scorer).target_tags.required
         return tags
+
+    def _score(self, X: Any) -> NDArray[np.floating]:
+        return score(self.scorer_, as_features(X))
+
+    def _inside(self) -> dict[str, Any]:
+        return {"scorer": self.scorer}
 
     def _count(self) -> dict[str, Any]:
         by_default = self.fraction is None and self.n_samples is None
@@ -340,7 +288,7 @@ def _draw_stratified(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> ND
     edges = np.linspace(low, high, N_STRATA + 1)[1:-1]
     stratum = np.searchsorted(edges, difficulty, side="right")
     sizes = np.bincount(stratum, minlength=N_STRATA)
-    # The smallest strata first: what they lack is shared by those that follow.
+    # The smallest strata first: the following ones share what these lack.
     shares = np.zeros(N_STRATA, dtype=int)
     for n_open, k in zip(range(N_STRATA, 0, -1), np.argsort(sizes, kind="stable")):
         shares[k] = min(sizes[k], (n_chosen - shares.sum()) // n_open)

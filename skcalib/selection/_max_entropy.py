@@ -7,9 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags, check_consistent_length, check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import check_weights, is_chunked, naming, refuse_unreadable
@@ -25,7 +23,6 @@ from ..utils._chunked import aligned, choose_samples
 from ..utils._estimators import (
     common_input_tags,
     fit_clone,
-    fit_router,
     indexable_samples,
     inner_fit_params,
     show_inner,
@@ -35,6 +32,7 @@ from ..utils._features import validate_data
 from ..utils._labels import check_class_labels, check_several_classes
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
+from ._base import BaseSelector
 
 # Scores of a block of probabilities; larger = more informative. The entropy sums sorted rows, so
 # that rows with the same values in another order tie exactly.
@@ -45,7 +43,7 @@ _SCORES = {
 }
 
 
-class MaxEntropySelector(TransformerMixin, BaseEstimator):
+class MaxEntropySelector(BaseSelector):
     """Choose the most informative samples by the uncertainty of a classifier.
 
     Samples are ranked by a score of the predicted class probabilities, larger = more informative,
@@ -69,10 +67,9 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         probabilities, one minus the largest probability, or uniform random numbers (the
         baseline that a comparison needs).
     sampling : {"top", "soft"}, default="top"
-        "top" chooses the samples of the largest scores. "soft" draws them without replacement, in
-        proportion to the score (to one minus the margin, for that criterion): informative
-        samples more often, and no sample never. Where labels are wrong or classes are rare, the
-        top holds little else than these.
+        "top" chooses the samples of the largest scores. "soft" draws without replacement in
+        proportion to the score (for the margin, one minus it): informative samples more often,
+        but others too. Where labels are wrong or classes are rare, the top holds little else.
     random_state : int, RandomState instance or None, default=None
         Seed of ``criterion="random"`` and of ``sampling="soft"``.
 
@@ -177,7 +174,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         X, n = indexable_samples(X)
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)
-        # Called for what it refuses, before the estimator is trained.
+        # Raises a bad count before the estimator is trained.
         count_to_choose(len(rows), fraction=self.fraction, n_samples=self.n_samples)
         if self.estimator is None:
             if fit_params:
@@ -192,45 +189,12 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             self.estimator_ = fit_clone(self.estimator, X, labels, params=params)
             check_several_classes(self.estimator_.classes_)
             show_inner(self, self.estimator_)
-        # Drawn once: the same X gets the same random scores in `fit`, `transform` and `select`.
-        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self._seed = self._draw_seed()
         self.scores_ = self._score(X)
         self.support_ = np.zeros(n, dtype=bool)
-        # Samples of weight 0 have a score, but stand outside of the choice and of its fraction.
+        # Samples of weight 0 have a score, but are not part of the choice or of its fraction.
         self.support_[rows] = self.choose(self.scores_[rows])
         return self
-
-    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Score every sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            As in `fit`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, 1)
-            Larger = more informative.
-        """
-        check_is_fitted(self)
-        return self._score(X)[:, None]
-
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Tell which of the fitted samples were chosen.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Whether to return row numbers in ascending order instead of a mask.
-
-        Returns
-        -------
-        support : ndarray of shape (n_samples,) or (n_chosen,)
-            Mask, or row numbers.
-        """
-        check_is_fitted(self)
-        return np.flatnonzero(self.support_) if indices else self.support_
 
     def select(self, X: ArrayLike, *arrays: Any) -> Any:
         """Return the most informative samples of X, and the same ones of every other array.
@@ -310,39 +274,15 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
             scores = drawn_scores(weights, uniform)
         return top_rows(scores, fraction=self.fraction, n_samples=self.n_samples)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the column of `transform`.
-
-        Parameters
-        ----------
-        input_features : None
-            Not used; here for the scikit-learn interface.
-
-        Returns
-        -------
-        names : ndarray of shape (1,)
-            The criterion.
-        """
-        check_is_fitted(self)
-        return np.asarray([self.criterion], dtype=object)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of this object.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            `sample_weight` and further metadata of `fit` go to the estimator, as it requests.
-        """
-        inner = {} if self.estimator is None else {"estimator": self.estimator}
-        return fit_router(self, **inner)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.estimator is not None
         if self.estimator is not None:
             tags.input_tags = common_input_tags(self.estimator)
         return tags
+
+    def _inside(self) -> dict[str, Any]:
+        return {} if self.estimator is None else {"estimator": self.estimator}
 
     def _choice(self, scores: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Return the chosen among samples whose scores come from chunks."""
@@ -358,7 +298,7 @@ class MaxEntropySelector(TransformerMixin, BaseEstimator):
         else:
             name, values = "y_proba", self.estimator_.predict_proba(X)
         if self.criterion == "random":
-            # Only counted, but refused where the other criteria would refuse it.
+            # Only counted, but refused as by the other criteria.
             proba = check_proba_matrix(values, name=name)
             return np.random.RandomState(self._seed).uniform(size=len(proba))
         return self.score_proba(values, name=name)

@@ -1,13 +1,13 @@
 """Thresholds of confidence that keep an error rate, by exact binomial tests.
 
-Accept what is more confident than some value u. Given how many of the n calibration samples that
-is, m say, they are m independent draws from all samples above u, so the number of wrong ones among
-them is binomial, and no approximation is needed.
+Accept the samples that are more confident than some value u. If m of the calibration samples are,
+these are m independent draws from all samples above u: the number of wrong ones among them is
+binomial, and no approximation is needed.
 """
 
 from __future__ import annotations
 
-from math import ceil, log, log2
+from math import ceil, log
 from typing import NamedTuple
 
 import numpy as np
@@ -35,24 +35,17 @@ def risk_control(
     *,
     risk: float,
     delta: float,
-    method: str,
 ) -> RiskControl:
-    """Return the laxest threshold found for which P(error rate > risk) <= delta.
-
-    `method` is "fixed_sequence" or "sgr", see :class:`SelectiveClassifier`.
-    """
+    """Return the laxest threshold found for which P(error rate > risk) <= delta."""
     values, n_accepted, n_errors = _accepted_counts(confidence, correct)
-    if method == "sgr":
-        last, level = _sgr(n_accepted, n_errors, risk, delta)
-    else:
-        last, level = _fixed_sequence(n_accepted, n_errors, risk, delta), delta
+    last = _fixed_sequence(n_accepted, n_errors, risk, delta)
     if last < 0:
         return RiskControl(np.inf, 0, 0, 1.0)
     # The boundary is the largest value that is not accepted, so that what lies between the two
     # on new data is accepted too: this is the event that the test is exact for.
     threshold = float(values[last + 1]) if last + 1 < len(values) else -np.inf
     n, k = int(n_accepted[last]), int(n_errors[last])
-    return RiskControl(threshold, n, k, upper_bound(k, n, level))
+    return RiskControl(threshold, n, k, upper_bound(k, n, delta))
 
 
 def upper_bound(n_errors: int, n_samples: int, delta: float) -> float:
@@ -82,9 +75,9 @@ def _fixed_sequence(
 
     The hypotheses "the error rate above this threshold exceeds `risk`" are tested from strict to
     lax by their exact binomial p-values. A sequence that has not failed yet tests the next one at
-    its whole level, so nothing is lost to their number. One error among the first few samples
-    would end a single sequence, as wrong labels do: so others begin further on, each with a part
-    of `delta`, and whoever arrives there unbroken adds his level to theirs.
+    its whole level, so their number costs nothing. But a wrong label among the first few samples
+    would end a single sequence. So others begin further on, each with a part of `delta`; a
+    sequence that gets there unbroken adds its level to theirs.
     """
     level, best = 0.0, -1
     # P(Binomial(n, risk) <= k): the larger the true rate, the less likely so few errors are, so
@@ -126,24 +119,3 @@ def _starts(
         return starts, [delta] * len(starts)
     rest = delta / 2 / (len(starts) - 1)
     return starts, [delta / 2] + [rest] * (len(starts) - 1)
-
-
-def _sgr(
-    n_accepted: NDArray[np.intp], n_errors: NDArray[np.intp], risk: float, delta: float
-) -> tuple[int, float]:
-    """Return the laxest threshold whose bound a bisection finds below `risk`, and its level.
-
-    The bisection looks at ceil(log2 n) thresholds; each bound holds at delta divided by their
-    number, so that all of them hold together.
-    """
-    n_steps = max(1, ceil(log2(len(n_accepted)))) if len(n_accepted) > 1 else 1
-    level = delta / n_steps
-    best, low, high = -1, 0, len(n_accepted) - 1
-    for _ in range(n_steps):
-        # Rounded up: with low + 1 = high, rounding down would look at low again.
-        middle = (low + high + 1) // 2
-        if upper_bound(int(n_errors[middle]), int(n_accepted[middle]), level) <= risk:
-            best, low = middle, middle
-        else:
-            high = max(middle - 1, 0)
-    return best, level

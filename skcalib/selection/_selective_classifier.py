@@ -50,19 +50,18 @@ _NAMES = {*_FROM_PROBA, *_FROM_LOGITS}
 class SelectiveClassifier(DelegatingClassifier):
     """Answer only where the error rate of the answers stays below a limit.
 
-    On calibration samples the classifier finds the lowest confidence from which on its answers
-    are wrong in at most a fraction `risk` of the cases, and declines below it. The limit is kept
-    on new samples of the same distribution, except with probability `delta`: a draw of unlucky
-    calibration samples. A threshold read off the empirical risk-coverage curve, as by
-    :func:`~skcalib.metrics.coverage_at_risk`, is exceeded about every second time.
+    On calibration samples it finds the lowest confidence above which at most a fraction `risk` of
+    its answers are wrong, and declines to answer below it. The limit holds on new samples of the
+    same distribution, except with probability `delta`, when the calibration samples are unlucky.
+    A threshold read off the empirical risk-coverage curve, as by
+    :func:`~skcalib.metrics.coverage_at_risk`, breaks its limit about half of the time.
 
     Parameters
     ----------
     estimator : classifier with `predict_proba`, or with `decision_function`
-        The classifier. One that is trained already goes in as
-        ``sklearn.frozen.FrozenEstimator(model)``; `fit` is given samples it has not seen then.
-        Any other is cloned: its confidence is calibrated out-of-fold, and the classifier that
-        predicts is fitted on all samples.
+        The classifier. Pass a trained one as ``sklearn.frozen.FrozenEstimator(model)``, and give
+        `fit` samples that it has not seen. Any other is cloned: its confidence is calibrated
+        out-of-fold, and the classifier that predicts is fitted on all samples.
     risk : float, default=0.05
         Largest error rate of the answers, in (0, 1).
     delta : float, default=0.1
@@ -73,11 +72,6 @@ class SelectiveClassifier(DelegatingClassifier):
         `decision_function`. An estimator with `score_samples`, such as a difficulty scorer or a
         Pipeline that ends in one, is cloned, fitted on the same samples as the classifier, and
         asked how normal a sample is.
-    method : {"fixed_sequence", "sgr"}, default="fixed_sequence"
-        "fixed_sequence" tests thresholds from strict to lax by exact binomial tests until one
-        fails, from several starting points that share `delta` [1]_. "sgr" bisects, and divides
-        `delta` by the number of its steps [2]_; it usually accepts fewer samples, and more where
-        the error rate does not fall with the confidence.
     cv : int, cross-validation generator or iterable, default=None
         Folds for the out-of-fold confidence; None means 5 stratified folds, which keep groups
         together where `fit` gets `groups`. Not used with a frozen estimator.
@@ -107,10 +101,8 @@ class SelectiveClassifier(DelegatingClassifier):
         The fitted estimator of the confidence, or its name.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
-    n_features_in_ : int
-        Number of features, where `estimator_` has it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Feature names, where `estimator_` has them.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Of `estimator_`, where it has them.
 
     See Also
     --------
@@ -122,20 +114,19 @@ class SelectiveClassifier(DelegatingClassifier):
     -----
     The guarantee is exact for a frozen estimator and independent calibration samples. Given the
     value of a threshold, the calibration samples above it are independent draws from all samples
-    above it, so the number of errors among them is binomial. That the tests form one fixed
-    sequence costs nothing if the error rate does not fall as the threshold is lowered, that is,
-    if the confidence is worth its name. Out-of-fold, the classifiers of the folds stand for the
-    final one, which has seen more samples: the limit is kept to the extent that this is true.
+    above it, so the number of errors among them is binomial. Thresholds are tested from strict to
+    lax until one fails, from several starting points that share `delta` [1]_; this costs nothing
+    if the error rate rises as the threshold is lowered, as it does for a useful confidence.
+    Out-of-fold, the classifiers of the folds stand in for the final one, which has seen more
+    samples: the limit holds as far as they resemble it.
 
-    Fewer than ``log(delta) / log(1 - risk)`` calibration samples, 45 for the defaults and 230 for
-    ``risk=0.01``, cannot promise anything; so many suffice if none of them is wrong.
+    At least ``log(delta) / log(1 - risk)`` calibration samples are needed, 45 for the defaults and
+    230 for ``risk=0.01``; that many suffice if none of them is wrong.
 
     References
     ----------
     .. [1] A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan, L. Lei, "Learn then Test:
        Calibrating Predictive Algorithms to Achieve Risk Control", 2021.
-    .. [2] Y. Geifman, R. El-Yaniv, "Selective Classification for Deep Neural Networks",
-       NeurIPS 2017.
 
     Examples
     --------
@@ -167,7 +158,6 @@ class SelectiveClassifier(DelegatingClassifier):
             StrOptions(_NAMES),
             HasMethods(["fit", "score_samples"]),
         ],
-        "method": [StrOptions({"fixed_sequence", "sgr"})],
         "cv": ["cv_object"],
         "reject_label": [Integral, str, None],
         "n_jobs": [Integral, None],
@@ -180,7 +170,6 @@ class SelectiveClassifier(DelegatingClassifier):
         risk: float = 0.05,
         delta: float = 0.1,
         confidence: Any = "msp",
-        method: str = "fixed_sequence",
         cv: Any = None,
         reject_label: int | str | None = None,
         n_jobs: int | None = None,
@@ -189,7 +178,6 @@ class SelectiveClassifier(DelegatingClassifier):
         self.risk = risk
         self.delta = delta
         self.confidence = confidence
-        self.method = method
         self.cv = cv
         self.reject_label = reject_label
         self.n_jobs = n_jobs
@@ -220,8 +208,8 @@ class SelectiveClassifier(DelegatingClassifier):
         Raises
         ------
         ValueError
-            If `fit_params` hold `sample_weight`: the binomial test counts samples, and there is
-            no exact one for weighted counts. If `reject_label` is a class, or of another type.
+            If `fit_params` hold `sample_weight`, which the exact binomial test cannot use. If
+            `reject_label` is a class, or of another type.
 
         Warns
         -----
@@ -249,7 +237,7 @@ class SelectiveClassifier(DelegatingClassifier):
             judged = left_out(partial(self._judge_fold, X, labels, params), folds, self.n_jobs)
         score, correct = judged.T
         correct = correct.astype(bool)
-        found = risk_control(score, correct, risk=self.risk, delta=self.delta, method=self.method)
+        found = risk_control(score, correct, risk=self.risk, delta=self.delta)
         self.threshold_ = found.threshold
         self.coverage_ = found.n_accepted / len(labels)
         self.error_rate_ = found.n_errors / found.n_accepted if found.n_accepted else np.nan
@@ -316,6 +304,9 @@ class SelectiveClassifier(DelegatingClassifier):
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of the samples that are answered.
 
+        In `score`, a declined sample counts as an error: among classifiers that keep the same
+        limit, the one that answers more scores higher.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -330,28 +321,6 @@ class SelectiveClassifier(DelegatingClassifier):
         predicted = predict_labels(self.estimator_, as_features(X))
         dtype = _dtype_of_both(predicted.dtype, self.reject_label_)
         return np.where(accepted, predicted.astype(dtype), np.array(self.reject_label_, dtype))
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the fraction of samples that are answered, and answered correctly.
-
-        A declined sample counts as an error: of classifiers that keep the same limit, the one that
-        answers more scores higher.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
-
-        Returns
-        -------
-        score : float
-            In [0, 1]; larger = better.
-        """
-        return super().score(X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -397,8 +366,8 @@ def _confidence_of(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floati
                 f"{type(estimator).__name__}, which has no predict_proba, got {confidence!r}."
             )
         return _FROM_PROBA[confidence](estimator.predict_proba(X))
-    # For two classes scikit-learn gives one score, the second class against the first. It tells
-    # the difference of two logits at most; the largest logit and the energy depend on their level.
+    # For two classes scikit-learn gives one score, the second class against the first: at most a
+    # difference of two logits. The largest logit and the energy depend on their level.
     logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
     if logits is None or logits.ndim != 2:
         raise ValueError(

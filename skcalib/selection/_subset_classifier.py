@@ -46,10 +46,8 @@ class SubsetClassifier(DelegatingClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes of all training samples, chosen or not, sorted, and others that the classifier
         knows.
-    n_features_in_ : int
-        Number of features, where `estimator_` has it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Feature names, where `estimator_` has them.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Of `estimator_`, where it has them.
 
     See Also
     --------

@@ -52,20 +52,29 @@ def last_step(estimator: Any) -> tuple[Any, str]:
 
 
 def warn_if_fitted(**estimators: Any) -> None:
-    """Warn about fitted estimators that are not frozen: a clone of them will be trained anew."""
+    """Warn about fitted estimators that are not frozen: a clone of them will be trained anew.
+
+    So will those inside an estimator that is not fitted, such as the classifier of a selector.
+    """
     for name, estimator in estimators.items():
-        if estimator is None or isinstance(estimator, FrozenEstimator | str):
+        if isinstance(estimator, FrozenEstimator | type) or not hasattr(estimator, "fit"):
             continue
-        try:
-            check_is_fitted(estimator)
-            learned = get_tags(estimator).requires_fit
-        except (NotFittedError, TypeError, AttributeError):  # the last two: not of scikit-learn
-            continue
-        if learned:
+        if _has_learned(estimator):
             warn(
                 f"{name} is a fitted {type(estimator).__name__} and will be trained again on the "
                 f"samples of this fit; sklearn.frozen.FrozenEstimator({name}) keeps it as it is."
             )
+        elif hasattr(estimator, "get_params"):
+            inside = estimator.get_params(deep=False)
+            warn_if_fitted(**{f"{name}.{key}": value for key, value in inside.items()})
+
+
+def _has_learned(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+        return get_tags(estimator).requires_fit
+    except (NotFittedError, TypeError, AttributeError):  # the last two: not of scikit-learn
+        return False
 
 
 def fit_clone(

@@ -239,3 +239,13 @@ def test_the_hardest_are_cut_off_and_the_draw_is_repeated(sampling):
             .fit(values[:, None]).get_support()).any()  # fmt: skip
     with pytest.raises(ValueError, match="cutoff must leave the 270 samples to keep"):
         drawn(values, sampling=sampling, fraction=0.9, cutoff=0.2)
+
+
+def test_groups_go_to_the_folds_of_a_scorer():
+    X, y = load_iris(return_X_y=True)
+    groups = np.arange(150) % 10
+    scorer = LossScorer(LogisticRegression(max_iter=500), cv=5)
+    selector = DifficultySelector(scorer).fit(X, y, groups=groups)
+    expected = clone(scorer).fit_difficulty(X, y, groups=groups)
+    np.testing.assert_array_equal(selector.difficulty_, expected)
+    assert not np.array_equal(clone(scorer).fit_difficulty(X, y), expected)

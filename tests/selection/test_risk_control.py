@@ -11,8 +11,6 @@ from skcalib.selection._risk_control import (
     upper_bound,
 )
 
-METHODS = ["fixed_sequence", "sgr"]
-
 
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (3, 50), (50, 50)])
 def test_upper_bound_is_that_of_clopper_and_pearson(k, n):
@@ -46,9 +44,7 @@ def test_levels_sum_to_delta(n):
 def test_45_samples_without_error_suffice():
     # .95 ** 45 = .0994: with a true error rate of .05 all are right in less than a tenth of cases.
     for n, n_accepted in ((44, 0), (45, 45), (58, 58)):
-        found = risk_control(
-            np.arange(n) / n, np.ones(n, bool), risk=0.05, delta=0.1, method="fixed_sequence"
-        )
+        found = risk_control(np.arange(n) / n, np.ones(n, bool), risk=0.05, delta=0.1)
         assert found.n_accepted == n_accepted
 
 
@@ -84,50 +80,43 @@ def test_fixed_sequence_against_its_definition(seed, decimals, n):
     rng = np.random.default_rng(seed)
     confidence = rng.random(n).round(decimals)
     correct = rng.random(n) > 0.2 * (1 - confidence) ** 2 + 0.01 * (seed % 3)
-    found = risk_control(confidence, correct, risk=0.05, delta=0.1, method="fixed_sequence")
+    found = risk_control(confidence, correct, risk=0.05, delta=0.1)
     assert found.threshold == naive_fixed_sequence(confidence, correct, 0.05, 0.1)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_counts_and_bound_are_those_of_the_accepted(method):
+def test_counts_and_bound_are_those_of_the_accepted():
     rng = np.random.default_rng(0)
     confidence = rng.random(2000).round(2)
     correct = rng.random(2000) > 0.15 * (1 - confidence)
-    found = risk_control(confidence, correct, risk=0.05, delta=0.1, method=method)
+    found = risk_control(confidence, correct, risk=0.05, delta=0.1)
     accepted = confidence > found.threshold
     assert 0 < found.n_accepted == accepted.sum() < 2000
     assert found.n_errors == np.sum(~correct[accepted])
     assert found.n_errors / found.n_accepted < found.bound <= 0.05
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_all_are_accepted_where_none_is_wrong(method):
+def test_all_are_accepted_where_none_is_wrong():
     confidence = np.linspace(0, 1, 500)
-    found = risk_control(confidence, np.ones(500, dtype=bool), risk=0.05, delta=0.1, method=method)
+    found = risk_control(confidence, np.ones(500, dtype=bool), risk=0.05, delta=0.1)
     assert found[:3] == (-np.inf, 500, 0)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_none_is_accepted_where_half_are_wrong(method):
+def test_none_is_accepted_where_half_are_wrong():
     rng = np.random.default_rng(0)
-    found = risk_control(
-        rng.random(500), rng.random(500) > 0.5, risk=0.05, delta=0.1, method=method
-    )
+    found = risk_control(rng.random(500), rng.random(500) > 0.5, risk=0.05, delta=0.1)
     assert found == (np.inf, 0, 0, 1.0)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_equal_confidence_is_one_threshold(method):
+def test_equal_confidence_is_one_threshold():
     constant = np.full(400, 0.5)
     right = np.arange(400) >= 8
-    assert risk_control(constant, right, risk=0.05, delta=0.1, method=method).n_accepted == 400
+    assert risk_control(constant, right, risk=0.05, delta=0.1).n_accepted == 400
     right = np.arange(400) >= 30
-    assert risk_control(constant, right, risk=0.05, delta=0.1, method=method).n_accepted == 0
+    assert risk_control(constant, right, risk=0.05, delta=0.1).n_accepted == 0
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("ties", [False, True])
-def test_the_limit_is_exceeded_as_seldom_as_promised(method, ties):
+def test_the_limit_is_exceeded_as_seldom_as_promised(ties):
     """P(wrong | confidence u) = (1 - u) / 2: above t the error rate is (1 - t) / 4."""
     rng = np.random.default_rng(0)
     risk, delta, n_draws = 0.1, 0.2, 600
@@ -136,7 +125,7 @@ def test_the_limit_is_exceeded_as_seldom_as_promised(method, ties):
         confidence = rng.random(400)
         correct = rng.random(400) > (1 - confidence) / 2
         shown = np.floor(confidence * 20) / 20 if ties else confidence
-        found = risk_control(shown, correct, risk=risk, delta=delta, method=method)
+        found = risk_control(shown, correct, risk=risk, delta=delta)
         if found.n_accepted:
             # A shown value v stands for confidences in [v, v + 1/20).
             limit = found.threshold + 0.05 * ties if np.isfinite(found.threshold) else 0.0
@@ -151,5 +140,5 @@ def test_wrong_labels_among_the_most_confident_do_not_end_the_search():
     correct = rng.random(3000) > 0.02
     correct[np.argmax(confidence)] = False
     correct[np.argsort(-confidence)[5]] = False
-    found = risk_control(confidence, correct, risk=0.05, delta=0.1, method="fixed_sequence")
+    found = risk_control(confidence, correct, risk=0.05, delta=0.1)
     assert found.n_accepted == 3000

@@ -2,7 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -162,6 +164,18 @@ def test_no_probabilities_from_an_estimator_that_has_none():
     clf = SubsetClassifier(LinearSVC(), FirstRows(120)).fit(X, y)
     assert not hasattr(clf, "predict_proba")
     assert clf.score(X, y) > 0.5
+
+
+def test_a_fitted_classifier_inside_the_selector_is_told():
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=500)
+    selector = MaxEntropySelector(clone(model).fit(X, y), fraction=0.9)
+    with pytest.warns(
+        SkcalibWarning, match=r"^selector\.estimator is a fitted LogisticRegression"
+    ):
+        SubsetClassifier(model, selector).fit(X, y)
+    frozen = MaxEntropySelector(FrozenEstimator(clone(model).fit(X, y)), fraction=0.9)
+    SubsetClassifier(model, frozen).fit(X, y)  # warnings are errors here
 
 
 def test_bad_parameters():
