@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import beta
+from scipy.stats import binomtest
 
 # Probabilities are known no closer to 0 and 1 than this.
 _CLIP = 1e-4
@@ -68,21 +68,13 @@ def recalibrated(
     n_checks, n_wrong = len(checked), int(is_wrong.sum())
     unseen = 1.0 - n_checks / len(p_correct)
     if min(n_wrong, n_checks - n_wrong) < _FEWEST:
-        low, high = clopper_pearson(n_wrong, n_checks)
+        low, high = binomtest(n_wrong, n_checks).proportion_ci()  # Clopper and Pearson's
     else:
         variance = residual.var(ddof=1) + _UNSEEN / n_checks
         error = 1.96 * np.sqrt(variance * unseen / n_checks)
         low, high = rate - error, rate + error
     low, high = max(low, 0.0), min(high, 1.0)
     return Recalibrated(corrected, float(np.clip(rate, low, high)), (float(low), float(high)))
-
-
-def clopper_pearson(n_wrong: int, n_checks: int, level: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of a rate of which `n_checks` samples tell."""
-    tail = 0.5 * (1.0 - level)
-    low = beta.ppf(tail, n_wrong, n_checks - n_wrong + 1) if n_wrong else 0.0
-    high = beta.ppf(1.0 - tail, n_wrong + 1, n_checks - n_wrong) if n_wrong < n_checks else 1.0
-    return float(low), float(high)
 
 
 def _line(score: NDArray[np.float64], is_right: NDArray[np.bool_]) -> tuple[float, float]:

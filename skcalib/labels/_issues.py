@@ -27,10 +27,9 @@ from ..utils._private import HasMethods, Interval, StrOptions, _fit_context
 from ..utils._tables import as_table, row_index
 from ..utils._warnings import warn
 from ._checks import recalibrated
-from ._judges import judges_of, look_like_probabilities
+from ._judges import judges_of, remarks_on
 from ._noise_model import rate_interval
-from ._rounds import Given, Judged, judge
-from ._trust import SURE, belief_in_noise, doubts_of
+from ._rounds import SURE, Given, Judged, belief_in_noise, doubts_of, judge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,7 +234,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Warns
         -----
         SkcalibWarning
-            If the probabilities cannot be trusted; if class probabilities are taken for features.
+            If the probabilities cannot be trusted; if class probabilities are taken for features;
+            if columns differ in scale a thousandfold, and the estimator does not scale them.
         """
         X, labels = samples_and_labels(X, y)
         given_weight = check_weights(sample_weight, len(labels))
@@ -245,16 +245,12 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
         for estimator in several:
             warn_if_fitted(estimator=estimator)
-        if look_like_probabilities(self.estimator, X, labels):
-            warn(
-                "X looks like class probabilities and is taken for features; with "
-                "estimator='precomputed' it is taken for the probabilities of a model."
-            )
-        judges = judges_of(self.estimator, X, labels, given_weight, self.cv, groups)
-        self.classes_ = np.unique(labels)
-        for estimator in several:
             if isinstance(estimator, FrozenEstimator):  # an error if it does not know a label
                 joint_classes(estimator, labels)
+        for remark in remarks_on(self.estimator, X, labels):
+            warn(remark)
+        judges = judges_of(self.estimator, X, labels, given_weight, self.cv, groups)
+        self.classes_ = np.unique(labels)
         codes = encode(labels, self.classes_)
         given = Given(codes, self.classes_, weight, known, judges)
         self._show(judge(given, self.n_refits, mixed=self.noise == "mixed"), labels)
@@ -466,13 +462,7 @@ def find_label_issues(
         Samples.
     y : array-like of shape (n_samples,)
         Their labels.
-    noise : {"mixed", "random"}, default="mixed"
-        As for :class:`LabelIssueFinder`.
-    threshold : float in (0, 1), default=0.5
-        As for :class:`LabelIssueFinder`.
-    n_refits : int, default=2
-        As for :class:`LabelIssueFinder`.
-    cv : int, cross-validation generator or iterable, default=None
+    noise, threshold, n_refits, cv : default="mixed", 0.5, 2, None
         As for :class:`LabelIssueFinder`.
     sample_weight, verified, groups : array-like of shape (n_samples,), default=None
         As for :meth:`LabelIssueFinder.fit`.

@@ -46,6 +46,11 @@ _MOST_OF_NEIGHBORS = 2e10  # samples^2 x features
 _MOST_OF_FOREST = 1e6  # samples x classes x sqrt(features)
 _N_TREES = 100
 _NUMBERS_OF_NEIGHBORS = (5, 15, 40)
+# Columns of very different scales, and the families of classifiers for which they matter.
+_LARGEST_RATIO, _ROWS_OF_SCALE = 1e3, 10_000
+_SCALE_MATTERS = tuple(
+    f"sklearn.{family}" for family in ("linear_model", "neighbors", "neural_network", "svm")
+)
 
 # Part of the logarithm of the determinant that counts. All of it is right if the labels are: it
 # is better for classes of unequal size (CLINC150, 3 to 90 samples a class: precision of near flips
@@ -195,20 +200,15 @@ class _Regression(OutOfFold):
 class OutOfBag:
     """Distances by the votes of those trees of a forest that have not seen the sample."""
 
-    def __init__(self, X: NDArray, weight: NDArray | None, folds: Folds | None = None) -> None:
-        self.X, self.weight, self.folds = X, weight, folds
+    def __init__(self, forest: Any, X: NDArray, weight: NDArray | None) -> None:
+        self.forest, self.X, self.weight = forest, X, weight
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by a forest that is fitted to these labels."""
-        forest = RandomForestClassifier(_N_TREES, min_samples_leaf=2, random_state=0)
-        if self.folds is not None:
-            return OutOfFold(forest, self.X, self.weight, self.folds, _N_TREES).distances(
-                labels, classes
-            )
         with warnings.catch_warnings():
             # A sample that all trees have seen is left to the other judges: NaN below.
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
-            forest.set_params(oob_score=True).fit(self.X, labels, self.weight)
+            forest = self.forest.set_params(oob_score=True).fit(self.X, labels, self.weight)
         proba = np.zeros((len(labels), len(classes)))
         proba[:, class_positions(forest.classes_, classes)] = np.nan_to_num(
             forest.oob_decision_function_, nan=1.0 / len(forest.classes_)
@@ -316,26 +316,28 @@ def _default_judges(
     distances = LeaveOneOut(scorer, _as_numbers(X), labels, weight)
     features, n_classes = np.asarray(distances.X), len(np.unique(labels))
     n_samples, n_features = features.shape
-    judges: dict[str, Any] = {"distances": distances}
-    folds = None
-    if groups is not None:
-        # Single samples left out would be judged by others of their group.
-        judges, folds = {}, folds_of(_FOLDS if cv is None else cv, X, labels, groups)
-    if n_samples * n_features * n_classes <= _MOST_OF_REGRESSION or groups is not None:
-        of_regression = _stratified(features, labels, cv) if folds is None else folds
-        if of_regression is not None:
-            judges["logistic regression"] = _Regression(features, weight, of_regression)
+    # With groups, single samples left out would be judged by others of their group.
+    judges: dict[str, Any] = {"distances": distances} if groups is None else {}
+    folds = _folds_of_default(features, labels, cv, groups)
+    small = n_samples * n_features * n_classes <= _MOST_OF_REGRESSION
+    if folds is not None and (small or groups is not None):
+        judges["logistic regression"] = _Regression(features, weight, folds)
     if n_samples**2 * n_features <= _MOST_OF_NEIGHBORS and groups is None and n_samples > 2:
         judges["neighbors"] = Neighbors(features, weight)
     if n_samples * n_classes * n_features**0.5 <= _MOST_OF_FOREST:
-        judges["forest"] = OutOfBag(features, weight, folds)
+        forest = RandomForestClassifier(_N_TREES, min_samples_leaf=2, random_state=0)
+        judges["forest"] = OutOfBag(forest, features, weight)
+        if groups is not None and folds is not None:
+            judges["forest"] = OutOfFold(forest, features, weight, folds, _N_TREES)
     return judges
 
 
-def _stratified(X: NDArray, labels: NDArray, cv: Any) -> Folds | None:
+def _folds_of_default(
+    X: NDArray, labels: NDArray, cv: Any, groups: ArrayLike | None
+) -> Folds | None:
     """Return folds of a judge that nobody has asked for; None where no class has two samples."""
-    if cv is not None:
-        return folds_of(cv, X, labels)
+    if cv is not None or groups is not None:
+        return folds_of(_FOLDS if cv is None else cv, X, labels, groups)
     largest = int(np.unique(labels, return_counts=True)[1].max())
     if largest < 2:
         return None
@@ -362,11 +364,34 @@ def _as_numbers(X: Any) -> Any:
     return X
 
 
-def look_like_probabilities(estimator: Any, X: Any, labels: NDArray) -> bool:
-    """Tell whether features look like class probabilities: K columns whose rows sum to one."""
-    if not (estimator is None or scores_left_out(estimator)) or isinstance(estimator, Pipeline):
-        return False
-    array = np.asarray(X) if getattr(X, "ndim", 0) == 2 or isinstance(X, list) else None
-    if array is None or array.ndim != 2 or array.dtype.kind != "f":
-        return False
-    return array.shape[1] == len(np.unique(labels)) and holds_proba(array)
+def remarks_on(estimator: Any, X: Any, labels: NDArray) -> list[str]:
+    """Return what is odd: features that look like probabilities, or are of unequal scales."""
+    array: Any = np.asarray(X) if getattr(X, "ndim", 0) == 2 or isinstance(X, list) else None
+    if array is None or array.ndim != 2 or array.dtype.kind not in "iuf":
+        return []
+    judges = estimator if isinstance(estimator, list) else [estimator]
+    remarks = []
+    as_it_is = isinstance(estimator, RelativeMahalanobisScorer) or estimator is None
+    if as_it_is and array.shape[1] == len(np.unique(labels)) and holds_proba(array):
+        remarks.append(
+            "X looks like class probabilities and is taken for features; with "
+            "estimator='precomputed' it is taken for the probabilities of a model."
+        )
+    sensitive = [judge for judge in judges if _scale_matters(judge)]
+    scale = array[:_ROWS_OF_SCALE].std(axis=0, dtype=np.float64) if sensitive else np.ones(1)
+    scale = scale[scale > 0]
+    ratio = scale.max() / scale.min() if len(scale) else 1.0
+    if ratio > _LARGEST_RATIO:
+        remarks.append(
+            f"The scales of the columns of X differ by a factor of {ratio:.0e}, so that a few "
+            f"decide what {type(sensitive[0]).__name__} says; put a StandardScaler before it "
+            "(make_pipeline)."
+        )
+    return remarks
+
+
+def _scale_matters(estimator: Any) -> bool:
+    """Tell whether columns of large numbers outweigh others; a Pipeline scales them itself."""
+    if isinstance(estimator, RelativeMahalanobisScorer):
+        return estimator.shrinkage is not None
+    return type(estimator).__module__.startswith(_SCALE_MATTERS)

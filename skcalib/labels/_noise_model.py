@@ -25,19 +25,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 from scipy.stats import chi2
 
 # Pseudo-samples of every class at the common rate.
-_SHRINKAGES = (20.0, 100.0, 500.0)
+_SHRINKAGES = (5.0, 20.0, 100.0)
 # Of the squared entries of the matrix scaling, in samples. 20 does as well.
 _DOUBT_PENALTY = 100.0
 # The matrix has a square of numbers: beyond, it takes too long and too many samples.
 MOST_CLASSES_OF_A_MATRIX = 256
 _N_FOLDS = 3
+# Standard errors by which flips between classes have to be ahead: one-sided, 5 %.
+_SIGNIFICANT = 1.645
 # Elements of the distances that choose among explanations, and that the chosen one is fitted to.
 _ELEMENTS_TO_CHOOSE, _ELEMENTS_TO_FIT = 2**18, 2**21
-_FEWEST_SAMPLES = 2000
+_FEWEST_SAMPLES, _FEWEST_OF_A_CLASS = 2000, 20
 # A wrong label stays rarer than the right one, or both could change places.
 _LARGEST_FLIP = 0.95
 # Standard deviation of the pooled log-odds, a priori. A fit that takes all doubt of the judges for
@@ -55,7 +57,6 @@ class NoiseFit(NamedTuple):
     flips: NDArray[np.float64]  # (n_classes, n_classes) from the true class to the label
     log_likelihood: float  # mean over the samples
     rate: float  # of flips
-    shrinkage: float | None = None  # None for flips at a common rate
 
 
 class Explained(NamedTuple):
@@ -77,12 +78,23 @@ def explain(
 
     A verified label is the true one: its posterior is 1 and its likelihood q_y.
     """
+    return seen(believe(distances, weights), codes, verified, flips)
+
+
+def believe(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
+    """Return q, what the judges believe without the labels."""
     pooled = pool(distances, weights)
-    np.negative(pooled, out=pooled)
-    pooled *= 0.5
+    pooled *= -0.5
     pooled -= pooled.max(axis=1, keepdims=True)
     belief = np.exp(pooled, out=pooled)
     belief /= belief.sum(axis=1, keepdims=True)
+    return belief
+
+
+def seen(
+    belief: NDArray, codes: NDArray[np.intp], verified: NDArray[np.bool_], flips: NDArray
+) -> Explained:
+    """Return what the labels make of a belief."""
     joint = belief * flips.T.astype(belief.dtype)[codes]
     if verified.any():
         known, label = np.flatnonzero(verified), codes[verified]
@@ -138,7 +150,7 @@ class LabelLikelihood:
         verified: NDArray[np.bool_],
     ) -> None:
         order = np.argsort(codes, kind="stable")  # one class after the other, for `_counts`
-        self.distances = _rows_of(distances, order)
+        self.distances = rows_of(distances, order)
         self.codes, self.weight, self.verified = codes[order], weight[order], verified[order]
         self.n_classes = distances[0].shape[1]
         self.total = float(weight.sum())
@@ -149,13 +161,17 @@ class LabelLikelihood:
     def part(self, mask: NDArray[np.bool_]) -> LabelLikelihood:
         """Return the likelihood of some samples."""
         rows = np.flatnonzero(mask)
-        distances = _rows_of(self.distances, rows)
+        distances = rows_of(self.distances, rows)
         return LabelLikelihood(distances, self.codes[rows], self.weight[rows], self.verified[rows])
 
     def log_likelihood(self, weights: NDArray, flips: NDArray) -> float:
         """Return the mean over the samples."""
+        return float(self.weight @ self.of_samples(weights, flips)) / self.total
+
+    def of_samples(self, weights: NDArray, flips: NDArray) -> NDArray[np.float64]:
+        """Return the log-likelihood of every label."""
         explained = explain(self.distances, self.codes, self.verified, weights, flips)
-        return float(self.weight @ explained.log_likelihood) / self.total
+        return explained.log_likelihood
 
     def common_rate(self) -> NoiseFit:
         """Return the most likely weights with flips at a common rate.
@@ -182,13 +198,13 @@ class LabelLikelihood:
         last = -np.inf
         for step in range(steps):
             weights, damping, value = self._newton_step(weights, flips, damping)
-            for _ in range(2 if noise else 0):
+            if noise:
                 flips, rate = self._flips_step(weights, flips, shrinkage)
             if value - last < _TOLERANCE and step > 2:
                 break
             last = value
         value = self.log_likelihood(weights, flips)
-        return NoiseFit(weights, flips, value, rate, shrinkage)
+        return NoiseFit(weights, flips, value, rate)
 
     def _newton_step(
         self, weights: NDArray, flips: NDArray, damping: float
@@ -226,120 +242,134 @@ class LabelLikelihood:
         self, weights: NDArray, flips: NDArray, shrinkage: float | None
     ) -> tuple[NDArray[np.float64], float]:
         """Return the flips that their expected counts make most likely, and their rate."""
-        explained = explain(self.distances, self.codes, self.verified, weights, flips)
-        counted = explained.posterior * np.where(self.verified, 0.0, self.weight)[:, None]
-        counts = np.zeros((self.n_classes, self.n_classes))
-        counts[:, self._given] = np.add.reduceat(counted, self._starts, axis=0).T
-        total = max(counts.sum(), _TINY)
-        rate = float(np.clip(1.0 - np.trace(counts) / total, _SMALLEST_RATE, _LARGEST_RATE))
-        common = common_flips(rate, self.n_classes)
-        if shrinkage is None:
-            return common, rate
-        flips = (counts + shrinkage * common) / (counts.sum(axis=1, keepdims=True) + shrinkage)
-        right = np.diag(flips)[:, None]
-        flips = np.where(flips == right, flips, np.minimum(flips, _LARGEST_FLIP * right))
-        return flips / flips.sum(axis=1, keepdims=True), rate
+        belief = believe(self.distances, weights)
+        unverified = np.where(self.verified, 0.0, self.weight)[:, None]
+        rate = 0.0
+        for _ in range(2):
+            counted = seen(belief, self.codes, self.verified, flips).posterior * unverified
+            counts = np.zeros((self.n_classes, self.n_classes))
+            counts[:, self._given] = np.add.reduceat(counted, self._starts, axis=0).T
+            total = max(counts.sum(), _TINY)
+            rate = float(np.clip(1.0 - np.trace(counts) / total, _SMALLEST_RATE, _LARGEST_RATE))
+            common = flips = common_flips(rate, self.n_classes)
+            if shrinkage is not None:
+                flips = counts + shrinkage * common
+                flips /= counts.sum(axis=1, keepdims=True) + shrinkage
+                right = np.diag(flips)[:, None]
+                flips = np.where(flips == right, flips, np.minimum(flips, _LARGEST_FLIP * right))
+                flips /= flips.sum(axis=1, keepdims=True)
+        return flips, rate
 
 
 class Choice(NamedTuple):
-    """Explanations of the same labels; gains are of labels left out, over the common rate."""
+    """Explanations of the same labels, compared by the likelihood of labels left out."""
 
     common: NoiseFit  # flips at a common rate
-    flips: NoiseFit | None  # flips between classes; None where they gain nothing
-    gain_of_flips: float
-    gain_of_doubt: float
-    left_out: float  # log-likelihood of labels left out, by flips at a common rate
+    left_out: float  # mean log-likelihood of labels left out, by flips at a common rate
+    flips: NoiseFit | None = None  # flips between classes; None where nobody asks for them
+    gain_of_flips: float = 0.0  # of flips between classes over a common rate
+    gain_of_doubt: float = 0.0
+    z: float = 0.0  # gain of flips over the best other explanation, in standard errors
 
     @property
     def flips_win(self) -> bool:
-        """Tell whether flips between classes explain the labels better than doubt does."""
-        return self.flips is not None and self.gain_of_flips > self.gain_of_doubt
+        """Tell whether flips between classes explain the labels best."""
+        return self.gain_of_flips > max(self.gain_of_doubt, 0.0)
+
+    @property
+    def flips_stand_out(self) -> bool:
+        """Tell whether they do so by more than chance."""
+        return self.z > _SIGNIFICANT
 
 
 def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
     """Fit the explanations of the labels, and compare them over folds."""
     common = likelihood.common_rate()
     if not mixed or likelihood.n_classes > MOST_CLASSES_OF_A_MATRIX:
-        return Choice(common, None, 0.0, 0.0, common.log_likelihood)
+        return Choice(common, common.log_likelihood)
     some = likelihood.part(_some_rows(len(likelihood.codes), likelihood.n_classes))
-    gains, left_out = _gains_left_out(some, common)
-    best = max(_SHRINKAGES, key=gains.__getitem__)
-    flips = likelihood.fit(common, best) if gains[best] > 0 else None
-    return Choice(common, flips, gains[best], gains[None], left_out)
+    left_out = _left_out(some, common)
+    weight = some.weight / some.total
+    mean = {name: float(weight @ values) for name, values in left_out.items()}
+    best = max(_SHRINKAGES, key=mean.__getitem__)
+    difference = left_out[best] - left_out[max(("common", "doubt"), key=mean.__getitem__)]
+    gain = float(weight @ difference)
+    error = np.sqrt(weight @ (difference - gain) ** 2 / some.total)
+    return Choice(
+        common,
+        mean["common"],
+        likelihood.fit(common, best),
+        mean[best] - mean["common"],
+        mean["doubt"] - mean["common"],
+        gain / max(float(error), _TINY),
+    )
 
 
-def _gains_left_out(
+def _left_out(
     likelihood: LabelLikelihood, start: NoiseFit
-) -> tuple[dict[float | None, float], float]:
-    """Return what every shrinkage and doubt (None) gain over a common rate, and its value."""
-    value = 0.0
-    gains: dict[float | None, float] = dict.fromkeys((*_SHRINKAGES, None), 0.0)
-    fold = np.random.default_rng(0).integers(0, _N_FOLDS, len(likelihood.codes))
+) -> dict[float | str, NDArray[np.float64]]:
+    """Return log-likelihoods of labels left out: a common rate, every shrinkage, and doubt."""
+    n_samples = len(likelihood.codes)
+    names: tuple[float | str, ...] = ("common", "doubt", *_SHRINKAGES)
+    result = {name: np.empty(n_samples) for name in names}
+    fold = np.random.default_rng(0).integers(0, _N_FOLDS, n_samples)
     for number in range(_N_FOLDS):
-        train, test = likelihood.part(fold != number), likelihood.part(fold == number)
-        share = test.total / likelihood.total
+        held = fold == number
+        train, test = likelihood.part(~held), likelihood.part(held)
         common = train.fit(start, None, steps=_STEPS_OF_A_FOLD)
-        reference = test.log_likelihood(common.weights, common.flips)
+        result["common"][held] = test.of_samples(common.weights, common.flips)
         for shrinkage in _SHRINKAGES:
             flips = train.fit(start, shrinkage, steps=_STEPS_OF_A_FOLD)
-            gains[shrinkage] += share * (
-                test.log_likelihood(flips.weights, flips.flips) - reference
-            )
-        value += share * reference
-        gains[None] += share * (_doubt(train, test, common) - reference)
-    return gains, value
+            result[shrinkage][held] = test.of_samples(flips.weights, flips.flips)
+        result["doubt"][held] = _doubt(train, test, common)
+    return result
 
 
-def _doubt(train: LabelLikelihood, test: LabelLikelihood, common: NoiseFit) -> float:
-    """Return the log-likelihood of `test` where the judges may confuse classes (see above).
+def _doubt(train: LabelLikelihood, test: LabelLikelihood, common: NoiseFit) -> NDArray[np.float64]:
+    """Return the log-likelihoods of `test` where the judges may confuse classes (see above).
 
     q = softmax(W z + b) of the pooled scores z, and flips at a common rate; W is drawn to the
     identity.
     """
-    n_classes = train.n_classes
-    size = n_classes * n_classes
-    scores, target = _scores(train, common), train.codes
-    rows, weight = np.arange(len(target)), train.weight
+    n_classes, weight = train.n_classes, train.weight
+    scores, rows = _scores(train, common), np.arange(len(train.codes))
+    identity = np.append(np.eye(n_classes).ravel(), np.zeros(n_classes))
 
     def of(x: NDArray) -> tuple[float, NDArray[np.float64]]:
-        matrix, rate = x[:size].reshape(n_classes, n_classes), expit(x[-1])
-        belief = _softmax(scores @ matrix + x[size:-1])
-        own = belief[rows, target]
+        belief, own, likelihood = _doubtful(scores, train.codes, x)
+        rate, change = expit(x[-1]), x[:-1] - identity
         wrong = rate / (n_classes - 1)
-        likelihood = np.maximum((1.0 - rate) * own + wrong * (1.0 - own), _TINY)
         # d log P / d score_k = q_k (T_ky / P - 1)
         slope = belief * (wrong / likelihood - 1.0)[:, None]
-        slope[rows, target] = own * ((1.0 - rate) / likelihood - 1.0)
+        slope[rows, train.codes] = own * ((1.0 - rate) / likelihood - 1.0)
         slope *= weight[:, None]
-        excess = matrix - np.eye(n_classes)
-        penalty = 0.5 * _DOUBT_PENALTY * ((excess**2).sum() + (x[size:-1] ** 2).sum())
+        by_map = np.append((scores.T @ slope).ravel(), slope.sum(axis=0))
         by_rate = weight @ (((1.0 - own) / (n_classes - 1) - own) / likelihood)
-        gradient = np.concatenate([
-            (scores.T @ slope - _DOUBT_PENALTY * excess).ravel(),
-            slope.sum(axis=0) - _DOUBT_PENALTY * x[size:-1],
-            [by_rate * rate * (1.0 - rate)],
-        ])  # fmt: skip
-        value = weight @ np.log(likelihood) - penalty
+        value = float(weight @ np.log(likelihood)) - 0.5 * _DOUBT_PENALTY * float(change @ change)
+        gradient = np.append(by_map - _DOUBT_PENALTY * change, by_rate * rate * (1.0 - rate))
         return -value / train.total, -gradient / train.total
 
-    start = np.concatenate([np.eye(n_classes).ravel(), np.zeros(n_classes), [logit(common.rate)]])
+    start = np.append(identity, logit(common.rate))
     x = minimize(of, start, jac=True, method="L-BFGS-B", options={"maxiter": 25}).x
-    matrix, rate = x[:size].reshape(n_classes, n_classes), expit(x[-1])
-    own = _softmax(_scores(test, common) @ matrix + x[size:-1])[
-        np.arange(len(test.codes)), test.codes
-    ]
+    return np.log(_doubtful(_scores(test, common), test.codes, x)[2])
+
+
+def _doubtful(
+    scores: NDArray, codes: NDArray[np.intp], x: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return q = softmax(W z + b), q of the labels, and their likelihood; x is W, b, log-odds."""
+    n_classes = scores.shape[1]
+    matrix, offset = x[: -1 - n_classes].reshape(n_classes, n_classes), x[-1 - n_classes : -1]
+    rate = expit(x[-1])
+    belief = softmax(scores @ matrix + offset, axis=1)
+    own = belief[np.arange(len(codes)), codes]
     likelihood = (1.0 - rate) * own + rate / (n_classes - 1) * (1.0 - own)
-    return float(test.weight @ np.log(np.maximum(likelihood, _TINY))) / test.total
+    return belief, own, np.maximum(likelihood, _TINY)
 
 
 def _scores(likelihood: LabelLikelihood, fit: NoiseFit) -> NDArray[np.float64]:
     scores = -0.5 * pool(likelihood.distances, fit.weights).astype(np.float64)
     return scores - scores.mean(axis=1, keepdims=True)
-
-
-def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    exponential = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return exponential / exponential.sum(axis=1, keepdims=True)
 
 
 def rows_to_fit(weight: NDArray[np.float64], n_classes: int) -> NDArray[np.intp]:
@@ -352,7 +382,7 @@ def _some_rows(
     n_samples: int, n_classes: int, n_elements: int = _ELEMENTS_TO_CHOOSE
 ) -> NDArray[np.bool_]:
     kept = np.ones(n_samples, dtype=bool)
-    n_kept = max(_FEWEST_SAMPLES, n_elements // n_classes)
+    n_kept = max(_FEWEST_SAMPLES, _FEWEST_OF_A_CLASS * n_classes, n_elements // n_classes)
     if n_samples > n_kept:
         kept[np.random.default_rng(0).permutation(n_samples)[n_kept:]] = False
     return kept
@@ -366,7 +396,8 @@ def spread_of(distances: NDArray) -> float:
     return 0.5 * float(np.std(some - mean, where=possible))
 
 
-def _rows_of(distances: list[NDArray], rows: NDArray) -> list[NDArray]:
+def rows_of(distances: list[NDArray], rows: slice | NDArray) -> list[NDArray]:
+    """Return the distances of some samples; those of the class frequencies are for all."""
     return [d if len(d) == 1 else d[rows] for d in distances]
 
 

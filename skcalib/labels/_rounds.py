@@ -1,4 +1,7 @@
-"""Rounds: judges are fitted, the noise is explained, labels are believed, judges are refitted."""
+"""Rounds: judges are fitted, the noise is explained, labels are believed, judges are refitted.
+
+And whether the result can be trusted.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from ._judges import Judge
 from ._noise_model import (
     Choice,
-    Explained,
     LabelLikelihood,
     NoiseFit,
+    believe,
     choose,
-    explain,
+    no_flips,
     pool,
+    rows_of,
     rows_to_fit,
+    seen,
     spread_of,
 )
 
@@ -31,6 +37,12 @@ _LEAST_OF_RATE = 0.9
 # Stands for an infinite distance: beyond it no probability is left, and 0 times it is 0.
 _FAR = 1e6
 _BLOCK_ELEMENTS = 2**19
+# Below, the labels are about as likely without any wrong one.
+SURE = 0.9
+# Weak judges that call many labels wrong: the rate, and how often they agree with right labels.
+_MANY, _SELDOM = 0.3, 0.7
+_SEVERAL = 5  # issues that may all be right
+_ADVICE = "Check some labels (draw_samples_to_check, recalibrate), or leave them as they are."
 
 
 class Given(NamedTuple):
@@ -57,23 +69,26 @@ class Round:
         frequency = (size + 1.0) / (size.sum() + len(classes))
         self.distances.append(-2.0 * np.log(frequency)[None])
         rows = rows_to_fit(given.weight, len(classes))
+        some = rows_of(self.distances, rows)
         self.likelihood = LabelLikelihood(
-            self._some(rows), given.codes[rows], given.weight[rows], given.verified[rows]
+            some, given.codes[rows], given.weight[rows], given.verified[rows]
         )
         self.choice: Choice = choose(self.likelihood, mixed=mixed)
 
     def posterior(self, fit: NoiseFit) -> NDArray:
         """Return the probability of every class to be the true one, (n_samples, n_classes)."""
+        codes, verified = self.given.codes, self.given.verified
         result = np.empty_like(self.distances[0])
         for rows in self._blocks():
-            result[rows] = self._explained(rows, fit).posterior
+            belief = believe(rows_of(self.distances, rows), fit.weights)
+            result[rows] = seen(belief, codes[rows], verified[rows], fit.flips).posterior
         return result
 
     def judged(self, fit: NoiseFit) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return margins of the pooled distances, and log-losses of the pooled belief."""
         margin, loss = np.empty((2, len(self.given.codes)))
         for rows in self._blocks():
-            pooled = pool(self._some(rows), fit.weights)
+            pooled = pool(rows_of(self.distances, rows), fit.weights)
             own = np.take_along_axis(pooled, self.given.codes[rows, None], axis=1)[:, 0]
             smallest = pooled.min(axis=1, keepdims=True)
             margin[rows] = own - smallest[:, 0]
@@ -101,15 +116,6 @@ class Round:
         step = max(1, _BLOCK_ELEMENTS // n_classes)
         return (slice(start, start + step) for start in range(0, n_samples, step))
 
-    def _some(self, rows: slice | NDArray[np.intp]) -> list[NDArray]:
-        return [d if len(d) == 1 else d[rows] for d in self.distances]
-
-    def _explained(self, rows: slice, fit: NoiseFit) -> Explained:
-        given = self.given
-        return explain(
-            self._some(rows), given.codes[rows], given.verified[rows], fit.weights, fit.flips
-        )
-
 
 def _excess(distances: NDArray) -> NDArray:
     """Return how much farther the classes are than the nearest one: all that counts."""
@@ -122,38 +128,35 @@ class Judged(NamedTuple):
     last: Round
     fit: NoiseFit
     proba: NDArray  # (n_samples, n_classes)
-    gain: float  # of flips between classes over a common rate; 0 without such flips
+    gain: float  # mean log-likelihood of the labels over that without any flips
 
 
 def judge(given: Given, n_refits: int, *, mixed: bool) -> Judged:
     """Judge the labels, and refit the judges to the labels believed.
 
-    A flexible judge learns flips between classes and then foretells them; only judges that are
-    fitted to believed labels show them. So the refits believe in flips first, and flips have to
-    explain the labels better than doubt after them. Where they do not, the refits begin anew with
-    flips at a common rate.
+    A flexible judge learns flips between classes and foretells them in part; only judges that are
+    fitted to believed labels show all of them. A refit believes in its own mistakes, though: weak
+    judges find flips after it in labels that are right. So flips have to stand out before all
+    refits, and to explain the labels better than doubt does after them. Else they have a common
+    rate.
     """
     first = Round(given, given.codes, mixed=mixed)
-    judged, won = _refitted(first, n_refits, mixed=first.choice.flips is not None)
-    return judged if won else _refitted(first, n_refits, mixed=False)[0]
+    if first.choice.flips_stand_out:
+        judged = _refitted(first, n_refits, mixed=True)
+        if judged.last.choice.flips_win:
+            return judged
+    return _refitted(first, n_refits, mixed=False)
 
 
-def _refitted(first: Round, n_refits: int, *, mixed: bool) -> tuple[Judged, bool]:
-    """Refit the judges to the labels believed while that explains the given ones better.
-
-    Also tells whether flips between classes, if there are to be any, win over doubt.
-    """
+def _refitted(first: Round, n_refits: int, *, mixed: bool) -> Judged:
+    """Refit the judges to the labels believed while that explains the given ones better."""
     last, fit, value = first, *_explanation(first, mixed=mixed)
     before = proba = first.posterior(fit)
-    lost = False
     for _ in range(n_refits):
         believed = proba.argmax(axis=1)
         if np.mean(believed != last.believed) < _FEWEST_CHANGED:
             break
         after = Round(first.given, believed, mixed=mixed)
-        lost = mixed and not after.choice.flips_win
-        if lost:
-            break
         fit_after, value_after = _explanation(after, mixed=mixed)
         # A refit makes judges surer. One that finds fewer flips has traded flips for doubt.
         traded = not mixed and fit_after.rate < _LEAST_OF_RATE * fit.rate
@@ -166,11 +169,10 @@ def _refitted(first: Round, n_refits: int, *, mixed: bool) -> tuple[Judged, bool
         given = first.given
         n_each = given.weight.sum() / len(np.unique(given.codes[given.weight > 0]))
         part = float(_WEIGHT_OF_FIRST / (_WEIGHT_OF_FIRST + n_each))
-        before -= proba
-        before *= part
-        proba += before
-    won = not lost and (not mixed or last.choice.flips_win)
-    return Judged(last, fit, proba, last.choice.gain_of_flips if mixed else 0.0), won
+        proba = part * before + (1.0 - part) * proba
+    choice = last.choice
+    gain = choice.common.log_likelihood - no_flips(last.likelihood, choice.common).log_likelihood
+    return Judged(last, fit, proba, gain + max(choice.gain_of_flips, 0.0) if mixed else gain)
 
 
 def _explanation(judged: Round, *, mixed: bool) -> tuple[NoiseFit, float]:
@@ -179,3 +181,37 @@ def _explanation(judged: Round, *, mixed: bool) -> tuple[NoiseFit, float]:
     if not mixed or choice.flips is None:
         return choice.common, choice.common.log_likelihood
     return choice.flips, choice.left_out + choice.gain_of_flips
+
+
+def belief_in_noise(judged: Judged) -> float:
+    """Return the probability that there are wrong labels at all, in (0, 1).
+
+    By Akaike's weights: flips are one number more, which has to gain one unit of log-likelihood.
+    (Half a logarithm of the number of samples is too strict: flexible judges foretell wrong
+    labels in part, and hide them.)
+    """
+    return float(expit(judged.last.likelihood.total * judged.gain - 1.0))
+
+
+def doubts_of(judged: Judged, believed: float, is_issue: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return the reasons to doubt the probabilities, where some labels are called wrong."""
+    if not is_issue.any():
+        return ()
+    last, doubts = judged.last, []
+    if believed < SURE and is_issue.sum() >= _SEVERAL:
+        doubts.append(
+            f"The {is_issue.sum()} issues may all be right: the labels are about as likely "
+            f"without any wrong one (probability of any {believed:.2f}). {_ADVICE}"
+        )
+    rate, agreement = judged.fit.rate, last.agreement(judged.fit)
+    if rate > _MANY and agreement < _SELDOM * (1.0 - rate):
+        doubts.append(
+            f"The judges call {rate:.0%} of the labels wrong, but expect only {agreement:.0%}: "
+            f"they know too little of the classes. {_ADVICE}"
+        )
+    if last.choice.gain_of_doubt > judged.gain:
+        doubts.append(
+            "Confusions of the judges explain the labels better than wrong labels do, so that "
+            f"many issues may be right; other features or judges could help. {_ADVICE}"
+        )
+    return tuple(doubts)

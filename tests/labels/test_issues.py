@@ -46,6 +46,19 @@ def test_random_flips_are_found_and_counted(noise, fraction):
     assert finder.doubts_ == ()
 
 
+def test_flips_from_class_to_class_are_found_with_few_samples_a_class():
+    rng = np.random.default_rng(0)
+    true = np.repeat(np.arange(40), 15)
+    features = rng.normal(scale=0.6, size=(40, 24))[true] + rng.normal(scale=0.5, size=(600, 24))
+    rate, other = rng.uniform(0, 0.4, 40), (np.arange(40) + rng.integers(1, 40, 40)) % 40
+    given = np.where(rng.random(600) < rate[true], other[true], true)
+    finder = LabelIssueFinder().fit(features, given)
+    found, wrong = finder.issues_["is_issue"], given != true
+    assert (found & wrong).sum() > 0.8 * wrong.sum()
+    assert (found & wrong).sum() > 0.8 * found.sum()
+    assert finder.noise_rate_ == pytest.approx(wrong.mean(), abs=0.05)
+
+
 def test_clean_labels_are_left_alone():
     finder = LabelIssueFinder(_scorer()).fit(X, Y)
     assert finder.issues_["is_issue"].mean() < 0.01
@@ -80,7 +93,8 @@ def test_a_classifier_is_fitted_once_for_a_fold_and_a_round(monkeypatch):
     monkeypatch.setattr(
         GaussianNB, "fit", lambda *args, **kw: fitted.append(1) or fit(*args, **kw)
     )
-    LabelIssueFinder(GaussianNB(), cv=3, n_refits=1).fit(X[:, 20:30], Y)
+    given, _ = flip_labels(Y, fraction=0.2, random_state=0)
+    LabelIssueFinder(GaussianNB(), cv=3, n_refits=1).fit(X[:, 20:30], given)
     # And once on all samples, for `estimator_`.
     assert len(fitted) == 7
 

@@ -4,9 +4,19 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skcalib.labels._judges import Neighbors, OutOfBag, OutOfFold, Precomputed, judges_of
+from skcalib.difficulty import RMDScorer
+from skcalib.labels._judges import (
+    Neighbors,
+    OutOfBag,
+    OutOfFold,
+    Precomputed,
+    judges_of,
+    remarks_on,
+)
 
 X, Y = load_iris(return_X_y=True)
 CLASSES = np.unique(Y)
@@ -32,7 +42,8 @@ def test_neighbors_vote_without_the_sample_and_with_weights():
 
 
 def test_a_forest_is_asked_out_of_bag():
-    found = np.exp(-0.5 * OutOfBag(X, None).distances(Y, CLASSES))
+    forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0)
+    found = np.exp(-0.5 * OutOfBag(forest, X, None).distances(Y, CLASSES))
     forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0, oob_score=True)
     votes = forest.fit(X, Y).oob_decision_function_
     np.testing.assert_allclose(found, (100 * votes + 1 / 3) / 101, rtol=1e-5)
@@ -108,3 +119,16 @@ def test_columns_of_text_get_an_error_that_says_what_to_do():
     frame = pd.DataFrame({"length": X[:, 0], "size": "medium"})
     with pytest.raises(ValueError, match="got column 'size' of other values; make_pipeline"):
         judges_of(None, frame, Y, None, None, None)
+
+
+def test_scales_that_differ_are_named_where_they_matter():
+    unequal = X * [1e4, 1, 1, 1]
+    for judge in (LogisticRegression(), KNeighborsClassifier(), RMDScorer(shrinkage="auto")):
+        (remark,) = remarks_on([GaussianNB(), judge], unequal, Y)
+        assert "differ by a factor of" in remark
+        assert type(judge).__name__ in remark
+        assert not remarks_on(judge, X, Y)
+        assert not remarks_on(make_pipeline(StandardScaler(), judge), unequal, Y)
+    for judge in (None, "precomputed", RandomForestClassifier(), GaussianNB(), RMDScorer()):
+        assert not remarks_on(judge, unequal, Y)
+    assert not remarks_on(LogisticRegression(), np.array([["a", "b"]]), Y)

@@ -111,6 +111,7 @@ def test_flips_between_classes_are_found_where_there_are_some():
     distances, codes, _ = _sample(1500, 4, flips=_flips_of_a_class())
     choice = choose(_likelihood(distances, codes), mixed=True)
     assert choice.flips_win
+    assert choice.flips_stand_out
     assert choice.flips.flips[1, 2] == pytest.approx(0.4, abs=0.1)
     assert np.diag(choice.flips.flips)[[0, 2, 3]].min() > 0.9
     assert choose(_likelihood(distances, codes), mixed=False).flips is None
@@ -128,6 +129,15 @@ def test_confusion_of_the_judges_is_no_flip():
     choice = choose(_likelihood([distances[0], distances[2]], codes), mixed=True)
     assert choice.gain_of_doubt > 0.01
     assert not choice.flips_win
+    assert not choice.flips_stand_out
+
+
+def test_flips_stand_out_by_chance_seldom():
+    out = 0
+    for seed in range(10):
+        distances, codes, _ = _sample(300, rate=0.1, seed=seed)
+        out += choose(_likelihood(distances, codes), mixed=True).flips_stand_out
+    assert out <= 2
 
 
 def test_the_interval_is_that_of_the_profile_likelihood():

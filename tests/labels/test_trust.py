@@ -55,7 +55,7 @@ def test_noise_has_to_earn_its_number():
 
 
 def test_weak_judges_that_call_many_labels_wrong_warn(monkeypatch):
-    monkeypatch.setattr("skcalib.labels._trust._MANY", 0.05)
+    monkeypatch.setattr("skcalib.labels._rounds._MANY", 0.05)
     proba, true = _probabilities(9000, 1.7, 0, n_classes=4)
     given, _ = flip_labels(true, fraction=0.3, random_state=0)
     finder = LabelIssueFinder("precomputed")
