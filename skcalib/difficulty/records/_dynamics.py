@@ -5,16 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...utils._labels import as_label_matrix, check_labels_like
-from ...utils._proba import check_proba_matrix
-from ...utils._validation import check_numbers
-from ._checks import (
-    as_scores,
-    check_label_given,
-    check_proba,
-    is_correct,
-    label_columns,
-)
+from ...utils._arrays import as_floats
+from ...utils._labels import as_label_matrix, as_labels, check_labels_like, match_columns
+from ...utils._proba import check_proba_matrix, check_values
+from ...utils._validation import check_ndim, check_numbers
+from ._votes import is_correct
 
 
 def steps_to_agreement(agrees: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -171,6 +166,49 @@ def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
     return events
 
 
+def _as_scores(values: ArrayLike, name: str) -> NDArray[np.floating]:
+    """Return floats (n_records, n_samples), or of two classes or more along a third axis."""
+    scores = as_floats(values, name=name)
+    check_ndim(scores, name, (2, 3))
+    if scores.ndim == 3 and scores.shape[-1] < 2:
+        raise ValueError(f"{name} must have at least 2 columns, got shape {scores.shape}.")
+    return scores
+
+
+def _check_proba(proba: NDArray[np.floating]) -> None:
+    """Raise unless (n_records, n_samples) lie in [0, 1], and (..., n_classes) sum to 1 too."""
+    for i, record in enumerate(proba):
+        check_values(record, name=f"y_proba[{i}]")
+
+
+def _check_label_given(
+    scores: NDArray, y: ArrayLike | None, labels: ArrayLike | None, *, name: str
+) -> None:
+    """Raise unless `y` is given for 3-D scores, whose columns it picks, and only for these."""
+    if (scores.ndim == 3) != (y is not None):
+        raise ValueError(
+            f"y must be given if, and only if, {name} has 3 dimensions, got {name} of shape "
+            f"{scores.shape} {'without' if y is None else 'with'} y."
+        )
+    if y is None and labels is not None:
+        raise ValueError(f"labels must be None where {name} has no classes, got {labels!r}.")
+
+
+def _label_columns(
+    y: ArrayLike, scores: NDArray, labels: ArrayLike | None, *, name: str
+) -> NDArray[np.intp]:
+    """Return for every sample the column of `scores` (..., n, K) that belongs to its label."""
+    array = as_labels(y, name="y")
+    n_samples, n_classes = scores.shape[-2:]
+    if len(array) != n_samples:
+        raise ValueError(f"y must have shape ({n_samples},), got length {len(array)}.")
+    known = None if labels is None else as_labels(labels, name="labels")
+    columns, _ = match_columns(
+        array, labels=known, n_columns=n_classes, y_name="y", columns_name=name
+    )
+    return columns
+
+
 def _take_label(scores: NDArray, columns: NDArray) -> NDArray:
     # The label of a sample is the same at every step.
     index = np.broadcast_to(columns, scores.shape[:-1])[..., None]
@@ -223,11 +261,11 @@ def confidence_variability(
     >>> confidence_variability([[0.2, 0.9], [0.8, 0.9]])
     array([0.3, 0. ])
     """
-    proba = as_scores(y_proba, "y_proba", ndim=(2, 3))
-    check_label_given(proba, y, labels, name="y_proba")
-    check_proba(proba)
+    proba = _as_scores(y_proba, "y_proba")
+    _check_label_given(proba, y, labels, name="y_proba")
+    _check_proba(proba)
     if y is not None:
-        proba = _take_label(proba, label_columns(y, proba, labels, name="y_proba"))
+        proba = _take_label(proba, _label_columns(y, proba, labels, name="y_proba"))
     return proba.std(axis=0, dtype=np.float64)
 
 
@@ -276,10 +314,10 @@ def area_under_margin(
     >>> area_under_margin([[[2.0, 1.0], [0.0, 4.0]], [[3.0, 0.0], [0.0, 2.0]]], [0, 0])
     array([ 2., -3.])
     """
-    margins = as_scores(check_numbers(logits, "logits", ndim=(2, 3)), "logits", ndim=(2, 3))
-    check_label_given(margins, y, labels, name="logits")
+    margins = _as_scores(check_numbers(logits, "logits", ndim=(2, 3)), "logits")
+    _check_label_given(margins, y, labels, name="logits")
     if y is not None:
-        columns = label_columns(y, margins, labels, name="logits")
+        columns = _label_columns(y, margins, labels, name="logits")
         others = margins.copy()
         others[:, np.arange(len(columns)), columns] = -np.inf
         margins = _take_label(margins, columns) - others.max(axis=-1)
@@ -328,14 +366,14 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
     >>> el2n([[1.0, 0.0], [0.4, 0.6]], [0, 1]).round(3)
     array([0.   , 0.566])
     """
-    proba = as_scores(y_proba, "y_proba", ndim=(2, 3))
-    # A matrix holds all classes of one model; `check_proba` would take its rows for records with
+    proba = _as_scores(y_proba, "y_proba")
+    # A matrix holds all classes of one model; `_check_proba` would take its rows for records with
     # one probability for each sample.
     if proba.ndim == 2:
         check_proba_matrix(proba)
     else:
-        check_proba(proba)
-    columns = label_columns(y, proba, labels, name="y_proba")
+        _check_proba(proba)
+    columns = _label_columns(y, proba, labels, name="y_proba")
     one_hot = np.zeros(proba.shape[-2:])
     one_hot[np.arange(len(columns)), columns] = 1.0
     score = np.linalg.norm(proba - one_hot, axis=-1)

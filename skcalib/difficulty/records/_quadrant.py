@@ -5,15 +5,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import check_depth
+from ...utils._arrays import as_floats
+from ...utils._validation import check_ndim
 
 TYPES = ("easy", "looks_like_other_class", "ambiguous_without_label", "ambiguous")
 UNDEFINED = "undefined"
 
 
+def _check_depth(depth: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return depths (n,): not negative, finite, or NaN where a sample has none."""
+    array = as_floats(depth, name=name).astype(np.float64)
+    check_ndim(array, name, (1,))
+    fault = np.isinf(array) | (array < 0)
+    if fault.any():
+        row = int(np.argmax(fault))
+        raise ValueError(
+            f"{name} must be non-negative and finite, or NaN, got {array[row]} in row {row}."
+        )
+    return array
+
+
 def _checked(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> tuple[NDArray, NDArray]:
-    held_out = check_depth(depth_held_out, "depth_held_out")
-    trained = check_depth(depth_trained, "depth_trained")
+    held_out = _check_depth(depth_held_out, "depth_held_out")
+    trained = _check_depth(depth_trained, "depth_trained")
     if len(held_out) != len(trained):
         raise ValueError(
             "depth_held_out and depth_trained must have the same length, got "

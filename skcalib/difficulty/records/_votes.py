@@ -7,13 +7,31 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
 from ...utils._labels import as_label_matrix, check_labels_like, class_positions
-from ._checks import check_mask, is_correct
+
+
+def is_correct(predictions: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]:
+    """Return where the predictions (n_records, n_samples) are the labels (n_samples,)."""
+    records = as_label_matrix(predictions, name="predictions")
+    return records == check_labels_like(y, name="y", n_samples=records.shape[1], like=records)
+
+
+def _check_mask(mask: ArrayLike | None, votes: NDArray) -> NDArray[np.bool_]:
+    """Return the mask as booleans of the shape of the votes; None lets every model vote."""
+    if mask is None:
+        return np.ones(votes.shape, dtype=bool)
+    array = np.asarray(mask)
+    if array.dtype != bool or array.shape != votes.shape:
+        raise ValueError(
+            f"mask must be boolean and of the shape of predictions, {votes.shape}, got dtype "
+            f"{array.dtype} and shape {array.shape}."
+        )
+    return array
 
 
 def _count_votes(predictions: ArrayLike, mask: ArrayLike | None) -> tuple[NDArray, NDArray]:
     """Return the sorted classes voted for (K,) and the number of votes (n_samples, K)."""
     votes = as_label_matrix(predictions, name="predictions")
-    counted = check_mask(mask, votes)
+    counted = _check_mask(mask, votes)
     classes, encoded = np.unique(votes, return_inverse=True)
     n_samples, n_classes = votes.shape[1], len(classes)
     # One number for each pair of sample and class: one pass counts all. (The shape of the inverse
@@ -130,7 +148,7 @@ def consistency_score(
     array([1. , 0.5])
     """
     correct = is_correct(predictions, y)
-    counted = check_mask(mask, correct)
+    counted = _check_mask(mask, correct)
     return _fraction((counted & correct).sum(axis=0), counted.sum(axis=0))
 
 
