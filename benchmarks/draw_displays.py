@@ -1,7 +1,7 @@
 """Draw every display in the settings that break pictures, to be looked at.
 
-Two and ten classes, long names, five models on one axes, 30 and a million samples, a dark style,
-subplots under a constrained layout, a small figure. Warnings are errors.
+Two, ten and a hundred classes, long names, five models on one axes, 30 and a million samples, a
+dark style, subplots under a constrained layout, a small figure. Warnings are errors.
 
     python -m benchmarks.draw_displays --out pictures
 """
@@ -226,6 +226,7 @@ def five_in_subplots(draw):
 SETTINGS = {
     "2_classes": lambda draw: draw().figure_,
     "10_classes": lambda draw: draw(n_classes=10, name="model").figure_,
+    "100_classes": lambda draw: draw(n_samples=20_000, n_classes=100, name="model").figure_,
     "long_name": lambda draw: draw(name=LONG * 2).figure_,
     "five_models": lambda draw: several(draw).figure_,
     "five_models_no_layout": lambda draw: several(draw, plt.subplots()[1]).figure_,
@@ -248,6 +249,8 @@ def draw_all(folder, wanted=""):
             if wanted not in f"{draw.__name__}_{setting}":
                 continue
             if draw not in CURVES and "five" in setting:
+                continue
+            if draw is not classes and setting == "100_classes":
                 continue
             start = time.perf_counter()
             save(make(draw), folder, f"{draw.__name__}_{setting}", start)

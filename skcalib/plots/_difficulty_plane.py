@@ -208,9 +208,9 @@ class DifficultyPlaneDisplay(BaseDisplay):
             self._write_in_corner(f"{text}\n{chosen.mean():.1%}", right, top, color)
         if as_cells:
             counts = [np.asarray(cells.get_array()) for cells in self.scatters_.values()]
-            most = max(count.max(initial=1) for count in counts)
+            of_all = np.concatenate(counts)
             for color, count, cells in zip(self._colors(), counts, self.scatters_.values()):
-                cells.set(array=None, color=color, alpha=opacity(count, most))
+                cells.set(array=None, color=color, alpha=opacity(count, of_all))
         # Margins leave the corners to the texts.
         self.ax_.margins(0.12, 0.2)
         self.ax_.set(xlabel="Prediction depth, held out", ylabel="Prediction depth, trained on")

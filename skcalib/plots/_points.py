@@ -33,9 +33,11 @@ def point_style(n_points: int) -> dict[str, Any]:
     }
 
 
-def opacity(counts: NDArray[np.floating], most: float) -> NDArray[np.floating]:
+def opacity(counts: NDArray[np.floating], of_all: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return the opacity of cells, the fainter the fewer samples they hold."""
-    return 0.15 + 0.85 * (counts / most) ** 0.3
+    # A few cells may hold far more samples than all others.
+    most = np.quantile(of_all, 0.99)
+    return 0.15 + 0.85 * np.minimum(counts / most, 1) ** 0.3
 
 
 def draw_points(
@@ -70,8 +72,8 @@ def draw_points(
         points: Any = ax.hexbin(x, y, C=values[order], gridsize=N_CELLS, linewidths=0.2, **mapping)
         # The same cells once more, for the number of samples in each.
         cells: Any = ax.hexbin(x, y, gridsize=N_CELLS, mincnt=1)
-        counts = cells.get_array()
-        points.set_alpha(opacity(counts, counts.max()))
+        counts = np.asarray(cells.get_array())
+        points.set_alpha(opacity(counts, counts))
         cells.remove()
     else:
         points = ax.scatter(x, y, **{"c": values[order], **style, **mapping, **kwargs})
