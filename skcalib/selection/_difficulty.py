@@ -14,7 +14,6 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights, naming
-from ..utils._blocks import count_to_choose, top_rows
 from ..utils._estimators import (
     check_fit_takes,
     common_input_tags,
@@ -35,6 +34,7 @@ from ..utils._private import (
 )
 from ..utils._scorers import fit_difficulty_of_used, score
 from ._base import BaseSelector
+from ._choice import count_to_choose, top_rows
 
 N_STRATA = 50
 # The sum of the parameters of the Beta density: that of the paper.

@@ -11,14 +11,7 @@ from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import check_weights, is_chunked, naming, refuse_unreadable
-from ..utils._blocks import (
-    count_to_choose,
-    drawn_scores,
-    row_entropy,
-    row_margin,
-    row_max,
-    top_rows,
-)
+from ..utils._blocks import row_entropy, row_margin, row_max
 from ..utils._chunked import aligned, choose_samples
 from ..utils._estimators import (
     common_input_tags,
@@ -33,6 +26,7 @@ from ..utils._labels import check_class_labels, check_several_classes
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
 from ._base import BaseSelector
+from ._choice import count_to_choose, drawn_scores, top_rows
 
 # Scores of a block of probabilities; larger = more informative. The entropy sums sorted rows, so
 # that rows with the same values in another order tie exactly.

@@ -9,7 +9,6 @@ from skcalib.utils._blocks import (
     row_max,
     row_sum,
     row_top_two,
-    top_rows,
     two_columns,
 )
 
@@ -46,30 +45,3 @@ def test_positive_class_becomes_two_columns():
     matrix = np.array([[0.25, 0.75]])
     assert two_columns(matrix) is matrix
     assert two_columns(np.array([0.75, 0.5])).tolist() == [[0.25, 0.75], [0.5, 0.5]]
-
-
-@pytest.mark.parametrize(
-    ("fraction", "n_samples", "count"),
-    [
-        (0.5, None, 2),
-        (0.124, None, 1),
-        (0.375, None, 2),
-        (1.0, None, 4),
-        (None, 1, 1),
-        (None, 4, 4),
-    ],
-)
-def test_as_many_rows_as_asked_for(fraction, n_samples, count):
-    scores = np.array([0.1, 0.4, 0.3, 0.2])
-    chosen = top_rows(scores, fraction=fraction, n_samples=n_samples)
-    assert set(np.flatnonzero(chosen)) == set(np.argsort(-scores)[:count])
-
-
-def test_ties_at_the_cut_are_broken_by_row_order():
-    chosen = top_rows(np.array([1.0, 2.0, 1.0, 1.0]), fraction=0.5, n_samples=None)
-    assert chosen.tolist() == [True, True, False, False]
-
-
-def test_more_rows_than_there_are():
-    with pytest.raises(ValueError, match=r"^n_samples must be at most .* rows, 3, got 4\.$"):
-        top_rows(np.ones(3), fraction=None, n_samples=4)
