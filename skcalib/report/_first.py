@@ -87,7 +87,7 @@ def _for_everybody(tested: list[dict[str, Any]]) -> tuple[str, str, str, str]:
     off = [part for part in parts if part["off"]]
     unclear = [part for part in parts if not part["off"] and not part["clear"]]
     if off:
-        detail = names_of(off, len(parts))
+        detail = names_of(off, len(parts)) if len(off) < 4 else "named below"
         if unclear:
             detail += f"; {len(unclear)} more with too few samples to tell"
         elif len(off) < len(parts):
@@ -139,13 +139,16 @@ def _actions(results: dict[str, Any]) -> list[tuple[str, str] | None]:
         *_about_parts(results),
         _about_size(results),
         _repair.advice(results),
+        _about_parts_later(results),
         _about_declining(results),
         _about_labels(results["issues"]),
     ]
 
 
 def _about_parts(results: dict[str, Any]) -> list[tuple[str, str]]:
-    parts = results["verdict"]["tested"][1:]
+    everybody, *parts = results["verdict"]["tested"]
+    if everybody["off"]:  # everybody comes first
+        return []
     found = []
     for kind in ("group", "class"):
         off = [part for part in parts if part["off"] and part["kind"] == kind]
@@ -160,6 +163,18 @@ def _about_parts(results: dict[str, Any]) -> list[tuple[str, str]]:
             )
         )
     return found
+
+
+def _about_parts_later(results: dict[str, Any]) -> tuple[str, str] | None:
+    everybody, *parts = results["verdict"]["tested"]
+    off = [part for part in parts if part["off"]]
+    if not everybody["off"] or not off:
+        return None
+    verb = "is" if len(off) == 1 else "are"
+    return (
+        f"Then judge the {parts_called(off)} again",
+        f": {names_of(off, len(parts))} {verb} off now, and may need a repair of their own.",
+    )
 
 
 def _about_size(results: dict[str, Any]) -> tuple[str, str] | None:

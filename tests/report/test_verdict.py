@@ -143,3 +143,11 @@ def test_the_page_says_what_the_verdict_says():
     assert "Do not rely on the probabilities of site = b" in text
     rows = [line for line in text.splitlines() if line.startswith("| site = b")]
     assert any("| off: for site = b it says" in html.unescape(line) for line in rows)
+
+
+def test_where_everybody_is_off_the_groups_come_second():
+    y, proba, _ = make_predictions(1200, n_classes=3, temperature=2.0, random_state=0)
+    report = CalibrationReport.from_predictions(y, proba, groups=np.arange(1200) % 2)
+    text = html.unescape(report.to_markdown())
+    assert "Do not rely on" not in text
+    assert text.index("1. **Calibrate it**") < text.index("1. **Then judge the groups and classes")
