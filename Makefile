@@ -30,7 +30,7 @@ $(VENV)/.docs: $(VENV)/.test
 	touch $@
 
 demo: $(VENV)/.demo
-	$(BIN)/python examples/plot_find_repair_calibrate.py
+	$(BIN)/python examples/whole/plot_find_repair_calibrate.py
 
 test: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal

@@ -1,6 +1,6 @@
 """The table of the main example in the guide: python -m benchmarks.main_example [--run].
 
---run runs `examples/plot_find_repair_calibrate.py` (one minute) and keeps what it measured in
+--run runs `examples/whole/plot_find_repair_calibrate.py` (one minute) and keeps what it measured in
 `main_example_results.json`; the table and the sentence below it are made of that file.
 """
 
@@ -20,7 +20,7 @@ from scipy.stats import t as student_t
 from benchmarks.papers.tables import csv_table
 
 ROOT = Path(__file__).parents[1]
-EXAMPLE = ROOT / "examples" / "plot_find_repair_calibrate.py"
+EXAMPLE = ROOT / "examples" / "whole" / "plot_find_repair_calibrate.py"
 RESULTS = Path(__file__).with_name("main_example_results.json")
 PAGE = ROOT / "docs/measured/main_example.inc"
 NAMES = {"drop": '``"drop"``', "relabel": '``"relabel"``', "soft labels": '``"soft"``'}

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import shutil
 import sys
 from importlib import import_module
@@ -16,6 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 
 from api_groups import GROUPS  # noqa: E402
 from skorch import NeuralNet  # noqa: E402
+from sphinx.ext.autosummary import Autosummary  # noqa: E402
 
 import skcalib  # noqa: E402
 
@@ -113,7 +115,6 @@ toc_object_entries_show_parents = "hide"
 
 # Inside a section, the first question comes first.
 _EXAMPLES = [
-    "plot_find_repair_calibrate.py",
     *("plot_is_it_calibrated.py", "plot_trust_an_ece.py", "plot_which_class.py"),
     *("plot_report.py", "plot_which_error_sees_what.py", "plot_brier_score.py"),
     *("plot_pipeline.py", "plot_which_calibrator.py", "plot_simplex.py"),
@@ -121,13 +122,14 @@ _EXAMPLES = [
     *("plot_wrong_labels.py", "plot_difficulty.py", "plot_hardest_patches.py"),
     *("plot_training_map.py", "plot_prediction_depth.py", "hardest_images.py"),
     *("plot_losses.py", "plot_what_losses_aim_at.py", "plot_which_samples.py"),
+    "plot_find_repair_calibrate.py",
 ]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "subsection_order": [
         f"../examples/{section}"
-        for section in ("measure", "repair", "abstain", "difficulty", "train")
+        for section in ("measure", "repair", "abstain", "difficulty", "train", "whole")
     ],
     "within_subsection_order": _EXAMPLES.index,
     "thumbnail_size": (560, 400),
@@ -244,6 +246,41 @@ def _copy_mathjax(app: Any, error: Exception | None) -> None:
     shutil.copy2(source / "tex-chtml.js", target)
 
 
+class _Summaries(Autosummary):
+    """Tables of names without the keys of citations, which belong to the pages of the names."""
+
+    def get_items(self, names: list[str]) -> list[tuple[str, str | None, str, str]]:
+        return [
+            (name, signature, re.sub(r",? ?\[(R[0-9a-f]+-)?\d+\]_", "", summary), real)
+            for name, signature, summary, real in super().get_items(names)
+        ]
+
+
+# What the theme leaves without a name for a screen reader, or under two names.
+_NAMED = {
+    '<summary><span class="toctree-toggle"': (
+        '<summary aria-label="Pages below"><span class="toctree-toggle"'
+    ),
+    '<th class="head"></th>': "<td></td>",
+    'search-button-field search-button__button pst-js-only" title="Search" aria-label="Search"': (
+        'search-button-field search-button__button pst-js-only" title="Search"'
+    ),
+}
+
+
+def _name_controls(app: Any, error: Exception | None) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        text = named = path.read_text(encoding="utf-8")
+        for found, better in _NAMED.items():
+            named = named.replace(found, better)
+        if named != text:
+            path.write_text(named, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
+    app.add_directive("autosummary", _Summaries, override=True)
     app.connect("build-finished", _copy_mathjax)
+    app.connect("build-finished", _name_controls)
     app.connect("autodoc-skip-member", _skip_foreign)
