@@ -263,7 +263,8 @@ _NAMED = {
     ),
     '<th class="head"></th>': "<td></td>",
     'search-button-field search-button__button pst-js-only" title="Search" aria-label="Search"': (
-        'search-button-field search-button__button pst-js-only" title="Search"'
+        'search-button-field search-button__button pst-js-only" title="Search" '
+        'aria-label="Search Ctrl+K"'
     ),
 }
 

@@ -7,6 +7,8 @@ Mahalanobis distance is put to the test: on a map, and against the errors of a c
 knows nothing of it.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Difficulty of the digits
 # ------------------------

@@ -7,6 +7,8 @@ once with the sample in the training set and once without, it tells ambiguous sa
 that look like another class.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Fifteen small nets, each trained on another part of the digits
 # --------------------------------------------------------------

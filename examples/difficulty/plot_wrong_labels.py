@@ -6,6 +6,8 @@ A fifth of the labels of the digits is wrong. The finder says which, with a prob
 they should be.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Who is wrong?
 # -------------

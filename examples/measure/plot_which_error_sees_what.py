@@ -5,6 +5,8 @@ Which calibration error sees what?
 Four distortions that occur in practice, and six errors. No error sees all of them.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Four ways to be wrong
 # ---------------------

@@ -6,6 +6,8 @@ Given data without end, cross-entropy leads to the true probabilities. Losses th
 their confidence lead elsewhere, and their loss curves show why.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Loss and slope against the probability of the label
 # ---------------------------------------------------
