@@ -1,7 +1,7 @@
 """The table of the main example in the guide: python -m benchmarks.main_example [--run].
 
---run runs `examples/whole/plot_find_repair_calibrate.py` (one minute) and keeps what it measured in
-`main_example_results.json`; the table and the sentence below it are made of that file.
+--run runs `examples/whole/plot_find_repair_calibrate.py` (one minute) and keeps what it measured
+in `main_example_results.json`; the table and the sentence below it are made of that file.
 """
 
 from __future__ import annotations
