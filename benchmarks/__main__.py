@@ -16,8 +16,7 @@ from pathlib import Path
 LIMIT = 20 * 60
 # Ratios to a bound of the same run, quick ones first.
 SPEED = (
-    "losses", "nets", "selective", "posthoc", "calibration", "difficulty", "prediction_depth",
-    "embeddings",
+    "losses", "nets", "selective", "posthoc", "calibration", "difficulty", "embeddings",
 )  # fmt: skip
 PAPERS = "papers quick"
 

@@ -2,6 +2,7 @@
 
 import argparse
 import time
+import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -44,6 +45,19 @@ def least_seconds(functions: Functions, *, repeats: int = 7) -> dict[str, float]
             function()
             seconds[name] = min(seconds[name], time.process_time() - start)
     return seconds
+
+
+def seconds(call: Callable[[], object], repeats: int = 3) -> float:
+    return least_seconds({"": call}, repeats=repeats)[""]
+
+
+def peak_bytes(call: Callable[[], object]) -> int:
+    """Return the most memory that was allocated during a call."""
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
 
 
 def print_ratios(title: str, bound: str, seconds: dict[str, float]) -> None:

@@ -4,22 +4,13 @@
 are optional.
 """
 
-import tracemalloc
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
-from benchmarks._timing import Functions, print_speed, speed_options
-from skcalib.metrics import (
-    CalibrationAccumulator,
-    calibration_error_interval,
-    classwise_calibration_error,
-    expected_calibration_error,
-    generalized_brier_score,
-    ks_calibration_error,
-    ood_report,
-    smooth_calibration_error,
-)
+from benchmarks._timing import Functions, peak_bytes, print_speed, speed_options
+from skcalib import metrics
 from skcalib.utils._validation import check_predictions
 
 
@@ -52,10 +43,12 @@ def top_label_peers(y: np.ndarray, proba: np.ndarray) -> Functions:
 def measure_wide(n: int, n_classes: int, repeats: int) -> None:
     y, proba = probabilities(n, n_classes)
     rows, labels = np.arange(n), range(n_classes)
+    ece, smooth = metrics.expected_calibration_error, metrics.smooth_calibration_error
+    ks, classwise = metrics.ks_calibration_error, metrics.classwise_calibration_error
     bound = "one min, one sum of every row, one argmax and gather"
 
     def stream() -> float:
-        accumulator = CalibrationAccumulator(labels=labels)
+        accumulator = metrics.CalibrationAccumulator(labels=labels)
         for part in np.array_split(rows, 20):
             accumulator.update(y[part], proba[part])
         return accumulator.result()
@@ -64,35 +57,21 @@ def measure_wide(n: int, n_classes: int, repeats: int) -> None:
     functions: Functions = {
         bound: lambda: (proba.min(), proba.sum(axis=1), proba[rows, proba.argmax(axis=1)]),
         "validation alone": lambda: check_predictions(y, proba, labels=labels),
-        "expected_calibration_error": lambda: expected_calibration_error(y, proba, labels=labels),
-        "  quantile": lambda: expected_calibration_error(y, proba, **quantile),
-        "smooth_calibration_error": lambda: smooth_calibration_error(y, proba, labels=labels),
-        "ks_calibration_error": lambda: ks_calibration_error(y, proba, labels=labels),
+        "expected_calibration_error": lambda: ece(y, proba, labels=labels),
+        "  quantile": lambda: ece(y, proba, **quantile),
+        "smooth_calibration_error": lambda: smooth(y, proba, labels=labels),
+        "ks_calibration_error": lambda: ks(y, proba, labels=labels),
         "CalibrationAccumulator, 20 updates": stream,
-        "classwise_calibration_error": lambda: classwise_calibration_error(
-            y, proba, labels=labels
-        ),
+        "classwise_calibration_error": lambda: classwise(y, proba, labels=labels),
+        "  quantile, the columns sorted": lambda: classwise(y, proba, **quantile),
         **top_label_peers(y, proba),
     }
     print_speed(f"({n}, {n_classes}) float32", bound, functions, repeats=repeats)
-    for metric in (expected_calibration_error, classwise_calibration_error):
-        tracemalloc.start()
-        metric(y, proba, labels=labels)
-        peak = tracemalloc.get_traced_memory()[1] / 1e6
-        tracemalloc.stop()
+    for metric in (metrics.expected_calibration_error, metrics.classwise_calibration_error):
+        peak = peak_bytes(partial(metric, y, proba, labels=labels)) / 1e6
         print(
             f"  peak extra memory of {metric.__name__}: {peak:.1f} of {proba.nbytes / 1e6:.0f} MB"
         )
-
-
-def measure_classwise_quantile(n: int, repeats: int) -> None:
-    y, proba = probabilities(n, 1000)
-    options = {"strategy": "quantile", "labels": range(1000)}
-    functions: Functions = {
-        "sort every column": lambda: np.sort(np.ascontiguousarray(proba.T), axis=1),
-        "quantile": lambda: classwise_calibration_error(y, proba, **options),
-    }
-    print_speed("classwise, quantile", "sort every column", functions, repeats=min(repeats, 2))
 
 
 def measure_two_classes(n: int, repeats: int) -> None:
@@ -102,20 +81,20 @@ def measure_two_classes(n: int, repeats: int) -> None:
     by_bound: dict[str, Functions] = {
         "one sort": {
             "one sort": lambda: np.sort(p),
-            "ks_calibration_error": lambda: ks_calibration_error(y, p),
+            "ks_calibration_error": lambda: metrics.ks_calibration_error(y, p),
         },
         "one weighted bincount": {
             "one weighted bincount": lambda: np.bincount((15 * p).astype(np.intp), p),
-            "expected_calibration_error": lambda: expected_calibration_error(y, p),
-            "smooth_calibration_error": lambda: smooth_calibration_error(y, p),
+            "expected_calibration_error": lambda: metrics.expected_calibration_error(y, p),
+            "smooth_calibration_error": lambda: metrics.smooth_calibration_error(y, p),
         },
         "(p - y)**2": {
             "(p - y)**2": lambda: (p - y) ** 2,
-            "generalized_brier_score": lambda: generalized_brier_score(y, p),
+            "generalized_brier_score": lambda: metrics.generalized_brier_score(y, p),
         },
         "sorts of both kinds": {
             "sorts of both kinds": lambda: (np.sort(p[y == 1]), np.sort(p[y == 0])),
-            "ood_report": lambda: ood_report(y, p),
+            "ood_report": lambda: metrics.ood_report(y, p),
         },
     }
     with suppress(ImportError):
@@ -135,15 +114,15 @@ def measure_interval(n: int, repeats: int) -> None:
             np.bincount(rng.integers(n, size=n), minlength=n)
 
     def anew(y: np.ndarray, proba: np.ndarray, **options: object) -> float:
-        return expected_calibration_error(y, proba, **options)
+        return metrics.expected_calibration_error(y, proba, **options)
 
     def interval(**options: object) -> tuple[float, float]:
-        return calibration_error_interval(y, proba, **{"random_state": 0, **options})
+        return metrics.calibration_error_interval(y, proba, **{"random_state": 0, **options})
 
     functions: Functions = {
         "draw the samples of 1000 resamples": draws,
         "bin sums": interval,
-        "smooth": lambda: interval(metric=smooth_calibration_error),
+        "smooth": lambda: interval(metric=metrics.smooth_calibration_error),
         "metric anew on all columns": lambda: interval(metric=anew),
     }
     with suppress(ImportError):
@@ -162,7 +141,6 @@ def main() -> None:
     measure_wide(size(50_000), 1000, repeats)
     measure_wide(size(2_000_000), 10, repeats)
     measure_wide(size(1000), size(21_841), repeats)
-    measure_classwise_quantile(size(50_000), repeats)
     measure_two_classes(size(1_000_000), repeats)
     measure_interval(size(10_000), repeats)
 

@@ -16,14 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
-from skcalib.metrics import (
-    calibration_test,
-    classwise_calibration_error,
-    debiased_calibration_error,
-    expected_calibration_error,
-    ks_calibration_error,
-    smooth_calibration_error,
-)
+from skcalib import metrics
 
 N_TRIALS = 200
 LEVEL = 0.05
@@ -50,7 +43,7 @@ Test = Callable[[np.ndarray, np.ndarray, int], float]
 def ours(metric: Callable[..., float]) -> Test:
     def pvalue(y: np.ndarray, proba: np.ndarray, seed: int) -> float:
         labels = range(proba.shape[1]) if proba.ndim == 2 else None
-        return calibration_test(
+        return metrics.calibration_test(
             y, proba, metric=metric, n_resamples=N_RESAMPLES, random_state=seed, labels=labels
         ).pvalue
 
@@ -58,12 +51,12 @@ def ours(metric: Callable[..., float]) -> Test:
 
 
 OF_CONFIDENCE = {
-    "ECE": ours(expected_calibration_error),
-    "debiased": ours(debiased_calibration_error),
-    "KS": ours(ks_calibration_error),
-    "smooth": ours(smooth_calibration_error),
+    "ECE": ours(metrics.expected_calibration_error),
+    "debiased": ours(metrics.debiased_calibration_error),
+    "KS": ours(metrics.ks_calibration_error),
+    "smooth": ours(metrics.smooth_calibration_error),
 }
-OF_COLUMNS = {"classwise": ours(classwise_calibration_error)}
+OF_COLUMNS = {"classwise": ours(metrics.classwise_calibration_error)}
 
 
 def peers() -> dict[str, Test]:
@@ -110,13 +103,12 @@ def main() -> None:
                 y, proba = draw(np.random.default_rng([trial, n_samples]), n_samples)
                 for test, pvalue in tests.items():
                     rejected[test] += pvalue(y, proba, trial) <= LEVEL
-            print(f"\n{name}, {n_samples} samples")
             for test, count in rejected.items():
                 rate = count / N_TRIALS
                 error = (rate * (1 - rate) / N_TRIALS) ** 0.5
-                print(f"  {test:<28}{rate:8.3f} +- {error:.3f}", flush=True)
                 line = {"model": name, "samples": n_samples, "test": test}
                 lines.append(line | {"rejected": round(rate, 4), "error": round(error, 4)})
+                print(lines[-1], flush=True)
             if out:
                 out.write_text(json.dumps(lines, indent=1) + "\n")
 

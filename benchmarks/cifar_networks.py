@@ -8,9 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# Widths of the convolutions of VGG16; "M" is a 2 x 2 max-pooling.
-_VGG16 = (64, 64, "M", 128, 128, "M", 256, 256, 256, "M", 512, 512, 512, "M", 512, 512, 512, "M")
-
 Convolution = Callable[..., nn.Module]
 Norm = Callable[[int], nn.Module]
 
@@ -122,56 +119,12 @@ class CifarResNet18(_ResNet):
         super().__init__(n_channels, n_classes, widths, 2, _StandardizedConv2d, norm, shortcut)
 
 
-def _convolution(n_in: int, n_out: int, batch_norm: bool) -> list[nn.Module]:
-    convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=not batch_norm)
-    return [convolution, *([nn.BatchNorm2d(n_out)] if batch_norm else []), nn.ReLU()]
-
-
-class ConvNet(nn.Module):
-    """Small convolutional network: three 3 x 3 convolutions, average pooling, one linear layer.
-
-    Each convolution has batch normalization and ReLU, and is followed by 2 x 2 max-pooling where
-    at least two rows and columns are left; the width doubles from one to the next.
-    """
-
-    def __init__(self, n_classes: int, *, n_channels: int = 3, width: int = 16) -> None:
-        super().__init__()
-        layers: list[nn.Module] = []
-        for n_out in (width, 2 * width, 4 * width):
-            layers += [
-                *_convolution(n_channels, n_out, batch_norm=True),
-                nn.MaxPool2d(2, ceil_mode=True),
-            ]
-            n_channels = n_out
-        self.features = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-        self.classifier = nn.Linear(n_channels, n_classes)
-
-    def forward(self, X: Tensor) -> Tensor:
-        """Return the logits of images (n_samples, n_channels, height, width)."""
-        return self.classifier(self.features(X))
-
-
-class CifarVGG16(nn.Module):
-    """VGG16 for 32 x 32 images: its 13 convolutions and one linear layer.
+def cifar_vgg16(n_classes: int = 10) -> nn.Sequential:
+    """Return VGG16 for 32 x 32 images: its 13 convolutions and one linear layer.
 
     Simonyan and Zisserman, ICLR 2015, Table 1 (D). The two wide dense layers of the original are
     left out, as usual on CIFAR.
     """
+    from torchvision.models import vgg16
 
-    def __init__(
-        self, n_classes: int = 10, *, n_channels: int = 3, batch_norm: bool = True
-    ) -> None:
-        super().__init__()
-        layers: list[nn.Module] = []
-        for width in _VGG16:
-            if isinstance(width, str):
-                layers.append(nn.MaxPool2d(2))
-            else:
-                layers += _convolution(n_channels, width, batch_norm)
-                n_channels = width
-        self.features = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-        self.classifier = nn.Linear(n_channels, n_classes)
-
-    def forward(self, X: Tensor) -> Tensor:
-        """Return the logits of images (n_samples, n_channels, height, width)."""
-        return self.classifier(self.features(X))
+    return nn.Sequential(*vgg16().features, nn.Flatten(), nn.Linear(512, n_classes))

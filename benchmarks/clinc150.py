@@ -16,12 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
-from skcalib.difficulty import (
-    KMeansPrototypeScorer,
-    LossScorer,
-    RelativeMahalanobisScorer,
-    error_rate_by_difficulty,
-)
+from skcalib import difficulty
+from skcalib.datasets import flip_labels
 from skcalib.metrics import ood_report
 
 LEVELS = (0.05, 0.1, 0.2, 0.4)
@@ -30,23 +26,12 @@ LEVELS = (0.05, 0.1, 0.2, 0.4)
 def scorers() -> dict:
     classifier = LogisticRegression(max_iter=200)
     return {
-        "RMD": RelativeMahalanobisScorer(),
-        "Mahalanobis": RelativeMahalanobisScorer(relative=False),
-        "k-means": KMeansPrototypeScorer(random_state=0),
-        "loss, in-sample": LossScorer(classifier),
-        "loss, 5 folds": LossScorer(classifier, cv=5),
+        "RMD": difficulty.RelativeMahalanobisScorer(),
+        "Mahalanobis": difficulty.RelativeMahalanobisScorer(relative=False),
+        "k-means": difficulty.KMeansPrototypeScorer(random_state=0),
+        "loss, in-sample": difficulty.LossScorer(classifier),
+        "loss, 5 folds": difficulty.LossScorer(classifier, cv=5),
     }
-
-
-def flip(y: np.ndarray, share: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels of which `share` are replaced by another class at random, and which."""
-    rng = np.random.default_rng(seed)
-    classes = np.unique(y)
-    wrong = np.zeros(len(y), dtype=bool)
-    wrong[rng.choice(len(y), round(share * len(y)), replace=False)] = True
-    step = rng.integers(1, len(classes), len(y))
-    codes = np.searchsorted(classes, y)
-    return np.where(wrong, classes[(codes + step) % len(classes)], y), wrong
 
 
 def flipped_labels(X: np.ndarray, y: np.ndarray) -> None:
@@ -54,7 +39,7 @@ def flipped_labels(X: np.ndarray, y: np.ndarray) -> None:
     for name, scorer in scorers().items():
         values, start = [], time.perf_counter()
         for share in LEVELS:
-            noisy, wrong = flip(y, share)
+            noisy, wrong = flip_labels(y, fraction=share, random_state=0)
             values.append(roc_auc_score(wrong, scorer.fit_difficulty(X, noisy)))
         seconds = (time.perf_counter() - start) / len(LEVELS)
         row = "".join(f"{v:9.3f}" for v in values)
@@ -78,12 +63,9 @@ def independent_errors(data: dict, texts: dict) -> None:
         labeled = scorer.difficulty(data["X_test"], y_test)
         free = scorer.difficulty(data["X_test"])
         auroc = [roc_auc_score(wrong, d) for d in (labeled, free)]
-        groups = error_rate_by_difficulty(y_test, y_pred, labeled)
-        print(
-            f"  {name:<30}{auroc[0]:8.3f}{auroc[1]:8.3f}   "
-            + " ".join(f"{g:.3f}" for g in groups),
-            flush=True,
-        )
+        groups = difficulty.error_rate_by_difficulty(y_test, y_pred, labeled)
+        shares = " ".join(f"{g:.3f}" for g in groups)
+        print(f"  {name:<30}{auroc[0]:8.3f}{auroc[1]:8.3f}   {shares}", flush=True)
         ood.append((name, scorer))
     out_of_scope(data, ood)
 

@@ -5,10 +5,9 @@
 The bound of a scorer is its own matrix products (of the prediction depth, those of the network and
 of its probes), that of a metric one pass over the probabilities, that of a loss a training step
 with torch's cross-entropy, that of a net a bare loop over all batches, that of an embedder the
-passes of its model. Scorers are timed on the host as well, on part of the samples: samples a
-second here and there. Lines also say how far the result is from that of an array on the host.
-Without a GPU the script says so and ends; ``--device cpu --small`` runs it there through the same
-code, for its own sake: the ratios of the CPU mean nothing.
+passes of its model. Scorers are timed on the host as well, on part of the samples. Lines also say
+how far the result is from that of an array on the host. Without a GPU the script says so and ends;
+``--device cpu --small`` tries it: the ratios of the CPU mean nothing.
 """
 
 from __future__ import annotations
@@ -31,37 +30,12 @@ import torch
 from skorch.dataset import ValidSplit
 from torch.nn import functional
 
-from skcalib import losses, metrics
+from skcalib import losses, metrics, nets
 from skcalib.difficulty import KNNScorer, PredictionDepthScorer, RMDScorer
 from skcalib.embeddings import LayerEmbedder, TimmEmbedder
-from skcalib.nets import (
-    MLP,
-    CalibratedNetClassifier,
-    CalibrationMonitor,
-    EpochPrioritizer,
-    TrainingDynamics,
-)
 from skcalib.selection import MaxEntropySelector
 from skcalib.utils import _tensors
 
-SIZES = {
-    "rmd": {"n_samples": 1_000_000, "n_features": 1024, "n_classes": 1000},
-    "neighbors": {"n_samples": 200_000, "n_queries": 20_000, "n_features": 512},
-    "depth": {"n_samples": 50_000, "n_queries": 10_000, "n_features": 1024, "n_classes": 100},
-    "metrics": {"n_samples": 2_000_000, "n_classes": 1000},
-    "losses": {"batch": 4096, "n_features": 1024, "n_classes": 1000},
-    "nets": {"n_samples": 200_000, "n_features": 256, "n_classes": 100, "batch": 512},
-    "embeddings": {"n_samples": 4096, "size": 224, "batch": 256},
-}
-SMALL = {
-    "rmd": {"n_samples": 2000, "n_features": 16, "n_classes": 5},
-    "neighbors": {"n_samples": 500, "n_queries": 100, "n_features": 40},
-    "depth": {"n_samples": 500, "n_queries": 100, "n_features": 40, "n_classes": 4},
-    "metrics": {"n_samples": 2000, "n_classes": 40},
-    "losses": {"batch": 64, "n_features": 16, "n_classes": 5},
-    "nets": {"n_samples": 512, "n_features": 8, "n_classes": 3, "batch": 128},
-    "embeddings": {"n_samples": 16, "size": 32, "batch": 8},
-}
 HOST_SAMPLES = 2000  # compared with the host
 
 
@@ -138,7 +112,7 @@ def depth(
     X, y = blobs(n_samples + n_queries, n_features, n_classes, device)
     train, queries, labels = X[:n_samples], X[n_samples:], y[:n_samples].cpu().numpy()
     torch.manual_seed(0)
-    network = MLP(n_features, n_classes, hidden=(512, 256)).eval()
+    network = nets.MLP(n_features, n_classes, hidden=(512, 256)).eval()
     there = copy.deepcopy(network).to(device)
     scorer = PredictionDepthScorer(there)
     few = queries[:100].cpu().numpy()
@@ -211,21 +185,22 @@ def epochs(
     X, y = (values.cpu().numpy() for values in blobs(n_samples, n_features, n_classes, device))
 
     def fit(inputs: Any = X, **options: Any) -> None:
-        net = CalibratedNetClassifier(
-            MLP, max_epochs=1, batch_size=batch, device=device, random_state=0, **options
+        net = nets.CalibratedNetClassifier(
+            nets.MLP, max_epochs=1, batch_size=batch, device=device, random_state=0, **options
         )
         net.fit(inputs, y)
 
     def bare() -> None:
         there, labels = torch.tensor(X, device=device), torch.tensor(y, device=device)
-        network = MLP(n_features, n_classes).to(device)
+        network = nets.MLP(n_features, n_classes).to(device)
         optimizer = torch.optim.Adam(network.parameters())
         for rows in torch.randperm(n_samples, device=device).split(batch):
             optimizer.zero_grad()
             functional.cross_entropy(network(there[rows]), labels[rows]).backward()
             optimizer.step()
 
-    by_entropy = EpochPrioritizer(MaxEntropySelector(fraction=0.3), warmup_epochs=0)
+    by_entropy = nets.EpochPrioritizer(MaxEntropySelector(fraction=0.3), warmup_epochs=0)
+    monitored = {"train_split": ValidSplit(5), "callbacks": [nets.CalibrationMonitor()]}
     variants: dict[str, dict[str, Any]] = {
         "arrays": {},
         "a tensor of the device": {"inputs": torch.tensor(X, device=device)},
@@ -234,8 +209,8 @@ def epochs(
         "class weights": {"class_weight": "balanced"},
         "a loss that looks back": {"criterion": losses.CorrectnessRankingLoss},
         "30 % by entropy": {"prioritizer": by_entropy},
-        "records": {"callbacks": [TrainingDynamics(source="batches")]},
-        "validation": {"train_split": ValidSplit(5), "callbacks": [CalibrationMonitor()]},
+        "records": {"callbacks": [nets.TrainingDynamics(source="batches")]},
+        "validation": monitored,
     }
     for name, options in variants.items():
         yield Case(f"epoch, {name}", lambda options=options: fit(**options), bare)
@@ -260,15 +235,18 @@ def features(device: str, n_samples: int, size: int, batch: int) -> Iterator[Cas
     yield Case("LayerEmbedder.transform", lambda: layers.transform(ready), lambda: network(ready))
 
 
-BENCHMARKS: dict[str, Callable[..., Iterator[Case]]] = {
-    "rmd": rmd,
-    "neighbors": neighbors,
-    "depth": depth,
-    "metrics": of_probabilities,
-    "losses": training_steps,
-    "nets": epochs,
-    "embeddings": features,
-}
+# Every size on a GPU, and tiny, to try the script.
+SIZES: dict[Callable[..., Iterator[Case]], dict[str, tuple[int, int]]] = {
+    rmd: {"n_samples": (1_000_000, 2000), "n_features": (1024, 16), "n_classes": (1000, 5)},
+    neighbors: {"n_samples": (200_000, 500), "n_queries": (20_000, 100), "n_features": (512, 40)},
+    depth: {"n_samples": (50_000, 500), "n_queries": (10_000, 100), "n_features": (1024, 40),
+            "n_classes": (100, 4)},
+    of_probabilities: {"n_samples": (2_000_000, 2000), "n_classes": (1000, 40)},
+    training_steps: {"batch": (4096, 64), "n_features": (1024, 16), "n_classes": (1000, 5)},
+    epochs: {"n_samples": (200_000, 512), "n_features": (256, 8), "n_classes": (100, 3),
+             "batch": (512, 128)},
+    features: {"n_samples": (4096, 16), "size": (224, 32), "batch": (256, 8)},
+}  # fmt: skip
 
 
 def seconds(function: Callable[[], Any], device: str) -> float:
@@ -280,9 +258,9 @@ def seconds(function: Callable[[], Any], device: str) -> float:
 
 
 def measure(
-    name: str, sizes: dict[str, int], device: str, repeats: int
+    cases: Iterator[Case], sizes: dict[str, int], device: str, repeats: int
 ) -> Iterator[dict[str, Any]]:
-    for case in BENCHMARKS[name](device, **sizes):
+    for case in cases:
         tasks = [case.run, case.bound, *([case.on_host] if case.on_host else [])]
         least = [np.inf] * len(tasks)
         for turn in range(repeats + 1):  # the first one warms up
@@ -294,16 +272,11 @@ def measure(
             "name": case.name, "sizes": sizes, "seconds": here, "bound_seconds": bound,
             "ratio": here / bound, "error_against_host": case.error,
         }  # fmt: skip
-        rates = ""
         if on_host:
             figure["samples_per_second"] = case.n_samples / here
             figure["samples_per_second_on_host"] = case.n_on_host / on_host[0]
-            rates = f"{case.n_samples / here:14.0f}{case.n_on_host / on_host[0]:14.0f}"
-        print(
-            f"{case.name:<36}{here:10.4f} s{bound:10.4f} s{here / bound:8.2f} x{rates:28}  "
-            f"{case.error}",
-            flush=True,
-        )
+        shown = {name: v for name, v in figure.items() if isinstance(v, float)}
+        print(case.name, *(f"{name} {v:.3g}" for name, v in shown.items()), sep=", ", flush=True)
         yield figure
 
 
@@ -324,13 +297,11 @@ def main() -> int:
     torch.set_float32_matmul_precision("highest")
     warnings.simplefilter("ignore")
     print(f"{name}, torch {torch.__version__}")
-    print(
-        f"{'':<36}{'here':>12}{'bound':>12}{'ratio':>10}{'samples/s':>14}{'on the host':>14}"
-        "  error against the host"
-    )
     figures = []
-    for benchmark, sizes in (SMALL if options.small else SIZES).items():
-        figures += measure(benchmark, sizes, options.device, options.repeats)
+    for cases, both in SIZES.items():
+        sizes = {size: pair[options.small] for size, pair in both.items()}
+        made = cases(options.device, **sizes)
+        figures += measure(made, sizes, options.device, options.repeats)
         if options.device == "cuda":
             torch.cuda.empty_cache()
     if options.output is not None:

@@ -1,12 +1,24 @@
-"""Speed of the relative Mahalanobis distance against its own matrix products.
+"""Speed of scorers of difficulty against what they cannot avoid.
 
-python -m benchmarks.difficulty [--threads N]
+The relative Mahalanobis distance against its own matrix products; the nearest-neighbor probes of
+the prediction depth against an exact faiss index with its vote.
+
+    python -m benchmarks.difficulty [--threads N]
 """
 
-import numpy as np
+from functools import partial
 
-from benchmarks._timing import Functions, print_speed, speed_options
+import faiss
+import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
+
+from benchmarks import _timing as timing
 from skcalib.difficulty import RelativeMahalanobisScorer
+from skcalib.difficulty._neighbors import NeighborSearch
+from skcalib.difficulty.depth._probes import NeighborVote
+
+K, N_CLASSES = 30, 10
+BOUND, SCIKIT_LEARN = "faiss IndexFlatL2 and vote", "scikit-learn KNeighborsClassifier, brute"
 
 
 def blobs(n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -16,15 +28,48 @@ def blobs(n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((n, d), dtype=np.float32) + means[y], y
 
 
-def main() -> None:
-    options = speed_options(__doc__)
-    n, d, n_classes = options.size(100_000), options.size(512), options.size(1_000)
+class IndexVote:
+    """The bound: an exact flat index and a vote."""
+
+    def __init__(self, train: np.ndarray, classes: np.ndarray) -> None:
+        self.classes = classes
+        self.index = faiss.IndexFlatL2(train.shape[1])
+        self.index.add(train)
+
+    def predict(self, queries: np.ndarray) -> np.ndarray:
+        votes = self.classes[self.index.search(queries, K)[1]]
+        counts = np.zeros((len(queries), N_CLASSES))
+        np.add.at(counts, (np.arange(len(queries))[:, None], votes), 1)
+        return counts.argmax(axis=1)
+
+
+def probes(n: int, n_queries: int, dim: int, repeats: int) -> None:
+    rng = np.random.default_rng(0)
+    train = rng.normal(size=(n, dim)).astype(np.float32)
+    queries = rng.normal(size=(n_queries, dim)).astype(np.float32)
+    classes = rng.integers(0, N_CLASSES, n)
+    vote = NeighborVote(NeighborSearch(K, metric="euclidean", algorithm="faiss"))
+    models = {
+        BOUND: IndexVote(train, classes),
+        "skcalib": vote.fit(train, classes),
+        SCIKIT_LEARN: KNeighborsClassifier(K, algorithm="brute").fit(train, classes),
+    }
+    calls = {name: partial(model.predict, queries) for name, model in models.items()}
+    far_off = {SCIKIT_LEARN: calls.pop(SCIKIT_LEARN)}  # once will do
+    seconds = timing.least_seconds(calls, repeats=repeats)
+    seconds |= timing.least_seconds(far_off, repeats=1)
+    timing.print_ratios(f"{n_queries} queries, {n} training samples, d = {dim}", BOUND, seconds)
+    agree = (models[BOUND].predict(queries) == vote.predict(queries)).mean()
+    print(f"  same answers: {agree:.2%}", flush=True)
+
+
+def mahalanobis(n: int, d: int, n_classes: int, repeats: int) -> None:
     X, y = blobs(n, d, n_classes)
     rng = np.random.default_rng(1)
     square = rng.standard_normal((d, d), dtype=np.float32)
     wide = rng.standard_normal((d, n_classes), dtype=np.float32)
     scorer = RelativeMahalanobisScorer().fit(X, y)
-    tasks: dict[str, Functions] = {
+    tasks: dict[str, timing.Functions] = {
         "X^T X": {
             "X^T X": lambda: X.T @ X,
             "fit": lambda: RelativeMahalanobisScorer().fit(X, y),
@@ -41,7 +86,17 @@ def main() -> None:
     }
     for bound, functions in tasks.items():
         title = f"n = {n}, d = {d}, K = {n_classes}, float32"
-        print_speed(title, bound, functions, repeats=options.repeats)
+        timing.print_speed(title, bound, functions, repeats=repeats)
+
+
+def main() -> None:
+    options = timing.speed_options(__doc__)
+    size = options.size
+    mahalanobis(size(100_000), size(512), size(1_000), options.repeats)
+    faiss.omp_set_num_threads(options.threads)
+    for dim in (64, 512, 3072):
+        sizes = size(50_000), size(10_000), min(dim, size(dim))
+        probes(*sizes, min(options.repeats, 3))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ python -m benchmarks.embeddings [--threads T]
 """
 
 import logging
+from functools import partial
 
 import numpy as np
 import open_clip
@@ -30,12 +31,9 @@ def bare_loop(encode, preprocess, images):
 def open_clip_pair(images):
     torch.manual_seed(0)
     model, _, preprocess = open_clip.create_model_and_transforms("ViT-B-32")
-    model.eval()
+    encode = model.eval().encode_image
     embedder = OpenClipEmbedder("ViT-B-32", batch_size=BATCH, device="cpu", random_state=0)
-    return (
-        lambda: bare_loop(model.encode_image, preprocess, images),
-        lambda: embedder.transform(images),
-    )
+    return partial(bare_loop, encode, preprocess, images), partial(embedder.transform, images)
 
 
 def timm_pair(images):
@@ -43,7 +41,7 @@ def timm_pair(images):
     model = timm.create_model("resnet18", num_classes=0).eval()
     preprocess = timm.data.create_transform(**timm.data.resolve_data_config(model=model))
     embedder = TimmEmbedder("resnet18", batch_size=BATCH, device="cpu", random_state=0)
-    return lambda: bare_loop(model, preprocess, images), lambda: embedder.transform(images)
+    return partial(bare_loop, model, preprocess, images), partial(embedder.transform, images)
 
 
 def layer_pair(images):
@@ -58,7 +56,7 @@ def layer_pair(images):
             for start in range(0, len(X), BATCH):
                 model(torch.tensor(X[start : start + BATCH]))
 
-    return forward, lambda: embedder.transform(X)
+    return forward, partial(embedder.transform, X)
 
 
 def main():

@@ -22,7 +22,6 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks._tables import shown, simple_table
 from skcalib.difficulty import KMeansPrototypeScorer, KNNScorer, NoveltyDetector, RMDScorer
 
-CONTAMINATION = 0.05
 N_NEW = 2000
 Draw = Callable[[int], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
@@ -110,10 +109,7 @@ def main() -> None:
                 "standard_error": round(error, 4), "spread": round(spread, 4),
                 "in_sample": round(in_sample, 4),
             })  # fmt: skip
-            print(
-                f"{name:46}{scorer_name:30}{rate:.3f} +- {error:.3f} (one fit: {spread:.3f}); "
-                f"in-sample {in_sample:.3f}", flush=True,
-            )  # fmt: skip
+            print(lines[-1], flush=True)
         if arguments.out:
             arguments.out.write_text(json.dumps(lines, indent=1) + "\n")
 

@@ -7,8 +7,8 @@ in `main_example_results.json`; the table and the sentence below it are made of 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import os
 import runpy
 import tempfile
 from pathlib import Path
@@ -29,13 +29,8 @@ NAMES = {"drop": '``"drop"``', "relabel": '``"relabel"``', "soft labels": '``"so
 def measured():
     """Run the example in a folder of its own; return {training: {column: values of the seeds}}."""
     matplotlib.use("Agg")
-    here = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            scores = runpy.run_path(str(EXAMPLE))["scores"]
-        finally:
-            os.chdir(here)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        scores = runpy.run_path(str(EXAMPLE))["scores"]
     return {
         name: {column: [round(float(v), 5) for v in values] for column, values in columns.items()}
         for name, columns in scores.items()

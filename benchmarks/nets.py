@@ -12,8 +12,7 @@ from skorch.dataset import Dataset
 from torch import nn
 
 from benchmarks._timing import least_seconds, print_ratios, speed_options
-from benchmarks.cifar_networks import ConvNet
-from benchmarks.papers.images import as_input, pictures
+from benchmarks.papers.images import as_input, pictures, small_resnet
 from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 from skcalib.selection import MaxEntropySelector
 
@@ -58,12 +57,12 @@ def selection(X, y, fraction, repeats):
     record = np.random.RandomState(0).rand(repeats + 3, len(X)).astype(np.float32)
     selector, n_chosen = MaxEntropySelector(fraction=fraction), round(fraction * len(X))
     options = {"max_epochs": 1, "train_split": None, "batch_size": 64, "device": "cpu"}
-    full = CalibratedNetClassifier(ConvNet, **options)
-    some = CalibratedNetClassifier(ConvNet, **options)
+    full = CalibratedNetClassifier(small_resnet, **options)
+    some = CalibratedNetClassifier(small_resnet, **options)
     recorded = EpochPrioritizer(selector, warmup_epochs=0, target=record)
-    by_record = CalibratedNetClassifier(ConvNet, prioritizer=recorded, **options)
+    by_record = CalibratedNetClassifier(small_resnet, prioritizer=recorded, **options)
     itself = EpochPrioritizer(selector, warmup_epochs=0)
-    by_itself = CalibratedNetClassifier(ConvNet, prioritizer=itself, **options)
+    by_itself = CalibratedNetClassifier(small_resnet, prioritizer=itself, **options)
     fits = {
         "all samples": lambda: full.partial_fit(X, y),
         "these samples": lambda: some.partial_fit(X[:n_chosen], y[:n_chosen]),
@@ -71,7 +70,7 @@ def selection(X, y, fraction, repeats):
         "chosen by the net itself": lambda: by_itself.partial_fit(X, y),
         "  of this, the ranking pass": lambda: by_itself.predict_proba(X),
     }
-    title = f"epoch of a ConvNet on {fraction:.0%} of {len(X)} images, 16 x 16"
+    title = f"epoch of a ResNet-8 on {fraction:.0%} of {len(X)} images, 16 x 16"
     seconds = print_epochs(title, "these samples", fits, repeats)
     for name in list(fits)[2:4]:
         ratio = seconds["all samples"] / seconds[name]

@@ -162,18 +162,6 @@ def image_classes(folder: Path) -> dict[str, float]:
     return {name: round(float(np.mean(values)), 4) for name, values in found.items()}
 
 
-def show(rows: list[dict]) -> None:
-    title = f"{rows[0]['features']}, {rows[0]['samples_a_class']} a class"
-    print(f"\n{title:36s}     AUROC         FPR at 95 %       fit s   score s")
-    for row in rows:
-        print(
-            f"  {row['method']:34s}{row['auroc']:8.4f} ±{row['auroc_se']:.4f}"
-            f"{row['fpr']:10.3f} ±{row['fpr_se']:.3f}{row['fit_seconds']:10.2f}"
-            f"{row['score_seconds']:10.3f}",
-            flush=True,
-        )
-
-
 def guide_table(rows: list[dict]) -> str:
     """Return the table of the user guide."""
     by_key = {(row["features"], row["samples_a_class"], row["method"]): row for row in rows}
@@ -191,15 +179,9 @@ def guide_table(rows: list[dict]) -> str:
         f"{'fit':8s} scoring",
         line,
     ]
+    shown = (("sentence embeddings", 20), ("sentence embeddings", 100), ("words", 100))
     for method in dict.fromkeys(row["method"] for row in rows):
-        few, many, words = (
-            by_key[key]
-            for key in (
-                ("sentence embeddings", 20, method),
-                ("sentence embeddings", 100, method),
-                ("words", 100, method),
-            )
-        )
+        few, many, words = (by_key[*key, method] for key in shown)
         cells = [text(row[n], row[f"{n}_se"]) for row in (few, many) for n in ("auroc", "fpr")]
         cells.append(text(words["auroc"], words["auroc_se"]))
         seconds = f"{many['fit_seconds']:<8.2f} {many['score_seconds']:.2f}"
@@ -218,7 +200,7 @@ def main() -> None:
             for name, *arrays in sets:
                 key = {"features": name, "samples_a_class": n_each}
                 new = [key | row for row in judged(*arrays, n_each, n_draws)]
-                show(new)
+                print(*new, sep="\n", flush=True)
                 rows += new
                 if arguments.out:
                     arguments.out.write_text(json.dumps(rows, indent=0) + "\n")

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.scale import labeled, probabilities, seconds
+from benchmarks._timing import seconds
+from benchmarks.scale import labeled, probabilities
 from skcalib.difficulty import KNNScorer, RMDScorer
 from skcalib.metrics import expected_calibration_error
 from skcalib.selection import MaxEntropySelector

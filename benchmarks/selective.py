@@ -10,17 +10,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from benchmarks._timing import print_speed, speed_options
-from skcalib.metrics import (
-    area_under_generalized_risk_coverage,
-    area_under_risk_coverage,
-    confidence_score,
-    energy_score,
-    generalized_brier_score,
-    ood_report,
-    predictive_entropy,
-    probability_margin,
-    score_decomposition,
-)
+from skcalib import metrics
 
 
 def of_probabilities(n, k, repeats):
@@ -29,11 +19,11 @@ def of_probabilities(n, k, repeats):
     y, weight, confidence = rng.integers(0, k, n), rng.random(n), proba.max(axis=1)
     per_sample = {
         "np.log": lambda: np.log(proba),
-        "predictive_entropy (validation included)": lambda: predictive_entropy(proba),
-        "confidence_score": lambda: confidence_score(proba),
-        "probability_margin": lambda: probability_margin(proba),
-        "energy_score": lambda: energy_score(proba),
-        "generalized_brier_score": lambda: generalized_brier_score(y, proba),
+        "predictive_entropy (validation included)": lambda: metrics.predictive_entropy(proba),
+        "confidence_score": lambda: metrics.confidence_score(proba),
+        "probability_margin": lambda: metrics.probability_margin(proba),
+        "energy_score": lambda: metrics.energy_score(proba),
+        "generalized_brier_score": lambda: metrics.generalized_brier_score(y, proba),
         "numpy: max(axis=1)": lambda: proba.max(axis=1),
         "numpy: two largest by np.partition": lambda: np.partition(proba, k - 2, axis=1),
     }
@@ -41,9 +31,9 @@ def of_probabilities(n, k, repeats):
     bound = "numpy: max, argmax and argsort"
     areas = {
         bound: lambda: (proba.max(axis=1), proba.argmax(axis=1), np.argsort(confidence)),
-        "area_under_risk_coverage": lambda: area_under_risk_coverage(y, proba),
-        "  weighted": lambda: area_under_risk_coverage(y, proba, sample_weight=weight),
-        "  generalized": lambda: area_under_generalized_risk_coverage(y, proba),
+        "area_under_risk_coverage": lambda: metrics.area_under_risk_coverage(y, proba),
+        "  weighted": lambda: metrics.area_under_risk_coverage(y, proba, sample_weight=weight),
+        "  generalized": lambda: metrics.area_under_generalized_risk_coverage(y, proba),
     }
     print_speed(f"areas, ({n}, {k}) float32", bound, areas, repeats=repeats)
 
@@ -63,7 +53,7 @@ def detection(n, repeats):
 
     functions = {
         "np.argsort": lambda: np.argsort(score),
-        "ood_report of one score: four measures": lambda: ood_report(inside, score),
+        "ood_report of one score: four measures": lambda: metrics.ood_report(inside, score),
         "scikit-learn: the same four measures": scikit_learn,
     }
     print_speed(f"detection, {n} float64 scores", "np.argsort", functions, repeats=repeats)
@@ -75,8 +65,8 @@ def decomposition(n, repeats):
     y = (rng.random(n) < p).astype(int)
     functions = {
         "np.argsort": lambda: np.argsort(p),
-        "score_decomposition, brier": lambda: score_decomposition(y, p),
-        "  log_loss": lambda: score_decomposition(y, p, scoring_rule="log_loss"),
+        "score_decomposition, brier": lambda: metrics.score_decomposition(y, p),
+        "  log_loss": lambda: metrics.score_decomposition(y, p, scoring_rule="log_loss"),
     }
     print_speed(f"decomposition, {n} forecasts", "np.argsort", functions, repeats=repeats)
 

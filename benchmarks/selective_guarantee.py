@@ -133,19 +133,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     records = []
-    print(f"delta = {DELTA}, {N_SPLITS} draws; exceeded +- standard error (coverage)")
     for name, (confidence, correct) in populations(arguments.data).items():
-        print(f"\n{name}: error rate {1 - correct.mean():.3f}")
-        print(f"{'risk':>6}{'n':>6}{'empirical':>24}{'fixed_sequence':>24}{'sgr':>24}")
         for risk in (0.02, 0.05, 0.1):
             for n_samples in (200, 500, 2000, 5000):
                 rules = simulate(confidence, correct, risk, n_samples)
                 records.append({"population": name, "risk": risk, "n": n_samples, **rules})
-                cells = [
-                    f"{r['exceeded']:8.3f} +-{r['standard_error']:5.3f} ({r['coverage']:.3f})"
-                    for r in (rules["empirical"], rules["fixed_sequence"], rules["sgr"])
-                ]
-                print(f"{risk:>6}{n_samples:>6}" + "".join(f"{c:>24}" for c in cells), flush=True)
+                print(records[-1], flush=True)
     if arguments.out:
         arguments.out.write_text(json.dumps(records, indent=1) + "\n")
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.cifar_networks import CifarResNet, CifarResNet18, CifarVGG16, ConvNet
+from benchmarks.cifar_networks import CifarResNet, CifarResNet18, cifar_vgg16
 from skcalib.nets import CalibratedNetClassifier
 
 IMAGES = np.random.RandomState(0).rand(12, 3, 32, 32).astype(np.float32)
@@ -19,7 +19,6 @@ def n_weights(module):
 @pytest.mark.parametrize(
     ("module", "params"),
     [
-        (ConvNet, {}),
         (CifarResNet, {"module__depth": 8}),
         (CifarResNet18, {"module__width": 4, "module__n_groups": 2}),
     ],
@@ -56,7 +55,7 @@ def test_resnet18_has_18_layers_and_the_usual_size():
 
 
 def test_vgg16_has_its_convolutions_and_one_linear_layer():
-    module = CifarVGG16(batch_norm=False)
+    module = cifar_vgg16()
     linear = [m for m in module.modules() if isinstance(m, nn.Linear)]
     convolutions = [m for m in module.modules() if isinstance(m, nn.Conv2d)]
     assert [m.out_features for m in linear] == [10]

@@ -1,7 +1,6 @@
 import json
 
-from benchmarks.scale import PAGE, RESULTS
-from benchmarks.scale_page import page
+from benchmarks.scale import PAGE, RESULTS, page
 
 
 def test_the_page_shows_the_results():

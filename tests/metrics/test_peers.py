@@ -151,6 +151,17 @@ def test_torchmetrics_gives_certain_predictions_a_bin_beyond_the_last(multiclass
     assert pytest.approx((0.97 + 3) / 4 - 3 / 4) == 0.2425
 
 
+def test_torchmetrics_stops_counting_in_float32():
+    torch = pytest.importorskip("torch")
+    functional = pytest.importorskip("torchmetrics.functional.classification")
+    # Sums of float32 stop growing at 2**24.
+    p = np.full(20_000_000, 0.92, dtype=np.float32)
+    y = np.arange(len(p)) % 10 != 0
+    peer = functional.binary_calibration_error(torch.from_numpy(p), torch.from_numpy(y).int(), 15)
+    assert peer.item() == pytest.approx(0, abs=1e-4)
+    assert expected_calibration_error(y, p) == pytest.approx(0.02, abs=1e-6)
+
+
 def test_torchmetrics_takes_rounding_for_logits(multiclass):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.full(4, 0.1), size=500).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The guide's recipe for Spark, compared with memory: python -m benchmarks.spark_recipe.
+"""The guide's recipe for Spark, compared with memory: python -m docs.recipes.spark.
 
 Twice in local mode: over partitions of few classes each, some of them empty, and over --rows rows
 of parquet. Both must give what arrays in memory give, or the exit status is 1. Needs pyspark 4.0
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks._recipes import BLOCK, CLASSES, main
+from docs.recipes._compare import BLOCK, CLASSES, main
 
 
 def recipe(spark: Any, frame: Any, n_features: int, classes: list[str]) -> tuple:

@@ -1,4 +1,4 @@
-"""The guide's recipe for ray, compared with memory: python -m benchmarks.ray_recipe.
+"""The guide's recipe for ray, compared with memory: python -m docs.recipes.ray.
 
 Twice on this machine alone: over batches of one or two classes, and over --rows rows of parquet.
 Both must give what arrays in memory give, or the exit status is 1. Needs ray[data]; nothing else
@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow
 
-from benchmarks._recipes import BLOCK, CLASSES, main
+from docs.recipes._compare import BLOCK, CLASSES, main
 
 
 def recipe(data: Any, classes: list[str], batch_size: int) -> tuple:

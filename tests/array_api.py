@@ -1,8 +1,8 @@
 """What scikit-learn's array API dispatch changes in the public callables: nothing.
 
-    SCIPY_ARRAY_API=1 python -m benchmarks.array_api
+    SCIPY_ARRAY_API=1 python -m tests.array_api
 
-The calls of ``benchmarks.hostile_inputs``, with arrays, lists and tensors, under
+The calls of ``tests.hostile_inputs``, with arrays, lists and tensors, under
 ``sklearn.set_config(array_api_dispatch=True)``: what works without it has to give the same. The
 exit status is 1 if something does not.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import torch
 from sklearn import config_context
 
-from benchmarks.hostile_inputs import KINDS, compare, estimator_calls, flat, function_calls
+from tests.hostile_inputs import KINDS, compare, estimator_calls, flat, function_calls
 
 
 def outcomes() -> Iterator[tuple[str, str]]:

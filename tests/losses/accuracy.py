@@ -6,7 +6,7 @@ Gradients: hard targets, the largest error of a row relative to its largest entr
 smallest normal number the error counts in units of that number; where a term is subtracted it is
 relative to the cross-entropy.
 
-    python -m benchmarks.losses_accuracy
+    python -m tests.losses.accuracy
 """
 
 import torch

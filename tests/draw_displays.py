@@ -3,7 +3,7 @@
 Two, ten and a hundred classes, long names, five models on one axes, 30 and a million samples, a
 dark style, subplots under a constrained layout, a small figure. Warnings are errors.
 
-    python -m benchmarks.draw_displays --out pictures
+    python -m tests.draw_displays --out pictures
 """
 
 import argparse
@@ -223,6 +223,11 @@ def five_in_subplots(draw):
     return figure
 
 
+def dark(draw):
+    with plt.style.context("dark_background"):
+        return (several(draw) if draw in CURVES else draw()).figure_
+
+
 SETTINGS = {
     "2_classes": lambda draw: draw().figure_,
     "10_classes": lambda draw: draw(n_classes=10, name="model").figure_,
@@ -240,39 +245,34 @@ SETTINGS = {
     "3_inches_five": lambda draw: (
         several(draw, plt.subplots(figsize=(3, 3), layout="constrained")[1]).figure_
     ),
+    "dark": dark,
 }
 
 
+def settings_of(draw):
+    """Yield the name and the figure of every setting of a display, drawn when it is asked for."""
+    for setting, make in SETTINGS.items():
+        fits = draw in CURVES or "five" not in setting
+        if fits and (draw is classes or setting != "100_classes"):
+            yield f"{draw.__name__}_{setting}", lambda make=make: make(draw)
+
+
+def long_class():
+    y, proba = predictions(2000, 2, 2.0)
+    names = np.array(["other", LONG])
+    options = {"labels": names, "pos_label": LONG, "name": "model"}
+    return ReliabilityDisplay.from_predictions(names[y], proba[:, 1], **options).figure_
+
+
 def draw_all(folder, wanted=""):
-    for draw in DISPLAYS:
-        for setting, make in SETTINGS.items():
-            if wanted not in f"{draw.__name__}_{setting}":
-                continue
-            if draw not in CURVES and "five" in setting:
-                continue
-            if draw is not classes and setting == "100_classes":
-                continue
+    every = [pair for draw in DISPLAYS for pair in settings_of(draw)]
+    for name, make in [*every, ("reliability_long_class", long_class)]:
+        if wanted in name:
             start = time.perf_counter()
-            save(make(draw), folder, f"{draw.__name__}_{setting}", start)
-        if wanted in f"{draw.__name__}_dark":
-            start = time.perf_counter()
-            with plt.style.context("dark_background"):
-                make = several if draw in CURVES else draw
-                save(make(draw).figure_ if draw in CURVES else draw().figure_, folder,
-                     f"{draw.__name__}_dark", start)  # fmt: skip
-    if wanted in "reliability_long_class":
-        y, proba = predictions(2000, 2, 2.0)
-        names = np.array(["other", LONG])
-        display = ReliabilityDisplay.from_predictions(
-            names[y], proba[:, 1], labels=names, pos_label=LONG, name="model"
-        )
-        save(display.figure_, folder, "reliability_long_class", time.perf_counter())
-
-
-def save(figure, folder, name, start):
-    figure.savefig(folder / f"{name}.png", dpi=80)
-    plt.close(figure)
-    print(f"{time.perf_counter() - start:5.1f} s  {name}", flush=True)
+            figure = make()
+            figure.savefig(folder / f"{name}.png", dpi=80)
+            plt.close(figure)
+            print(f"{time.perf_counter() - start:5.1f} s  {name}", flush=True)
 
 
 def main():

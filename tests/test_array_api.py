@@ -16,7 +16,7 @@ from sklearn.utils.fixes import parse_version
 def test_results_are_those_without_dispatch(repository):
     # scikit-learn asks for the variable before scipy is imported: a process of its own.
     result = subprocess.run(
-        [sys.executable, "-m", "benchmarks.array_api"],
+        [sys.executable, "-m", "tests.array_api"],
         env={**os.environ, "SCIPY_ARRAY_API": "1", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

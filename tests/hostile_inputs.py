@@ -1,23 +1,18 @@
 """What every public callable does with hostile input: no wrong answer without a word.
 
-    python -m benchmarks.hostile_inputs [--verbose] [package ...]
-
 Every array argument of every public function, and of the methods of every public estimator, is
 replaced by each of the kinds of input below. A kind is either *hostile* (NaN, masks, text, wrong
 shapes, ...), and then an error has to name the argument, or *another form* of the same values
 (lists, DataFrames, other memory layouts, tensors that require gradients, ...), and then the result
-has to be the same, or the refusal to name the argument. The counts of the outcomes are printed;
-the exit status is 1 if an answer is wrong in silence, or an exception does not name its argument.
-What varies inside an estimator (order, number, dtype of its classes) is in `hostile_inner`.
+has to be the same, or the refusal to name the argument. What varies inside an estimator (order,
+number, dtype of its classes) is in `hostile_inner`.
 """
 
-import argparse
 import inspect
 import re
-import sys
 import warnings
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,33 +72,22 @@ VECTORS = frozenset({"labels", "weight", "scores", "unit"})
 EVERYTHING = NUMBERS | CLASSES
 
 
-def with_entry(value: Any) -> Callable[[np.ndarray], np.ndarray]:
+def with_entry(value: Any, dtype: Any = float) -> Callable[[np.ndarray], np.ndarray]:
     def make(array: np.ndarray) -> np.ndarray:
-        spoiled = array.astype(np.result_type(array, type(value)))
+        spoiled = array.astype(dtype)
         spoiled.flat[7] = value
         return spoiled
 
     return make
 
 
-def as_object_with(value: Any) -> Callable[[np.ndarray], np.ndarray]:
-    def make(array: np.ndarray) -> np.ndarray:
-        spoiled = array.astype(object)
-        spoiled.flat[7] = value
-        return spoiled
-
-    return make
+as_object_with = partial(with_entry, dtype=object)
 
 
 def masked(array: np.ndarray) -> Any:
     mask = np.zeros(array.shape, dtype=bool)
     mask.flat[3] = True
     return np.ma.array(array, mask=mask)
-
-
-def strided(array: np.ndarray) -> np.ndarray:
-    wide = np.repeat(array, 2, axis=0)
-    return wide[::2]
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
@@ -182,7 +166,7 @@ KINDS = [
     Kind("list", lambda a: a.tolist(), False, EVERYTHING),
     Kind("tuple", lambda a: tuple(map(tuple, a)) if a.ndim == 2 else tuple(a), False, EVERYTHING),
     Kind("Fortran order", np.asfortranarray, False, EVERYTHING),
-    Kind("strided view", strided, False, EVERYTHING),
+    Kind("strided view", lambda a: np.repeat(a, 2, axis=0)[::2], False, EVERYTHING),
     Kind("read-only", read_only, False, EVERYTHING),
     Kind("big-endian", lambda a: a.astype(a.dtype.newbyteorder(">")), False, EVERYTHING),
     Kind("object", lambda a: a.astype(object), False, EVERYTHING),
@@ -294,67 +278,50 @@ def fit_call(estimator: Any, X: Argument, method: str, *, weighted: bool) -> Ite
 PREDICT_ON = {"features": FEATURES, "logits": LOGITS, "proba": PROBA}
 
 
-def estimator_calls() -> Iterator[Call]:
+def estimators() -> Iterator[tuple[Any, str, bool]]:
+    """Yield estimators of features, the method that is asked, and whether `fit` takes weights."""
+    nb, rmd = GaussianNB(), difficulty.RMDScorer()
     model = LogisticRegression().fit(FEATURES, LABELS)
-    features = ROLES["X"]
+    subset = selection.SubsetClassifier
+    net = CalibratedNetClassifier(MLP, max_epochs=2, random_state=0, device="cpu")
+    yield posthoc.PostHocCalibratedClassifier(model, cv=2), "predict_proba", True
+    yield rmd, "difficulty", True
+    yield difficulty.KMeansPrototypeScorer(random_state=0), "difficulty", True
+    yield difficulty.LossScorer(nb), "difficulty", False
+    yield difficulty.PredictionDepthScorer(small_network(), n_neighbors=3), "difficulty", False
+    aware = difficulty.DifficultyAwareClassifier(nb, fit_param="sample_weight")
+    yield aware, "predict_proba", False
+    yield subset(nb, selection.MaxEntropySelector(nb)), "predict_proba", False
+    yield subset(nb, selection.DifficultySelector(rmd)), "predict_proba", False
+    yield difficulty.NoveltyDetector(rmd), "predict", True
+    yield selection.SelectiveClassifier(nb, risk=0.9, delta=0.9), "predict_proba", False
+    yield labels.LabelCleaningClassifier(nb), "predict_proba", True
+    yield net, "predict_proba", True
+
+
+def estimator_calls() -> Iterator[Call]:
     for name in posthoc.__all__:
-        cls = getattr(posthoc, name)
         if name not in ("PostHocCalibrator", "PostHocCalibratedClassifier"):
             for kind, argument in (("logits", ROLES["logits"]), ("proba", ROLES["y_proba"])):
-                estimator = cls(input=kind)
-                if name == "PriorShift":  # it has to be told what the model was trained on
+                estimator = getattr(posthoc, name)(input=kind)
+                if name == "PriorShift":  # it needs to know what the model was trained on
                     estimator.set_params(training_priors="uniform")
                 yield from fit_call(estimator, argument, "predict_proba", weighted=True)
-    yield from fit_call(
-        posthoc.PostHocCalibratedClassifier(model, cv=2), features, "predict_proba", weighted=True
-    )
-    yield from fit_call(difficulty.RMDScorer(), features, "difficulty", weighted=True)
-    yield from fit_call(
-        difficulty.KMeansPrototypeScorer(random_state=0), features, "difficulty", weighted=True
-    )
-    yield from fit_call(
-        difficulty.LossScorer(GaussianNB()), features, "difficulty", weighted=False
-    )
-    yield from fit_call(
-        difficulty.PredictionDepthScorer(small_network(), n_neighbors=3),
-        features,
-        "difficulty",
-        weighted=False,
-    )
-    yield from fit_call(
-        difficulty.DifficultyAwareClassifier(GaussianNB(), fit_param="sample_weight"),
-        features,
-        "predict_proba",
-        weighted=False,
-    )
-    yield from fit_call(
-        selection.SubsetClassifier(GaussianNB(), selection.MaxEntropySelector(GaussianNB())),
-        features,
-        "predict_proba",
-        weighted=False,
-    )
-    yield from fit_call(
-        selection.SubsetClassifier(
-            GaussianNB(), selection.DifficultySelector(difficulty.RMDScorer())
-        ),
-        features,
-        "predict_proba",
-        weighted=False,
-    )
-    yield Call(
-        "skcalib.difficulty.KNNScorer.difficulty",
-        difficulty.KNNScorer().fit(FEATURES).difficulty,
-        {"X": features},
-    )
-    yield from fit_call(
-        difficulty.NoveltyDetector(difficulty.RMDScorer()), features, "predict", weighted=True
-    )
-    yield from fit_call(
-        selection.SelectiveClassifier(GaussianNB(), risk=0.9, delta=0.9),
-        features,
-        "predict_proba",
-        weighted=False,
-    )
+    for estimator, method, weighted in estimators():
+        yield from fit_call(estimator, ROLES["X"], method, weighted=weighted)
+    knn, finder = difficulty.KNNScorer().fit(FEATURES), labels.LabelIssueFinder()
+    accumulate = metrics.CalibrationAccumulator
+    net = CalibratedNetClassifier(MLP, max_epochs=2, random_state=0, device="cpu")
+    by_difficulty = clone(net).set_params(criterion=losses.DifficultyAwareLoss)
+
+    def fitted(net: Any) -> Callable[..., Any]:
+        return lambda **given: clone(net).fit(FEATURES, LABELS, **given).predict_proba(FEATURES)
+
+    name = "skcalib.nets.CalibratedNetClassifier.fit"
+    unit = {"difficulty_weight": Argument("unit", RNG.random(N))}
+    yield Call(f"{name}(difficulty_weight)", fitted(by_difficulty), unit)
+    yield Call(f"{name}(target_proba)", fitted(net), {"target_proba": Argument("proba", PROBA)})
+    yield Call("skcalib.difficulty.KNNScorer.difficulty", knn.difficulty, {"X": ROLES["X"]})
     yield Call(
         "skcalib.selection.MaxEntropySelector.fit",
         lambda X: selection.MaxEntropySelector().fit(X).get_support(),
@@ -362,32 +329,12 @@ def estimator_calls() -> Iterator[Call]:
     )
     yield Call(
         "skcalib.labels.LabelIssueFinder.fit",
-        lambda X, y, **given: labels.LabelIssueFinder().fit(X, y, **given).label_proba_,
+        lambda X, y, **given: clone(finder).fit(X, y, **given).label_proba_,
         {name: ROLES[name] for name in ("X", "y", "sample_weight")},
-    )
-    yield from fit_call(
-        labels.LabelCleaningClassifier(GaussianNB()), features, "predict_proba", weighted=True
-    )
-    net = CalibratedNetClassifier(MLP, max_epochs=2, random_state=0, device="cpu")
-    yield from fit_call(net, features, "predict_proba", weighted=True)
-    yield Call(
-        "skcalib.nets.CalibratedNetClassifier.fit(difficulty_weight)",
-        lambda **given: (
-            clone(net)
-            .set_params(criterion=losses.DifficultyAwareLoss)
-            .fit(FEATURES, LABELS, **given)
-            .predict_proba(FEATURES)
-        ),
-        {"difficulty_weight": Argument("unit", RNG.random(N))},
-    )
-    yield Call(
-        "skcalib.nets.CalibratedNetClassifier.fit(target_proba)",
-        lambda **given: clone(net).fit(FEATURES, LABELS, **given).predict_proba(FEATURES),
-        {"target_proba": Argument("proba", PROBA)},
     )
     yield Call(
         "skcalib.metrics.CalibrationAccumulator.update",
-        lambda **given: metrics.CalibrationAccumulator().update(**given).result(),
+        lambda **given: accumulate().update(**given).result(),
         {name: ROLES[name] for name in ("y_true", "y_proba", "sample_weight")},
     )
 
@@ -452,11 +399,7 @@ LOSS_KINDS = {
     "weight": {"a list": lambda _: [1.0] * K, "NaN": lambda _: np.nan, "text": lambda _: "2"},
     "ignore_index": {"a fraction": lambda _: 0.5, "text": lambda _: "0", "a flag": lambda _: True},
     "reduction": {"a word": lambda _: "average", "None": lambda _: None},
-    "detach_weight": {
-        "a word": lambda _: "False",
-        "None": lambda _: None,
-        "NaN": lambda _: np.nan,
-    },
+    "detach_weight": {"a word": lambda _: "False", "None": lambda _: None},
     "weighted": {"a word": lambda _: "False", "a number": lambda _: 3},
     "gamma": {"negative": lambda _: -1.0, "NaN": lambda _: np.nan, "text": lambda _: "2"},
     "alpha": {"inf": lambda _: np.inf, "NaN": lambda _: np.nan, "text": lambda _: "2"},
@@ -543,18 +486,21 @@ def compare(call: Callable[[], Any], argument: str, expected: np.ndarray, exact:
 IN_COMPANY = {"one sample less", "one sample more", "transposed"}
 # (callable, argument, kind), each a pattern, and why the kind is neither hostile nor the same.
 EXCUSED = [
-    # They count samples by their weights.
-    (r"risk_coverage|debiased|reliability_curve|labels", "sample_weight", "weights of"),
-    (r"Matrix|Dirichlet|CalibrationReport", "sample_weight", "weights of"),
-    (r"CalibrationReport", "groups", "a dict"),  # several columns, by name
-    (r"PostHocCalibratedClassifier", "sample_weight", "weights of"),  # the classifier regularizes
+    # They count samples by their weights: priors, thresholds and the fits of classifiers do.
+    (r"risk_coverage|debiased|reliability_curve|labels|Matrix|Dirichlet|CalibrationReport"
+     r"|PostHocCalibratedClassifier|Beta|Ensemble|Stacked|Temperature|Vector|NoveltyDetector",
+     "sample_weight", "weights of"),
+    # Names of any kind; a missing one is a group of its own, and there may be several columns.
+    (r"groupwise|CalibrationReport", "groups",
+     "NaN|inf|None inside|pandas NA|fractions|beyond|bytes|dates|spans|records|two col|a dict"),
+    (r"Ensemble|Stacked|Temperature", "X", "-inf"),  # a class that is no option of the sample
     (r"flip_labels", "y", "one sample"),  # the only array
     (r"HistogramBinning", "X", "float32"),  # a step function of the scores
     (r"el2n", "y_proba", "three axes"),  # several runs
     (r"difficulty_quadrant|corner_distances", "depth_", "NaN|None inside"),  # no depth
     (r"CalibratedNetClassifier", "target_proba", "None$"),  # the labels themselves
     (r"CalibratedNetClassifier", "X", "tuple|a dict"),  # for skorch, several inputs of a module
-]
+]  # fmt: skip
 
 
 # X reaches the estimator inside as it is, and that is the one to complain.
@@ -570,59 +516,27 @@ def is_excused(call: Call, argument: str, kind: str) -> bool:
     )
 
 
-def outcomes(packages: Collection[str] = ()) -> Iterator[tuple[str, str, str, str]]:
-    """Yield callable, argument, kind and outcome of every call, of these packages or of all."""
-    for call in [*function_calls(), *estimator_calls(), *report_calls()]:
-        if packages and call.name.split(".")[1] not in packages:
-            continue
-        values = {name: argument.value for name, argument in call.arguments.items()}
-        expected = flat(call.function(**values, **call.fixed))
-        for name, argument in call.arguments.items():
-            for kind in KINDS:
-                if argument.role not in kind.roles or is_excused(call, name, kind.name):
-                    continue
-                given = {**values, name: kind.make(argument.value), **call.fixed}
-                run = lambda given=given, f=call.function: f(**given)
-                if kind.hostile:
-                    # Of two arrays of different lengths, either may be named.
-                    blamed = list(call.arguments) if kind.name in IN_COMPANY else [name]
-                    outcome = attempt(run, *blamed)
-                    if name == "X" and INNER.search(call.name):
-                        outcome = outcome.replace("unnamed error", "inner error")
-                    yield call.name, name, kind.name, outcome
-                else:
-                    exact = kind.name not in ("float32",)
-                    yield call.name, name, kind.name, compare(run, name, expected, exact)
-    if not packages or "losses" in packages:
-        yield from loss_outcomes()
+def calls() -> list[Call]:
+    return [*function_calls(), *estimator_calls(), *report_calls()]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--verbose", action="store_true", help="print every faulty call")
-    parser.add_argument("packages", nargs="*", help="packages to try, such as posthoc; all")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    torch.manual_seed(0)
-    counts: dict[str, Counter] = {}
-    faults = []
-    for callable_name, argument, kind, outcome in outcomes(arguments.packages):
-        package = callable_name.split(".")[1]
-        counts.setdefault(package, Counter())[outcome.split(":")[0]] += 1
-        if outcome.split(":")[0] in ("unnamed error", "crash", "WRONG"):
-            faults.append(f"{callable_name}({argument} = {kind}): {outcome}")
-    columns = ["named error", "inner error", "same result", "named refusal", "unnamed error"]
-    columns += ["crash", "WRONG"]
-    print(f"{'':<12}" + "".join(f"{column:>15}" for column in columns))
-    for package, count in counts.items():
-        print(f"{package:<12}" + "".join(f"{count[column]:>15}" for column in columns))
-    total = sum(counts.values(), Counter())
-    print(f"{'all':<12}" + "".join(f"{total[column]:>15}" for column in columns))
-    print(f"{sum(total.values())} calls, {len(KINDS)} kinds of input for arrays")
-    if arguments.verbose:
-        print("\n".join(faults))
-    sys.exit(bool(faults))
-
-
-if __name__ == "__main__":
-    main()
+def outcomes(call: Call, kinds: list[Kind]) -> Iterator[tuple[str, str, str]]:
+    """Yield argument, kind and outcome of a callable."""
+    values = {name: argument.value for name, argument in call.arguments.items()}
+    expected = flat(call.function(**values, **call.fixed))
+    for name, argument in call.arguments.items():
+        for kind in kinds:
+            if argument.role not in kind.roles or is_excused(call, name, kind.name):
+                continue
+            given = {**values, name: kind.make(argument.value), **call.fixed}
+            run = lambda given=given: call.function(**given)
+            if kind.hostile:
+                # Of two arrays of different lengths, either may be named.
+                blamed = list(call.arguments) if kind.name in IN_COMPANY else [name]
+                outcome = attempt(run, *blamed)
+                if name == "X" and INNER.search(call.name):
+                    outcome = outcome.replace("unnamed error", "inner error")
+                yield name, kind.name, outcome
+            else:
+                exact = kind.name != "float32"
+                yield name, kind.name, compare(run, name, expected, exact)

@@ -1,7 +1,5 @@
 """What meta-estimators make of the classes of the classifier inside: no wrong answer in silence.
 
-    python -m benchmarks.hostile_inner [--verbose]
-
 Every meta-estimator is fitted around classifiers whose classes stand in another order, are more
 or fewer than those of `y`, have labels of another dtype, return predictions as a column, or have
 parameters that name labels. Where the answer is not as good as that of the classifier itself, and
@@ -9,12 +7,9 @@ nothing is said, it is *silent*; a refusal has to be one that could not be answe
 of nets have to be refused by name, and to leave the net alone.
 """
 
-import argparse
 import io
-import sys
 import tempfile
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -216,27 +211,3 @@ def file_outcomes() -> Iterator[tuple[str, str]]:
                 left_alone = np.array_equal(net.predict_proba(X.astype("f4")), before)
                 named = "spoiled.pt" in str(error)
                 yield name, "refused" if left_alone and named else f"silent: {error}"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--verbose", action="store_true")
-    options = parser.parse_args()
-    count: Counter[str] = Counter()
-    for case in cases():
-        for meta in METAS:
-            result = outcome(meta, case)
-            kind = result.partition(":")[0]
-            good = kind == expected(case)
-            count[kind if good else f"not as expected: {kind}"] += 1
-            if options.verbose or not good:
-                print(f"{meta:28} {case.name:42} {result}")
-    print(f"{sum(count.values())} combinations: {dict(count)}")
-    files = dict(file_outcomes())
-    print(f"{len(files)} damaged files: {dict(Counter(files.values()))}")
-    silent = [result for result in files.values() if result != "refused"]
-    return int(bool(silent) or any(kind.startswith("not") for kind in count))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks._recipes import CLASSES, agrees
+from docs.recipes._compare import CLASSES, agrees
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -49,7 +49,7 @@ class Data:
 
 
 def test_the_recipe_for_spark_gives_what_memory_gives(tmp_path):
-    from benchmarks.spark_recipe import recipe
+    from docs.recipes.spark import recipe
 
     def broadcast(value):
         return SimpleNamespace(value=pickle.loads(pickle.dumps(value)))
@@ -63,7 +63,7 @@ def test_the_recipe_for_spark_gives_what_memory_gives(tmp_path):
 
 
 def test_the_recipe_for_ray_gives_what_memory_gives(tmp_path, monkeypatch):
-    from benchmarks.ray_recipe import recipe
+    from docs.recipes.ray import recipe
 
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(put=pickle.dumps, get=_get))
 
