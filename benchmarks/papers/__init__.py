@@ -42,10 +42,4 @@ Settings, fixed before the runs that are reported
   comparisons of one column of one table. The test samples are the same for all seeds: standard
   errors do not hold their sampling error.
 - ECE: 15 bins of equal mass unless it says otherwise. Temperatures are fitted on validation data.
-
-Computing time
---------------
-What every study took is in its JSON; the machine was shared. With weight decay, and of
-prioritization with calibrated losses, only the methods of the main claims were run, on five to
-twelve seeds.
 """

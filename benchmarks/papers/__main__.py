@@ -7,6 +7,7 @@ are any, and from these the tables and claims of ``docs/evidence``.
 from __future__ import annotations
 
 import argparse
+import math
 from importlib import import_module
 from pathlib import Path
 
@@ -14,22 +15,22 @@ import torch
 
 from . import page
 from .results import summarize
-from .runner import Records
+from .runner import Records, TimeIsUp
 
 HERE = Path(__file__).parent
-OTHERS = ("quick", "gpu")
 
 
 def main(arguments=None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
-    parser.add_argument("study", choices=(*page.STUDIES, *OTHERS, "page"))
+    parser.add_argument("study", choices=(*page.STUDIES, "quick", "page"))
     parser.add_argument("--data", type=Path, help="folder with the real data")
     parser.add_argument("--out", type=Path, default=HERE.parent / "results" / "papers")
     parser.add_argument("--scale", choices=("small", "full"), default="small")
-    parser.add_argument("--device", default="cpu", help="for --scale full and gpu: cuda")
+    parser.add_argument("--device", default="cpu", help="for --scale full: cuda")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", default="", help="one part of the study")
     parser.add_argument("--noise", nargs="+", help="some settings of the study, such as U20")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no run too late")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--small", action="store_true", help="for quick: fewer epochs")
     full = parser.add_argument_group("with --scale full")
@@ -41,7 +42,6 @@ def main(arguments=None) -> None:
     full.add_argument("--features", type=Path, help=".npz with features of the training images")
     full.add_argument("--epochs", type=int, help="fewer than in the paper")
     full.add_argument("--images", type=int, help="fewer images, for a trial")
-    full.add_argument("--minutes", type=float, default=29.0, help="for gpu")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -51,13 +51,18 @@ def main(arguments=None) -> None:
         return
     if options.data is None:
         parser.error("--data is needed by every study")
-    if options.study in OTHERS or options.scale == "full":
-        name = options.study if options.study in OTHERS else "full"
-        import_module(f"benchmarks.papers.{name}").run(options)
+    if options.study == "quick":
+        import_module("benchmarks.papers.quick").run(options)
         return
-    for name, part in page.STUDIES[options.study].parts.items():
-        if options.only in ("", name):
-            part.run(options, Records(options.out / f"{part.runs or name}.jsonl"))
+    parts = page.STUDIES[options.study].parts
+    if options.scale == "full":
+        parts = import_module("benchmarks.papers.full").parts(options.study)
+    try:
+        for name, part in parts.items():
+            if options.only in ("", name) or options.scale == "full":
+                part.run(options, Records(options.out / f"{name}.jsonl", options.minutes))
+    except TimeIsUp as stop:
+        print(stop)
 
 
 if __name__ == "__main__":

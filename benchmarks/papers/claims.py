@@ -117,7 +117,7 @@ def judge(claim, settings):
     ]
     if not results:
         return Judgement("not testable here", [], column, effect)
-    return Judgement(_verdict(results, effect, claim.no_loss), results, column, effect)
+    return Judgement(verdict_of(results, effect, claim.no_loss), results, column, effect)
 
 
 def _result(claim, methods, setting, rival, column):
@@ -134,7 +134,7 @@ def _result(claim, methods, setting, rival, column):
     return Result(setting, rival, scale * mean, *sorted((scale * low, scale * high)), p)
 
 
-def _verdict(results, effect, no_loss):
+def verdict_of(results, effect, no_loss):
     if no_loss:
         holds = [r.low > -effect for r in results]
         fails = [r.high < 0 and r.low <= -effect for r in results]
@@ -151,11 +151,6 @@ def _verdict(results, effect, no_loss):
     return "does not hold here" if all(fails) else "undecided"
 
 
-def kind(result, effect, *, no_loss=False):
-    """Return what one comparison says, as the verdict of a claim of its own."""
-    return _verdict([result], effect, no_loss)
-
-
 def number(value, column):
     return f"{value:+.{column.digits}f}"
 
@@ -166,15 +161,20 @@ def written(result, column):
     return f"{mean} [{low}, {high}]"
 
 
+def hardest(judgement):
+    """Return one result a setting: of several rivals the one that is hardest to beat."""
+    by_setting = {r.setting: r for r in sorted(judgement.results, key=lambda r: -r.low)}
+    return [by_setting[s] for s in dict.fromkeys(r.setting for r in judgement.results)]
+
+
 def sentence(claim, judgement):
-    """Return what was found, by setting; of several rivals the one that is hardest to beat."""
+    """Return what was found, by setting."""
     if not judgement.results:
         return claim.reason if isinstance(claim, Untested) else "these runs were not made"
     column, parts = judgement.column, []
-    for setting in dict.fromkeys(r.setting for r in judgement.results):
-        here = [r for r in judgement.results if r.setting == setting]
-        least = min(here, key=lambda r: r.low)
-        text = f"{setting}: {written(least, column)}"
+    for least in hardest(judgement):
+        here = [r for r in judgement.results if r.setting == least.setting]
+        text = f"{least.setting}: {written(least, column)}"
         if len(here) > 1:
             better, worse = sum(r.low > 0 for r in here), sum(r.high < 0 for r in here)
             text += f" against {least.rival}; above {better} and below {worse} of {len(here)}"

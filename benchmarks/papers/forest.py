@@ -11,7 +11,7 @@ COLORS = {
     "does not hold here": "#D55E00", "not testable here": "#999999",
 }  # fmt: skip
 LOW, HIGH = -2.0, 4.0
-TEXT, AXIS, VERDICT, WIDTH = 400, 420, 760, 900
+AXIS, VERDICT, WIDTH = 470, 790, 930
 LINE = 17
 
 
@@ -25,7 +25,7 @@ def forest(rows):
     """Draw rows of (claim, [(setting, mean, low, high) in units of the effect], verdict)."""
     y, parts = 44.0, []
     for text, results, verdict in rows:
-        lines = wrap(text, 62)
+        lines = wrap(text, 58)
         height = LINE * max(len(lines), len(results), 1) + 8
         color = COLORS[verdict]
         for i, line in enumerate(lines):
@@ -57,16 +57,17 @@ def _interval(y, result, color):
     setting, mean, low, high = result
     low, high = (v if math.isfinite(v) else (LOW if v < 0 else HIGH) for v in (low, high))
     parts = [
-        f'<path d="M{_x(low):.1f} {y:g}H{_x(high):.1f}" stroke="{color}" stroke-width="2"/>'
-        f"<title>{escape(setting)}</title>"
+        f'<path d="M{_x(low):.1f} {y:g}H{_x(high):.1f}" stroke="{color}" stroke-width="2"/>',
+        _text(AXIS - 12, y + 4, setting, ' text-anchor="end" fill="#666" font-size="10"'),
     ]
-    # An arrow where the interval leaves the axis.
-    if high > HIGH:
-        end = _x(HIGH)
-        parts.append(f'<path d="M{end:g} {y - 4:g}l6 4l-6 4z" fill="{color}"/>')
-    if low < LOW:
-        end = _x(LOW)
-        parts.append(f'<path d="M{end:g} {y - 4:g}l-6 4l6 4z" fill="{color}"/>')
+    # An arrow where the interval leaves the axis, and how far its mean is out, in effects.
+    for end, way, anchor in ((LOW, -1, "start"), (HIGH, 1, "end")):
+        at = _x(end)
+        if way * (high if way > 0 else low) > way * end:
+            parts.append(f'<path d="M{at:g} {y - 4:g}l{6 * way} 4l{-6 * way} 4z" fill="{color}"/>')
+        if way * (low if way > 0 else high) > way * end:
+            more = f' text-anchor="{anchor}" fill="{color}" font-size="11"'
+            parts.append(_text(at - 8 * way, y + 4, f"{mean:.0f} times", more))
     if LOW <= mean <= HIGH:
         parts.append(f'<circle cx="{_x(mean):.1f}" cy="{y:g}" r="3.5" fill="{color}"/>')
     return [f"<g>{''.join(parts)}</g>"]

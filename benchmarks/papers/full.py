@@ -1,15 +1,14 @@
 """The papers' own settings on images, for an accelerator: ``--scale full``.
 
-``published.py`` has the settings as the papers print them. [RMD]: ResNet-34, 200 epochs, SGD with
-a cosine schedule (ours). [GRA]: ResNet-50, 350 epochs, learning rate divided by ten after 150 and
-250; the exponents are those of CIFAR-100, where the paper chooses them by cross-validation.
+``published.json`` has the settings as the papers print them. [RMD]: ResNet-34, 200 epochs, SGD
+with a cosine schedule (ours). [GRA]: ResNet-50, 350 epochs, learning rate divided by ten after 150
+and 250; the exponents are those of CIFAR-100, where the paper chooses them by cross-validation.
 [PRIO]: ResNet-34, 200 epochs; after 10 on all images, every epoch is on the 30, 20 or 10 % of them
 that a guide is least certain of, by the entropy of its prediction: the network itself, or a
 ResNet-50 that was trained on all images with mixup, at the same epoch or after its last. Random
 images are there for comparison. The parameters of label smoothing, mixup and focal loss are the
 published ones for each fraction, with a target those of its own table (label smoothing, which we
-do not find there, as without). [DEPTH] is in ``full_depth.py``; ``gpu.py`` is a part that takes
-ten minutes.
+do not find there, as without). [DEPTH] is in ``full_depth.py``.
 
 Our reading: SGD with batches of 128, flips and shifts, bfloat16 on CUDA, and of [PRIO] a cosine
 schedule; nothing is chosen. A tenth of the training images is held out for validation. Difficulty
@@ -29,10 +28,12 @@ get a black border and three equal channels.
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -43,12 +44,15 @@ from skcalib.metrics import predictive_entropy
 
 from .images import Pictures, as_input, human_proba, pictures
 from .measures import measure, proba_of
-from .methods import CE, Method, aware, by_loss, grid, mixed, ranked
-from .published import DIFFICULTY_AWARE, FRACTIONS, N_WARMUP, PRIO, STUDENTS
-from .runner import Records, Tasks, compare
+from .methods import CE, Method, aware, by_loss, mixed, ranked
+from .results import Part
+from .runner import compare
 from .students import Settings, Trainer, half_precision, logits_of
 from .tasks import Task
 
+PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text())
+STUDENTS, PRIO = PUBLISHED["students"], PUBLISHED["prio"]
+FRACTIONS, N_WARMUP = PRIO["fractions"], PRIO["warmup epochs"]
 N_CLASSES = {"cifar10": 10, "cifar100": 100, "svhn": 10, "fashion_mnist": 10}
 GUIDES = ("random", "entropy", "target of the epoch", "fixed target")
 
@@ -129,32 +133,39 @@ def full_task(options, network, seed):
 def rmd_methods(options):
     alpha = 0.05 if options.dataset == "cifar10" else 0.01
     yield CE
-    yield Method("label smoothing", by_loss(losses.label_smoothing_loss), grid(alpha=(0.1,)))
-    yield Method("focal", by_loss(losses.focal_loss), grid(gamma=(3.0,)))
-    yield Method("L1 of logits", by_loss(losses.logit_norm_loss), grid(alpha=(alpha,)))
-    entropy = by_loss(losses.entropy_regularized_loss)
-    yield Method("entropy regularization", entropy, grid(alpha=(0.1,)))
-    yield Method("Poly-1", by_loss(losses.poly_loss), grid(epsilon=(1.0,)))
-    yield Method("correctness ranking", ranked, grid(weight=(1.0,)))
+    for name, loss, values in (
+        ("label smoothing", losses.label_smoothing_loss, {"alpha": 0.1}),
+        ("focal", losses.focal_loss, {"gamma": 3.0}),
+        ("L1 of logits", losses.logit_norm_loss, {"alpha": alpha}),
+        ("entropy regularization", losses.entropy_regularized_loss, {"alpha": 0.1}),
+        ("Poly-1", losses.poly_loss, {"epsilon": 1.0}),
+    ):
+        yield Method(name, by_loss(loss), (values,))
+    yield Method("correctness ranking", ranked, ({"weight": 1.0},))
     if options.features:
-        letter = (DIFFICULTY_AWARE,)
-        yield Method("difficulty-aware, as published", aware(scale=None), letter)
-        yield Method("difficulty-aware, min-max", aware(scale="minmax"), letter)
-        yield Method("difficulty-aware", aware(), grid(temperature=(0.3,), alpha=(0.3,)))
+        yield Method(
+            "difficulty-aware, as published", aware(scale=None), (PUBLISHED["difficulty-aware"],)
+        )
+        yield Method(
+            "difficulty-aware, min-max", aware(scale="minmax"), (PUBLISHED["difficulty-aware"],)
+        )
+        yield Method("difficulty-aware", aware(), ({"temperature": 0.3, "alpha": 0.3},))
 
 
 def gra_methods(options):
     yield CE
-    yield Method("Brier", by_loss(losses.brier_loss))
-    yield Method("MMCE", by_loss(losses.mmce_loss))
-    yield Method("focal", by_loss(losses.focal_loss), grid(gamma=(3.0,)))
-    flsd = losses.sample_dependent_focal_loss
-    yield Method("FLSD-53", by_loss(flsd))
-    yield Method("FLSD-GRA", by_loss(flsd, detach_weight=True))
-    yield Method("dual focal", by_loss(losses.dual_focal_loss))
-    yield Method("dual focal-GRA", by_loss(losses.dual_focal_loss, detach_weight=True))
-    yield Method("BSCE", by_loss(losses.bsce_loss))
-    yield Method("BSCE-GRA", by_loss(losses.bsce_gra_loss))
+    for name, loss, fixed in (
+        ("Brier", losses.brier_loss, {}),
+        ("MMCE", losses.mmce_loss, {}),
+        ("focal", losses.focal_loss, {"gamma": 3.0}),
+        ("FLSD-53", losses.sample_dependent_focal_loss, {}),
+        ("FLSD-GRA", losses.sample_dependent_focal_loss, {"detach_weight": True}),
+        ("dual focal", losses.dual_focal_loss, {}),
+        ("dual focal-GRA", losses.dual_focal_loss, {"detach_weight": True}),
+        ("BSCE", losses.bsce_loss, {}),
+        ("BSCE-GRA", losses.bsce_gra_loss, {}),
+    ):
+        yield Method(name, by_loss(loss, **fixed))
 
 
 def image_settings(options, study, batch_size=128, **other):
@@ -204,10 +215,13 @@ def plan_of(options, loss, fraction, task, *, guided=False):
 
 def prioritization(options, records):
     network = options.network or STUDENTS["prio"]["network"]
-    runs = [(1.0, "all"), *((f, guide) for f in FRACTIONS[1:] for guide in GUIDES)]
+    runs = [
+        (1.0, "all"),
+        *((f, guide) for f in FRACTIONS[1:] for guide in GUIDES),
+    ]
     for seed in range(options.seeds):
-        tasks = Tasks(partial(full_task, options, network))
-        for loss in (CE.name, *PRIO["cifar10"]["alone"]):
+        tasks = cache(partial(full_task, options, network))
+        for loss in (CE.name, *published(options)["alone"]):
             for fraction, guide in runs:
                 key = {
                     "setting": named_setting(options, network), "target": options.target,
@@ -215,7 +229,7 @@ def prioritization(options, records):
                 }  # fmt: skip
                 if options.only in f"{loss}, {guide}":
                     how = (loss, fraction, guide)
-                    compute = lambda s=seed, t=tasks, h=how: prioritized(options, t[s], *h)
+                    compute = lambda s=seed, t=tasks, h=how: prioritized(options, t(s), *h)
                     records.get(key, compute)
 
 
@@ -228,7 +242,10 @@ def prioritized(options, task, loss, fraction, guide):
         recorded = recorded[-1:] if guide == "fixed target" else recorded
     rng = np.random.default_rng([task.seed, 5])
     n_samples = len(task.given)
-    n_chosen, n_warmup = max(1, round(fraction * n_samples)), min(N_WARMUP, settings.n_epochs // 2)
+    n_chosen, n_warmup = (
+        max(1, round(fraction * n_samples)),
+        min(N_WARMUP, settings.n_epochs // 2),
+    )
     plain = Pictures(task.inputs["train"].images, device=options.device)
 
     def choose(net, epoch):
@@ -243,27 +260,17 @@ def prioritized(options, task, loss, fraction, guide):
         return torch.from_numpy(np.argsort(-scores, kind="stable")[:n_chosen].copy())
 
     start = time.perf_counter()
+    torch.manual_seed(task.seed)
     plan = plan_of(options, loss, fraction, task, guided=recorded is not None)
-    net, n_seen = train_by(choose, task, plan, settings, task.net(), task.seed)
-    seconds = time.perf_counter() - start
-    parts = {n: logits_of(net, i).numpy() for n, i in task.inputs.items() if n != "train"}
-    found = measure(parts, task.test_labels, task.val_labels["clean"], task.human)
-    return {"points": {"last": found | {"clock_seconds": seconds, "samples_seen": n_seen}}}
-
-
-def train_by(choose, task, plan, settings, net, seed):
-    """Train a network on the samples that are chosen for each epoch; return it, and how many."""
-    torch.manual_seed(seed)
-    trainer, n_seen = Trainer(net, task.inputs["train"], plan, settings), 0
-    for epoch in range(settings.n_epochs):
-        rows = choose(trainer.net, epoch)
-        for batch in rows[torch.randperm(len(rows))].split(settings.batch_size):
-            trainer.step(batch)
-        trainer.schedule.step()
-        n_seen += len(rows)
+    trainer = Trainer(task.net(), task.inputs["train"], plan, settings)
+    for _ in trainer.epochs(settings.n_epochs, choose):
+        pass
     if settings.device.startswith("cuda"):
         torch.cuda.synchronize()  # what is timed has to be over
-    return trainer.net, n_seen
+    seconds = time.perf_counter() - start
+    parts = {n: logits_of(trainer.net, i).numpy() for n, i in task.inputs.items() if n != "train"}
+    found = measure(parts, task.test_labels, task.val_labels["clean"], task.human)
+    return {"points": {"last": found | {"clock_seconds": seconds}}}
 
 
 def entropies(net, inputs):
@@ -276,17 +283,13 @@ def target_entropies(options, task, settings):
     name = f"{named_setting(options, options.target)}, {task.seed}"
     path = options.out / f"full_prio_target-{name.replace(', ', '-').replace(' ', '_')}.npy"
     if not path.exists():
-        plain, lines = Pictures(task.inputs["train"].images, device=options.device), []
-
-        def choose(net, epoch):
-            if epoch:
-                lines.append(entropies(net, plain).astype(np.float32))
-            return torch.arange(len(plain))
-
+        torch.manual_seed(100 + task.seed)
         net = resnet(options.target, N_CLASSES[options.dataset])
         plan = mixed(task, published(options)["target mixup"])
-        net, _ = train_by(choose, task, plan, settings, net, 100 + task.seed)
-        np.save(path, np.stack([*lines, entropies(net, plain)]))
+        trainer = Trainer(net, task.inputs["train"], plan, settings)
+        plain = Pictures(task.inputs["train"].images, device=options.device)
+        lines = [entropies(trainer.net, plain) for _ in trainer.epochs(settings.n_epochs)]
+        np.save(path, np.stack(lines).astype(np.float32))
     return np.load(path)
 
 
@@ -298,7 +301,8 @@ STUDIES = {
 }
 
 
-def run(options):
-    if options.study not in STUDIES:
+def parts(study):
+    """Return the runs of a study in full."""
+    if study not in STUDIES:
         raise SystemExit(f"--scale full is there for {', '.join(STUDIES)}")
-    STUDIES[options.study](options, Records(options.out / f"full_{options.study}.jsonl"))
+    return {f"full_{study}": Part(STUDIES[study])}

@@ -22,22 +22,22 @@ import numpy as np
 import torch
 from skorch.callbacks import LRScheduler
 
-from benchmarks.cifar_networks import CifarResNet18, CifarVGG16
+from benchmarks.cifar_networks import CifarResNet18, cifar_vgg16
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
 from skcalib.nets import MLP, CalibratedNetClassifier
 
 from .depth import of_a_fresh_network, of_random_labels, of_the_ensemble, rank_correlation
-from .full import image_set, named_setting
+from .full import PUBLISHED, image_set, named_setting
 from .images import as_input
-from .published import DEPTH
 from .runner import found
 from .students import half_precision
 
 N_IMAGES, BATCH = 45_000, 256
+DEPTH = PUBLISHED["depth"]
 # The network of a number of classes.
 NETWORKS = {
     "resnet18": CifarResNet18,
-    "vgg16": partial(CifarVGG16, batch_norm=False),
+    "vgg16": cifar_vgg16,
     "mlp": lambda n_classes: MLP(3 * 32 * 32, n_classes, hidden=(2048,) * 7),
 }
 

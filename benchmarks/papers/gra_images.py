@@ -1,4 +1,4 @@
-"""[GRA] on CIFAR-10 images, clean labels; the runs that [RMD] has as well are found."""
+"""[GRA] on CIFAR-10 images, clean labels."""
 
 from __future__ import annotations
 
@@ -38,15 +38,6 @@ CLAIMS = (
            "nll_scaled"),
 )  # fmt: skip
 
-NAMES = {method.name for method in METHODS}
-STUDY = Study(
-    "[GRA], images",
-    {
-        "gra_images": Part(
-            run, partial(comparisons, columns=(*COLUMNS, *CALIBRATION)),
-            (*HUMAN, "ece_width", "classwise"), METHODS, runs="cifar",
-            keep=lambda key: key["method"] in NAMES and key["setting"] == "clean",
-        ),
-    },
-    CLAIMS,
-)  # fmt: skip
+KEPT = (*HUMAN, "ece_width", "classwise")
+TABLE = partial(comparisons, columns=(*COLUMNS, *CALIBRATION))
+STUDY = Study("[GRA], images", {"gra_images": Part(run, TABLE, KEPT, METHODS)}, CLAIMS)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
+from joblib import Memory
 from PIL import Image
 from sklearn.datasets import load_digits, load_sample_images
 from sklearn.linear_model import LogisticRegression
@@ -97,7 +98,7 @@ class Cifar:
         self.human = human_proba(folder)
         with np.load(folder / "cifar10_resnet20_features.npz") as data:
             self.features = data["features"].astype(np.float64)
-        self.rotation = rotation_features(folder, cache).astype(np.float64)
+        self.rotation = Memory(cache, verbose=0).cache(rotation_features)(folder)
         self.ood = Pictures(as_input(np.concatenate([enlarged_digits(), crops()]), SIZE))
 
     @cached_property
@@ -140,10 +141,14 @@ class CifarTask(Scored, Task):
         return super().difficulty(source)
 
 
+def test_and_other_rows(n_images):
+    """Return the rows of the images that all students are tested on, and those to draw from."""
+    return np.split(np.random.default_rng(1000).permutation(n_images), [N_TEST])
+
+
 def cifar_task(images, noise, seed):
     """Draw training and validation images anew for each seed; the test images stay."""
-    rows = np.random.default_rng(1000).permutation(len(images.labels))
-    test, pool = rows[:N_TEST], rows[N_TEST:]
+    test, pool = test_and_other_rows(len(images.labels))
     order = np.random.default_rng(seed).permutation(pool)
     train, val = order[:N_TRAIN], order[N_TRAIN:]
     y = images.labels
@@ -169,18 +174,14 @@ def cifar_task(images, noise, seed):
 N_TURNED, N_EPOCHS_OF_TURNS, BATCH = 20_000, 8, 100
 
 
-def rotation_features(folder, cache):
+def rotation_features(folder):
     """Return 64 pooled features of the test images, by a network for turns of training images."""
-    path = cache / "rotation_features.npz"
-    if not path.exists():
-        net, accuracy = _trained_on_turns(as_input(pictures(folder, "train", N_TURNED)[0]))
-        print(f"rotation: accuracy {accuracy:.3f} in the last epoch", flush=True)
-        images = as_input(pictures(folder, "test")[0])
-        with torch.no_grad():
-            pooled = [net.blocks(net.stem(part)).mean(dim=(2, 3)) for part in images.split(1000)]
-        np.savez(path, features=torch.cat(pooled).numpy(), accuracy=accuracy)
-    with np.load(path) as data:
-        return data["features"]
+    net, accuracy = _trained_on_turns(as_input(pictures(folder, "train", N_TURNED)[0]))
+    print(f"rotation: accuracy {accuracy:.3f} in the last epoch", flush=True)
+    images = as_input(pictures(folder, "test")[0])
+    with torch.no_grad():
+        pooled = [net.blocks(net.stem(part)).mean(dim=(2, 3)) for part in images.split(1000)]
+    return torch.cat(pooled).numpy().astype(np.float64)
 
 
 def _trained_on_turns(images):

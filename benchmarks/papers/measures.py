@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import rel_entr, softmax
 
-from skcalib.metrics import (
-    area_under_risk_coverage,
-    classwise_calibration_error,
-    expected_calibration_error,
-    misclassification_report,
-    ood_report,
-    predictive_entropy,
-)
+from skcalib import metrics
 from skcalib.posthoc import TemperatureScaling
 
 
@@ -24,9 +17,9 @@ def nll(y, proba):
 def calibration(y, proba):
     return {
         "nll": nll(y, proba),
-        "ece": expected_calibration_error(y, proba, strategy="quantile"),
-        "ece_width": expected_calibration_error(y, proba),
-        "classwise": classwise_calibration_error(y, proba),
+        "ece": metrics.expected_calibration_error(y, proba, strategy="quantile"),
+        "ece_width": metrics.expected_calibration_error(y, proba),
+        "classwise": metrics.classwise_calibration_error(y, proba),
     }
 
 
@@ -47,7 +40,7 @@ def measure(logits, y_test, y_val, human=None):
         **calibration(y_test, proba),
         **{f"{name}_scaled": value for name, value in scaled.items()},
         "temperature": float(scaler.temperature_),
-        "aurc": area_under_risk_coverage(y_test, proba),
+        "aurc": metrics.area_under_risk_coverage(y_test, proba),
         "errors_auroc": _errors_auroc(y_test, proba),
         "val_nll": nll(y_val, proba_of(logits["val"])),
         "val_nll_scaled": nll(y_val, scaler.predict_proba(logits["val"])),
@@ -69,10 +62,11 @@ def _errors_auroc(y, proba):
     correct = proba.argmax(axis=1) == y
     if correct.all() or not correct.any():
         return float("nan")
-    return misclassification_report(y, proba, confidence=("msp",))["msp"]["auroc"]
+    return metrics.misclassification_report(y, proba, confidence=("msp",))["msp"]["auroc"]
 
 
 def out_of_distribution(proba, proba_ood):
-    scores = -np.concatenate([predictive_entropy(proba), predictive_entropy(proba_ood)])
-    report = ood_report(np.arange(len(scores)) < len(proba), {"entropy": scores})["entropy"]
+    entropy = np.concatenate([metrics.predictive_entropy(p) for p in (proba, proba_ood)])
+    inside = np.arange(len(entropy)) < len(proba)
+    report = metrics.ood_report(inside, {"entropy": -entropy})["entropy"]
     return {"ood_auroc": report["auroc"], "ood_fpr": report["fpr_at_tpr"]}

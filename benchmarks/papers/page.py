@@ -7,7 +7,7 @@ from pathlib import Path
 import benchmarks.papers
 
 from . import depth, gra, gra_images, labels, prio, pruning, rmd, rmd_images, shift
-from .claims import VERDICTS, Judgement, judge, kind, sentence, stated, written
+from .claims import VERDICTS, Judgement, hardest, judge, sentence, stated, verdict_of, written
 from .forest import forest
 from .results import described, load, settings_of
 from .tables import csv_table
@@ -35,16 +35,13 @@ def claims_table(claims):
     return csv_table("", header, rows, widths="32 16 40 12")
 
 
-def plot(claims):
-    """Return the forest plot of claims: of several rivals the one that is hardest to beat."""
-    rows = []
-    for claim, found in judged(claims):
-        results = []
-        for setting in dict.fromkeys(r.setting for r in found.results):
-            least = min((r for r in found.results if r.setting == setting), key=lambda r: r.low)
-            results.append((setting, *(v / found.effect for v in least[2:5])))
-        rows.append((claim.text, results, found.verdict))
-    return forest(rows)
+def plot(lines):
+    """Return the forest plot of (text, judgement)."""
+    return forest([
+        (text, [(r.setting, *(v / found.effect for v in r[2:5])) for r in hardest(found)],
+         found.verdict)
+        for text, found in lines
+    ])  # fmt: skip
 
 
 def headlines():
@@ -55,20 +52,9 @@ def headlines():
             here = [r for r in whole.results if r.setting == claim.headline]
             if here:
                 least = min(here, key=lambda r: r.low)
-                verdict = kind(least, whole.effect, no_loss=claim.no_loss)
+                verdict = verdict_of([least], whole.effect, claim.no_loss)
                 found.append((study.name, claim, Judgement(verdict, [least], *whole[2:])))
     return found
-
-
-def overview_plot():
-    return forest([
-        (
-            f"{name}: {claim.text}",
-            [(r.setting, *(v / found.effect for v in r[2:5])) for r in found.results],
-            found.verdict,
-        )
-        for name, claim, found in headlines()
-    ])  # fmt: skip
 
 
 def overview():
@@ -99,12 +85,19 @@ def counts_table():
 
 
 def in_numbers():
-    """Return the sentence that the landing page quotes."""
+    """Return the sentence that the landing page quotes: what does not hold, most first."""
     total = {v: sum(part[v] for part in counts().values()) for v in VERDICTS}
+    others = {
+        "do not hold here": total["does not hold here"],
+        "are undecided": total["undecided"],
+        "cannot be tested on two cores": total["not testable here"],
+    }
+    first, second, last = (
+        f"{n} {what}" for what, n in sorted(others.items(), key=lambda item: -item[1])
+    )
     return (
         f"{total['holds']} of {sum(total.values())} claims hold, {total['holds in part']} in "
-        f"part; {total['does not hold here']} do not hold here, {total['undecided']} are "
-        f"undecided, and {total['not testable here']} cannot be tested on two cores.\n"
+        f"part; {first}, {second}, and {last}.\n"
     )
 
 
@@ -127,15 +120,17 @@ def render():
     settings = described(benchmarks.papers.__doc__).partition("-\n")[2]
     files = {
         "overview.inc": overview(),
-        "overview.svg": overview_plot(),
+        "overview.svg": plot(
+            (f"{name}: {claim.text}", found) for name, claim, found in headlines()
+        ),
         "counts.inc": counts_table(),
         "in_numbers.inc": in_numbers(),
-        "settings.inc": settings.partition("\n\nComputing time")[0] + "\n",
+        "settings.inc": settings,
         "runs.inc": runs(),
     }
     for page, study in STUDIES.items():
         files[f"{page}_claims.inc"] = claims_table(study.claims)
-        files[f"{page}.svg"] = plot(study.claims)
+        files[f"{page}.svg"] = plot((claim.text, found) for claim, found in judged(study.claims))
         files[f"{page}_settings.inc"] = study.settings
         for name, part in study.parts.items():
             files[f"{name}.inc"] = part.table(settings_of(name))

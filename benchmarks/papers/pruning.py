@@ -55,13 +55,11 @@ def recorded(task, settings):
     """Return probabilities (epochs, n, K) that a student goes through."""
     torch.manual_seed(task.seed + 900)
     plan = Plan(cross_entropy_loss, task.given)
-    trainer, epochs = Trainer(task.net(), task.inputs["train"], plan, settings), []
-    for _ in range(settings.n_epochs):
-        for batch in torch.randperm(len(task.given)).split(settings.batch_size):
-            trainer.step(batch)
-        logits = logits_of(trainer.net, task.inputs["train"]).numpy()
-        epochs.append(proba_of(logits).astype(np.float32))
-    return np.stack(epochs)
+    trainer = Trainer(task.net(), task.inputs["train"], plan, settings)
+    return np.stack([
+        proba_of(logits_of(trainer.net, task.inputs["train"]).numpy()).astype(np.float32)
+        for _ in trainer.epochs(settings.n_epochs)
+    ])  # fmt: skip
 
 
 def dual(of_label):

@@ -26,32 +26,27 @@ METHODS = (
 
 def run(options):
     clinc = Clinc(options.data, options.out)
-    seeds = range(1 if options.small else 2)
-    settings = Settings(n_epochs=2 if options.small else 20)
-    n_steps = 2 * prio.LATE[1] if options.small else prio.N_STEPS
+    seeds, settings, n_steps = range(2), Settings(n_epochs=20), prio.N_STEPS
+    if options.small:
+        seeds, settings, n_steps = range(1), Settings(n_epochs=2), 2 * prio.LATE[1]
     print("[RMD], [GRA]: CLINC150, 20 samples a class, 20 % of the labels flipped; last epoch")
     print(f"{'':<28}" + "".join(f"{name:>13}" for name in SHOWN))
     tasks = [text_task(clinc, 20, "U20", seed) for seed in seeds]
     for method, chosen in METHODS:
-        runs = [one_run(task, method, chosen, settings, task.seed, stops=False) for task in tasks]
-        _line(method.name, runs, SHOWN)
+        how = (method, chosen, settings)
+        _line(method.name, SHOWN, [one_run(task, *how, task.seed, stops=False) for task in tasks])
     print("\n[PRIO]: all texts, a fifth of the samples after a warm-up, equal steps")
     tasks = [prio.make_task(clinc, "clean", seed) for seed in seeds]
     for guide in prio.EVERYWHERE:
-        runs = [
-            prio.prioritized(task, CE.plan(task), guide, task.seed, n_steps=n_steps)
-            for task in tasks
-        ]
-        _line(guide, runs, ("accuracy", "nll", "seconds"))
+        train = lambda t, g=guide: prio.prioritized(t, CE.plan(t), g, t.seed, n_steps=n_steps)
+        _line(guide, ("accuracy", "nll", "seconds"), list(map(train, tasks)))
     print("\n[DEPTH]: digits, one run")
-    (values,) = depth.measured("digits", depth.digits, 0, 4 if options.small else depth.N_REPEATS)[
-        "found"
-    ].values()
+    n_repeats = 4 if options.small else depth.N_REPEATS
+    (values,) = depth.measured("digits", depth.digits, 0, n_repeats)["found"].values()
     for name in ("depth and correct", "depth and consensus", "depth and iteration learned"):
         print(f"{name:<28}{values[name]['last']['value']:13.3f}")
 
 
-def _line(name, runs, shown):
-    rows = [run["points"]["last"] for run in runs]
-    means = (np.mean([row[metric] for row in rows]) for metric in shown)
+def _line(name, shown, runs):
+    means = (np.mean([run["points"]["last"][metric] for run in runs]) for metric in shown)
     print(f"{name:<28}" + "".join(f"{value:13.4f}" for value in means), flush=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import platform
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +30,7 @@ SHOWN = (
     "accuracy", "nll", "ece", "nll_scaled", "ece_scaled", "temperature", "aurc", "errors_auroc",
     "ood_auroc", "ood_fpr",
 )  # fmt: skip
+CPUS = Path("/proc/cpuinfo")
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
 
 
@@ -41,8 +43,6 @@ class Part:
     kept: tuple[str, ...] = ()  # metrics besides those that every study keeps
     order: tuple = ()  # methods, in the order of the table
     derive: Callable[[dict], dict] = dict  # settings of the results from those of the runs
-    runs: str = ""  # the file of the runs, where two parts share it
-    keep: Callable[[dict], bool] = lambda key: True  # which of these runs
     settings: str = ""  # for the page
 
 
@@ -62,12 +62,11 @@ def described(docstring):
 
 
 def machine():
-    cpu = platform.processor() or platform.machine()
-    lines = Path("/proc/cpuinfo")
-    if lines.exists():
-        names = [x for x in lines.read_text().splitlines() if x.startswith("model name")]
-        cpu = names[0].split(":")[1].strip() if names else cpu
-    return {"cpu": cpu, "python": platform.python_version()} | {n: version(n) for n in LIBRARIES}
+    names = re.findall(r"model name\s*: (.+)", CPUS.read_text() if CPUS.exists() else "") or [
+        platform.machine()
+    ]
+    versions = {name: version(name) for name in LIBRARIES}
+    return {"cpu": names[0], "python": platform.python_version()} | versions
 
 
 def short(value):
@@ -148,7 +147,7 @@ def summarize(studies, folder):
     """Write the JSON of every part whose runs are in the folder."""
     for study in studies:
         for name, part in study.parts.items():
-            path = folder / f"{part.runs or name}.jsonl"
+            path = folder / f"{name}.jsonl"
             if path.exists():
-                records = Records(path).only(part.keep)
+                records = Records(path)
                 write(name, records, part.derive(collected(records, part)))

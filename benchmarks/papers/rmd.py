@@ -10,7 +10,7 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
 from skcalib import losses
-from skcalib.difficulty import KMeansPrototypeScorer, RelativeMahalanobisScorer
+from skcalib.difficulty import KMeansPrototypeScorer
 from skcalib.metrics import predictive_entropy
 
 from .claims import Untested, claim
@@ -36,6 +36,7 @@ from .runner import chosen, compare, found
 from .sources import DIFFICULTIES
 from .students import Settings
 from .tables import FLIPS, csv_table
+from .tasks import Scored
 from .texts import Clinc, text_task
 
 # --- settings ------------------------------------------------------------------------------------
@@ -227,13 +228,8 @@ def _difficulties(folder):
         proba = proba_of(data["logits"])
     with np.load(folder / "cifar10_test_pred_probs.npz") as data:
         strong = data["proba"].astype(np.float64)
-    every = np.arange(len(y))
-    relative = RelativeMahalanobisScorer().fit(X, y)
-    values = {
-        "RMD": relative.difficulty(X, y),
-        "RMD without label": relative.difficulty(X),
-        "Mahalanobis": RelativeMahalanobisScorer(relative=False).fit(X, y).difficulty(X, y),
-    }
+    every, task = np.arange(len(y)), Scored(given=y, true=y, features=X, seed=0)
+    values = {n: task.difficulty(n) for n in ("RMD", "RMD without label", "Mahalanobis")}
     for n in (10, 100):
         scorer = KMeansPrototypeScorer(n_clusters=n, n_init=1, random_state=0)
         values[f"k-means, {n} centroids"] = scorer.fit(X).difficulty(X)
@@ -262,7 +258,7 @@ STATED = {
 }
 OVER_CROSS_ENTROPY = (
     ("Difficulty-aware regularization raises accuracy over cross-entropy.", "accuracy"),
-    ("It lowers the calibration error.", "ece"),
+    ("Difficulty-aware regularization lowers the calibration error.", "ece"),
     ("It lowers the log-loss.", "nll"),
     ("It ranks its errors better: selective risk.", "aurc"),
     ("Its confidence tells errors from correct predictions better.", "errors_auroc"),
@@ -311,24 +307,24 @@ DISTANCES = ("Mahalanobis", "k-means")
 OWN_LOSSES = ("own loss, in-sample", "own loss, out-of-fold")
 CLAIMS = (
     # As the paper trains: weight decay for every method, the one that cross-entropy chose.
-    _decayed("With weight decay in both it is more accurate than cross-entropy.", "accuracy",
-             **STATED["accuracy"], headline="clean"),
-    _decayed("With weight decay in both its calibration error is lower.", "ece",
-             **STATED["ece"], headline="clean"),
-    _decayed("With weight decay in both its log-loss is lower.", "nll"),
+    _decayed("With weight decay in both, difficulty-aware regularization is more accurate than "
+             "cross-entropy.", "accuracy", **STATED["accuracy"], headline="clean"),
+    _decayed("With weight decay in both, difficulty-aware regularization has the lower "
+             "calibration error.", "ece", **STATED["ece"], headline="clean"),
+    _decayed("With weight decay in both, its log-loss is lower.", "nll"),
     _decayed("It is lower after temperature scaling, too.", "nll_scaled"),
-    _decayed("With weight decay in both it ranks its errors better: selective risk.", "aurc"),
-    _decayed("With weight decay in both and early stopping it is more accurate.", "accuracy",
+    _decayed("With weight decay in both, it ranks its errors better: selective risk.", "aurc"),
+    _decayed("With weight decay in both and early stopping, it is more accurate.", "accuracy",
              point="stop"),
-    _decayed("With weight decay the difficulty matters: shuffled, the log-loss is higher.", "nll",
+    _decayed("With weight decay, the difficulty matters: shuffled, the log-loss is higher.", "nll",
              SHUFFLED.name, ("clean", "U20")),
-    _decayed("With weight decay it is better calibrated than uniform entropy regularization.",
+    _decayed("With weight decay, it is better calibrated than uniform entropy regularization.",
              "ece", ENTROPY.name, ("clean", "U20")),
-    _decayed("Decay adds to it: it is more accurate than without.", "accuracy",
+    _decayed("Weight decay adds to it: more accurate with both than without decay.", "accuracy",
              "difficulty-aware, no decay"),
-    claim("decay100", "With all samples and weight decay in both it is more accurate.",
+    claim("decay100", "With all samples and weight decay in both, it is more accurate.",
           AWARE.name, "accuracy", DECAY.name, ("clean", "U20"), **STATED["accuracy"]),
-    claim("decay100", "With all samples and weight decay in both its log-loss is lower.",
+    claim("decay100", "With all samples and weight decay in both, its log-loss is lower.",
           AWARE.name, "nll", DECAY.name, ("clean", "U20")),
     *(few(f"Without decay. {text}", metric, **STATED.get(metric, {}))
       for text, metric in OVER_CROSS_ENTROPY),
@@ -338,22 +334,22 @@ CLAIMS = (
     few("The difficulty matters for selective risk.", "aurc", SHUFFLED.name),
     few("The sign matters: regularizing the easy samples gives less accuracy.", "accuracy",
         INVERTED.name),
-    few("Weights by ranks serve better than the min-max weights: log-loss.", "nll",
+    few("Weights from ranks serve better than min-max weights: log-loss.", "nll",
         "difficulty-aware, min-max"),
     few("After temperature scaling it is still better calibrated.", "ece_scaled"),
     few("After temperature scaling its log-loss is still lower.", "nll_scaled"),
     few("With early stopping it is still more accurate.", "accuracy", point="stop"),
     few("With early stopping and temperature scaling its log-loss is still lower.",
         "nll_scaled", point="stop"),
-    many("With all samples of the texts it is still more accurate than cross-entropy.",
+    many("With all samples, it is still more accurate than cross-entropy.",
          "accuracy"),
-    many("With all samples its calibration error is still lower.", "ece"),
-    many("With all samples and early stopping it is more accurate.", "accuracy", point="stop"),
+    many("With all samples, its calibration error is still lower.", "ece"),
+    many("With all samples and early stopping, it is more accurate.", "accuracy", point="stop"),
     many("With all samples, early stopping and temperature scaling its log-loss is lower.",
          "nll_scaled", point="stop"),
-    many("With all samples the difficulty matters: shuffled, it gives less accuracy.",
+    many("With all samples, the difficulty matters: shuffled, it gives less accuracy.",
          "accuracy", SHUFFLED.name),
-    many("With all samples the sign matters: inverted, it gives less accuracy.", "accuracy",
+    many("With all samples, the sign matters: inverted, it gives less accuracy.", "accuracy",
          INVERTED.name),
     _sensitive("It is robust to alpha: its ECE varies less than that of entropy regularization.",
                ENTROPY.name),

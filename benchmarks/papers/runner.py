@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-from copy import copy
+from functools import cache
 from pathlib import Path
 
 from .measures import measure
@@ -14,11 +15,15 @@ from .students import train
 SCREENING_SEED = 100
 
 
-class Records:
-    """The runs of one study, kept in a file that only grows."""
+class TimeIsUp(Exception):
+    """The next run would not end in time; a second call goes on with it."""
 
-    def __init__(self, path: Path):
-        self.path = path
+
+class Records:
+    """The runs of one study, kept in a file that only grows; none is begun too late to end."""
+
+    def __init__(self, path: Path, minutes: float = math.inf):
+        self.path, self.end, self.longest = path, time.monotonic() + 60 * minutes, 0.0
         path.parent.mkdir(parents=True, exist_ok=True)
         self.rows = {}
         if path.exists():
@@ -32,9 +37,12 @@ class Records:
     def get(self, key, compute):
         """Return the row of a run; compute, append and print it if it is not there."""
         if key not in self:
-            start = time.process_time()
+            began, start = time.monotonic(), time.process_time()
+            if began + self.longest > self.end:
+                raise TimeIsUp(f"The time is up before {key}.")
             row = {"key": key, **compute()}
             row["seconds"] = round(time.process_time() - start, 2)
+            self.longest = max(self.longest, time.monotonic() - began)
             with self.path.open("a") as file:
                 file.write(json.dumps(row, default=float) + "\n")
             self.rows[_text(key)] = row
@@ -46,12 +54,6 @@ class Records:
             line = ", ".join(f"{value}" for value in key.values() if value != {})
             print(f"{line}: {shown} ({row['seconds']:.1f} s)", flush=True)
         return self.rows[_text(key)]
-
-    def only(self, keep):
-        """Return the runs whose key `keep` is true for, to be read."""
-        part = copy(self)
-        part.rows = {text: row for text, row in self.rows.items() if keep(row["key"])}
-        return part
 
     def where(self, **fixed):
         """Yield the rows whose key has these entries."""
@@ -95,15 +97,15 @@ def compare(
 
     def run(tasks, method, options, seed):
         key = {"setting": setting, "method": method.name, "options": options, "seed": seed}
-        compute = lambda: train_one(tasks[seed], method, options, settings, seed, stops)
+        compute = lambda: train_one(tasks(seed), method, options, settings, seed, stops)
         records.get(key, compute)
 
-    tasks = Tasks(make_task)
+    tasks = cache(make_task)
     for method in methods if not every else ():
         for options in method.candidates:
             run(tasks, method, options, SCREENING_SEED)
     for seed in seeds:
-        tasks = Tasks(make_task)
+        tasks = cache(make_task)
         for method in methods:
             options = method.candidates
             if not every:
@@ -111,18 +113,6 @@ def compare(
             for i, one in enumerate(options):
                 if one not in options[:i]:
                     run(tasks, method, one, seed)
-
-
-class Tasks:
-    """Tasks by seed, made when a run needs them."""
-
-    def __init__(self, make_task):
-        self.make_task, self.made = make_task, {}
-
-    def __getitem__(self, seed):
-        if seed not in self.made:
-            self.made[seed] = self.make_task(seed)
-        return self.made[seed]
 
 
 def chosen(records, method, setting):

@@ -1,16 +1,15 @@
 """Shift: five corruptions of CIFAR-10 images at five severities.
 
 Noise, blur, contrast, brightness and JPEG, by torchvision, with the severities of ImageNet-C, blur
-in half the pixels; a severity is the mean over corruptions. A network of two convolutions and two
-linear layers learns 4000 clean images, 16 x 16 pixels, for 12 epochs (Adam, .002, batches of 64);
-the losses have their published parameters. Its probabilities on 2000 test images
-are judged as they are, with a temperature fitted on 2000 clean validation images, and with one
-fitted on 500 other images of the same corruption and severity.
+in half the pixels; a severity is the mean over corruptions. Students are those of the other
+studies of images, and the losses have their published parameters. Their probabilities on 2000 test
+images are judged as they are, with a temperature fitted on 2000 clean validation images, and with
+one fitted on 500 other test images of the same corruption and severity.
 """
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,22 +18,20 @@ from skcalib import losses
 from skcalib.metrics import expected_calibration_error
 from skcalib.posthoc import TemperatureScaling
 
+from . import images as cifar
 from .claims import claim
-from .images import Pictures, as_input, human_proba, pictures
 from .measures import divergence, nll, proba_of
 from .methods import CE
 from .results import Part, Study, described
-from .students import Plan, Settings, logits_of, train
+from .students import Plan, logits_of, train
 from .tables import Column, values_table
-from .tasks import Task
 
 LOSSES = {
     "cross-entropy": losses.cross_entropy_loss,
     "focal 3": partial(losses.focal_loss, gamma=3.0),
     "BSCE-GRA 4": losses.bsce_gra_loss,
 }
-SETTINGS = Settings(n_epochs=12, lr=2e-3, batch_size=64)
-N_TRAIN, N_VAL, N_TEST, N_FIT = 4000, 2000, 2000, 500
+N_TEST, N_FIT = 2000, 500
 SEVERITIES = {
     "noise": (0.08, 0.12, 0.18, 0.26, 0.38),
     "blur": (0.5, 1.0, 1.5, 2.0, 3.0),
@@ -64,62 +61,37 @@ def corrupted(images, kind, value):
     return batch.permute(0, 2, 3, 1).numpy()
 
 
-@cache
 def corrupted_inputs(folder):
-    """Return {(kind, severity): inputs}; the same images for every network."""
-    images, _ = pictures(folder, "test")
-    images = images[: N_TEST + N_FIT]
-    inputs = {("none", 0): Pictures(as_input(images, 16))}
+    """Return {(kind, severity): inputs} of the first images that all students are tested on."""
+    images, _ = cifar.pictures(folder, "test")
+    test, _ = cifar.test_and_other_rows(len(images))
+    images = images[test[: N_TEST + N_FIT]]
+    inputs = {("none", 0): cifar.Pictures(cifar.as_input(images, cifar.SIZE))}
     for kind, values in SEVERITIES.items():
         for severity, value in enumerate(values, 1):
             batch = corrupted(images, kind, value)
-            inputs[kind, severity] = Pictures(as_input(batch, 16))
+            inputs[kind, severity] = cifar.Pictures(cifar.as_input(batch, cifar.SIZE))
     return inputs
 
 
-def small_net():
-    """Return two convolutions and two linear layers, without normalization."""
-    from torch.nn import Conv2d, Flatten, Linear, MaxPool2d, ReLU, Sequential
-
-    return Sequential(
-        Conv2d(3, 32, 3, padding=1), ReLU(), MaxPool2d(2),
-        Conv2d(32, 64, 3, padding=1), ReLU(), MaxPool2d(2),
-        Flatten(), Linear(64 * 4**2, 64), ReLU(), Linear(64, 10),
-    )  # fmt: skip
-
-
-def image_task(folder, seed):
-    """Draw training and validation images anew for each seed."""
-    images, y = pictures(folder, "train")
-    rows = np.random.default_rng(seed).permutation(len(y))[: N_TRAIN + N_VAL]
-    parts = {"train": rows[:N_TRAIN], "val": rows[N_TRAIN:]}
-    return Task(
-        inputs={name: Pictures(as_input(images[r], 16)) for name, r in parts.items()},
-        given=y[parts["train"]],
-        val_labels={"clean": y[parts["val"]]},
-        test_labels=pictures(folder, "test")[1],
-        make_net=small_net,
-        seed=seed,
-        human=human_proba(folder),
-    )
-
-
 def run(options, records):
+    images = cifar.Cifar(options.data, options.out)
+    inputs = corrupted_inputs(options.data)
     for seed in range(options.seeds):
+        task = cifar.cifar_task(images, "clean", seed)
         for name in LOSSES:
-            key = {"setting": "CIFAR-10, small", "method": name, "seed": seed}
-            records.get(key, partial(measured, options.data, name, seed))
+            key = {"setting": "clean", "method": name, "seed": seed}
+            records.get(key, partial(measured, task, inputs, name))
 
 
-def measured(folder, name, seed):
+def measured(task, every_input, name):
     """Return severities as settings, and what was done to the probabilities as methods."""
-    task = image_task(folder, seed)
     plan = Plan(LOSSES[name], task.given)
-    net = train(task, plan, SETTINGS, seed=seed, watch=False).net
+    net = train(task, plan, cifar.IMAGES, seed=task.seed, watch=False).net
     clean = TemperatureScaling()
     clean.fit(logits_of(net, task.inputs["val"]).numpy(), task.val_labels["clean"])
     rows = {}
-    for (_, severity), inputs in corrupted_inputs(folder).items():
+    for (_, severity), inputs in every_input.items():
         logits = logits_of(net, inputs).numpy()
         judged = _judged(logits, task.test_labels, clean)
         if not severity:

@@ -29,20 +29,14 @@ def rmd_out_of_fold(task):
         )
 
 
-def rmd(task):
+def distance(*, relative=True, labeled=True):
     """In-sample, as in the paper."""
-    scorer = RelativeMahalanobisScorer().fit(task.features, task.given)
-    return scorer.difficulty(task.features, task.given)
 
+    def score(task):
+        scorer = RelativeMahalanobisScorer(relative=relative).fit(task.features, task.given)
+        return scorer.difficulty(task.features, task.given if labeled else None)
 
-def rmd_without_label(task):
-    scorer = RelativeMahalanobisScorer().fit(task.features, task.given)
-    return scorer.difficulty(task.features)
-
-
-def mahalanobis(task):
-    scorer = RelativeMahalanobisScorer(relative=False).fit(task.features, task.given)
-    return scorer.difficulty(task.features, task.given)
+    return score
 
 
 def k_means(task):
@@ -63,7 +57,8 @@ def loss(cv):
 
 def own_loss(task):
     """Loss of the student itself after half of its epochs."""
-    return _student_loss(task, np.arange(len(task.given)), np.arange(len(task.given)))
+    every = np.arange(len(task.given))
+    return _student_loss(task, every, every)
 
 
 def own_loss_out_of_fold(task):
@@ -89,10 +84,10 @@ def flipped(task):
 
 
 DIFFICULTIES = {
-    "RMD": rmd,
+    "RMD": distance(),
     "RMD, out-of-fold": rmd_out_of_fold,
-    "RMD without label": rmd_without_label,
-    "Mahalanobis": mahalanobis,
+    "RMD without label": distance(labeled=False),
+    "Mahalanobis": distance(relative=False),
     "k-means": k_means,
     "loss, in-sample": loss(None),
     "loss, out-of-fold": loss(3),

@@ -67,11 +67,6 @@ def logits_of(net, inputs, batch_size=2000):
     return logits
 
 
-def scaled_loss(logits, labels):
-    """Log-loss after temperature scaling on the same samples, which is what stops training."""
-    return nll(labels, TemperatureScaling().fit(logits, labels).predict_proba(logits))
-
-
 def make_optimizer(net, settings, weight_decay=0.0):
     decay = settings.weight_decay + weight_decay
     if settings.optimizer == "sgd":
@@ -83,12 +78,12 @@ def make_optimizer(net, settings, weight_decay=0.0):
         optimizer = torch.optim.AdamW(
             net.parameters(), settings.lr, weight_decay=decay, fused=True
         )
+    schedules = torch.optim.lr_scheduler
     if settings.milestones:
-        steps = torch.optim.lr_scheduler.MultiStepLR(optimizer, list(settings.milestones))
-        return optimizer, steps
-    if not settings.cosine and settings.optimizer != "sgd":
-        return optimizer, None
-    return optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.n_epochs)
+        return optimizer, schedules.MultiStepLR(optimizer, list(settings.milestones))
+    if settings.cosine or settings.optimizer == "sgd":
+        return optimizer, schedules.CosineAnnealingLR(optimizer, settings.n_epochs)
+    return optimizer, None
 
 
 class Trainer:
@@ -98,7 +93,7 @@ class Trainer:
         # Channels last is what convolutions in bfloat16 are fast with.
         layout = {"memory_format": torch.channels_last} if "cuda" in settings.device else {}
         self.net, self.inputs, self.plan = net.to(settings.device, **layout), inputs, plan
-        self.device = settings.device
+        self.device, self.settings = settings.device, settings
         self.optimizer, self.schedule = make_optimizer(net, settings, plan.weight_decay)
         self.target = torch.as_tensor(plan.target).to(self.device)
         self.per_sample = {
@@ -131,25 +126,31 @@ class Trainer:
         loss.backward()
         self.optimizer.step()
 
+    def epochs(self, n_epochs, choose=None):
+        """Train on all rows, or those that `choose` returns for the net and the epochs done."""
+        for epoch in range(n_epochs):
+            rows = self.rows if choose is None else choose(self.net, epoch)
+            for batch in rows[torch.randperm(len(rows))].split(self.settings.batch_size):
+                self.step(batch)
+            if self.schedule is not None:
+                self.schedule.step()
+            yield epoch + 1
 
-def train(task, plan, settings, *, seed, watch=True, net=None):
+
+def train(task, plan, settings, *, seed, watch=True):
     """Train a student of a task; with `watch`, keep the epochs that validation would stop at."""
     torch.manual_seed(seed)
-    trainer = Trainer(task.net() if net is None else net, task.inputs["train"], plan, settings)
+    trainer = Trainer(task.net(), task.inputs["train"], plan, settings)
     best = dict.fromkeys(task.val_labels, np.inf)
     states, epochs = {}, {}
-    for epoch in range(1, settings.n_epochs + 1):
-        order = trainer.rows[torch.randperm(len(trainer.rows))]
-        for batch in order.split(settings.batch_size):
-            trainer.step(batch)
-        if trainer.schedule is not None:
-            trainer.schedule.step()
+    for epoch in trainer.epochs(settings.n_epochs):
         # Every other epoch: the search for a temperature costs as much as the epoch.
         if not watch or (settings.n_epochs - epoch) % 2:
             continue
         val = logits_of(trainer.net, task.inputs["val"]).numpy()
         for name, labels in task.val_labels.items():
-            loss = scaled_loss(val, labels)
+            # After temperature scaling on the same samples.
+            loss = nll(labels, TemperatureScaling().fit(val, labels).predict_proba(val))
             if loss < best[name]:
                 best[name], states[name], epochs[name] = loss, _copy(trainer.net), epoch
     end, last = _copy(trainer.net), _all_logits(trainer.net, task)

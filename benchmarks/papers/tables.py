@@ -78,10 +78,6 @@ def marks(methods, point, column, reference):
     }
 
 
-def marked(text, mark):
-    return f"{mark}{text}{mark}" if mark else text
-
-
 def csv_table(title, header, rows, *, widths="auto", css_class=None):
     """Return a csv-table directive; the rows hold strings."""
     lines = [
@@ -117,7 +113,8 @@ def comparison(title, methods, point, columns=COLUMNS, reference="cross-entropy"
         cells = [name, options_text(points[point]["options"])]
         for column, mark in zip(columns, by_column):
             values = points[point].get(column.metric)
-            cells.append(marked(cell(values, column), mark.get(name, "")) if values else NONE)
+            text = cell(values, column) if values else NONE
+            cells.append(f"{mark.get(name, '')}{text}{mark.get(name, '')}")
         rows.append(cells)
     header = ["method", "chosen", *(c.header for c in columns)]
     return csv_table(title, header, rows, css_class="numbers")

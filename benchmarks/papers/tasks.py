@@ -22,7 +22,7 @@ def rivals_of(proba, y):
     return wrong.argmax(axis=1), wrong.max(axis=1)
 
 
-def noisy_labels(y, noise, seed, rivals):
+def noisy_labels(y, noise, seed, rivals=None):
     """Return labels with noise such as "U20", "I20" or "clean".
 
     `rivals` holds the wrong class that noise I flips to, and the probability of it.

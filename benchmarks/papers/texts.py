@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from joblib import Memory
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -86,30 +87,15 @@ class Clinc:
 
     @cached_property
     def rivals(self):
-        """For training and validation texts the most probable wrong class, and how probable."""
-        path = self.cache / "clinc_rivals.npz"
-        if not path.exists():
-            model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10.0, max_iter=30))
-            folds = StratifiedKFold(3, shuffle=True, random_state=0)
-            y = self.labels["train"]
-            proba = {
-                "train": cross_val_predict(
-                    model, self.texts["train"], y, cv=folds, method="predict_proba"
-                ),
-                "val": model.fit(self.texts["train"], y).predict_proba(self.texts["val"]),
-            }
-            saved = {}
-            for name, p in proba.items():
-                wrong, probability = rivals_of(p, self.labels[name])
-                saved |= {f"{name}_class": wrong, f"{name}_proba": probability}
-            np.savez(path, **saved)
-        with np.load(path) as data:
-            return {n: (data[f"{n}_class"], data[f"{n}_proba"]) for n in ("train", "val")}
+        """For training texts the most probable wrong class, and how probable it is."""
+        cached = Memory(self.cache, verbose=0).cache(out_of_fold_rivals)
+        return cached(self.texts["train"], self.labels["train"])
 
-    def noisy(self, split, rows, noise, seed):
-        """Return the labels of some samples with noise such as "U20", "I20" or "clean"."""
-        rivals = [values[rows] for values in self.rivals[split]] if noise[0] == "I" else None
-        return noisy_labels(self.labels[split][rows], noise, seed, rivals)
+
+def out_of_fold_rivals(texts, y):
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10.0, max_iter=30))
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    return rivals_of(cross_val_predict(model, texts, y, cv=folds, method="predict_proba"), y)
 
 
 @dataclass(kw_only=True)
@@ -136,12 +122,12 @@ def text_task(clinc, n_each, noise, seed, *, noisy_validation=False):
         inputs[name] = Bags(reader.transform(clinc.texts[name]))
     val = {"clean": clinc.labels["val"]}
     if noisy_validation:
-        every = np.arange(len(val["clean"]))
-        val["noisy"] = clinc.noisy("val", every, noise, seed + 1000)
+        val["noisy"] = noisy_labels(val["clean"], noise, seed + 1000)
         val["repaired"] = repaired(clinc.features["val"], val["noisy"])
+    rivals = [values[rows] for values in clinc.rivals] if noise[0] == "I" else None
     return TextTask(
         inputs=inputs,
-        given=clinc.noisy("train", rows, noise, seed),
+        given=noisy_labels(y[rows], noise, seed, rivals),
         true=y[rows],
         features=clinc.features["train"][rows],
         val_labels=val,

@@ -106,8 +106,8 @@ def test_settings_in_full_train(study, tmp_path, monkeypatch):
         epochs=1, images=60, features=tmp_path / "features.npz", device="cpu", seeds=1,
         only="difficulty-aware, min-max" if study == "rmd" else "BSCE-GRA",
     )  # fmt: skip
-    full.run(options)
-    (row,) = Records(tmp_path / f"full_{study}.jsonl").rows.values()
+    full.parts(study)[f"full_{study}"].run(options, Records(tmp_path / "full.jsonl"))
+    (row,) = Records(tmp_path / "full.jsonl").rows.values()
     assert np.isfinite(row["points"]["last"]["nll"])
     assert np.isfinite(row["points"]["last"]["human_kl"])
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmarks.papers import full, full_depth, published
+from benchmarks.papers import full, full_depth
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.full import full_task, image_set, image_settings, rmd_methods
 from benchmarks.papers.images import Pictures
@@ -21,7 +21,6 @@ STUDIES = {
     "gra": ["--network", "resnet18", "--only", "FLSD-GRA"],
     "prio": ["--network", "resnet18", "--target", "resnet18", "--only", "focal"],
     "depth": ["--networks", "10", "--only", "mlp"],
-    "gpu": [],
 }
 
 
@@ -78,6 +77,13 @@ def test_a_study_ends_and_goes_on_where_it_stopped(study, data, capsys):
     assert path.read_text() == text
 
 
+def test_no_run_begins_that_would_not_end_in_time(data, capsys):
+    arguments = ["gra", "--scale", "full", "--data", str(data), "--out", str(data / "out")]
+    main([*arguments, "--epochs", "1", "--images", "20", "--minutes", "0"])
+    assert capsys.readouterr().out.startswith("The time is up before")
+    assert not (data / "out" / "full_gra.jsonl").exists()
+
+
 def test_mixup_trains_on_mixtures_of_images_and_labels():
     torch.manual_seed(0)
     inputs, seen = Pictures(torch.rand(6, 3, 2, 2)), []
@@ -103,11 +109,11 @@ def test_a_target_after_e_epochs_guides_epoch_e(guide, line, data, monkeypatch):
     monkeypatch.setattr(full, "target_entropies", lambda *how: entropies)
     epochs = []
 
-    def train_by(choose, task, plan, settings, net, seed):
-        epochs.extend(choose(net, epoch).tolist() for epoch in range(settings.n_epochs))
-        return net, 0
+    def chosen(trainer, n_epochs, choose):
+        epochs.extend(choose(trainer.net, epoch).tolist() for epoch in range(n_epochs))
+        return ()
 
-    monkeypatch.setattr(full, "train_by", train_by)
+    monkeypatch.setattr(full.Trainer, "epochs", chosen)
     monkeypatch.setattr(full, "measure", lambda *found: {})
     full.prioritized(options, task, "cross-entropy", 0.3, guide)
     # Two of four epochs warm up.
@@ -133,7 +139,7 @@ def _options(**options):
 def test_settings_are_those_that_the_papers_print():
     """Typed again from the papers, and read off what the studies would train."""
     rmd, gra = (image_settings(_options(), study) for study in ("rmd", "gra"))
-    assert (rmd.weight_decay, rmd.n_epochs, published.STUDENTS["rmd"]["network"]) == (
+    assert (rmd.weight_decay, rmd.n_epochs, full.PUBLISHED["students"]["rmd"]["network"]) == (
         1e-4, 200, "resnet34",
     )  # fmt: skip
     assert (gra.lr, gra.n_epochs, gra.milestones) == (0.1, 350, (150, 250))
@@ -177,7 +183,7 @@ def test_prioritization_has_the_parameters_of_its_tables(dataset, loss, guided, 
     assert full.published(_options(dataset=dataset))["lr"] == {
         "cifar10": 0.01, "cifar100": 0.1,
     }[dataset]  # fmt: skip
-    assert full.N_WARMUP == 10
+    assert full.PUBLISHED["prio"]["warmup epochs"] == 10
 
 
 def test_example_difficulty_has_the_rates_and_steps_of_its_table():
