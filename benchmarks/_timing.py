@@ -67,5 +67,10 @@ def print_ratios(title: str, bound: str, seconds: dict[str, float]) -> None:
         print(f"  {name:<58}{1e3 * value:10.1f} ms {value / seconds[bound]:8.2f} x", flush=True)
 
 
-def print_speed(title: str, bound: str, functions: Functions, *, repeats: int = 7) -> None:
-    print_ratios(title, bound, least_seconds(functions, repeats=repeats))
+def print_speed(
+    title: str, bound: str, functions: Functions, *, repeats: int = 7
+) -> dict[str, float]:
+    """Time functions and print their ratios to the bound; return their seconds."""
+    seconds = least_seconds(functions, repeats=repeats)
+    print_ratios(title, bound, seconds)
+    return seconds

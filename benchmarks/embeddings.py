@@ -12,7 +12,7 @@ import timm
 import torch
 from PIL import Image
 
-from benchmarks._timing import least_seconds, print_ratios, speed_options
+from benchmarks._timing import print_speed, speed_options
 from skcalib.embeddings import LayerEmbedder, OpenClipEmbedder, TimmEmbedder
 
 BATCH = 32
@@ -74,8 +74,8 @@ def main():
         expected, found = bare(), ours()  # warms up, too
         if expected is not None and np.abs(expected - found).max() > 1e-4:
             raise SystemExit(f"{name}: features differ")
-        seconds = least_seconds({"bare loop": bare, name: ours}, repeats=options.repeats)
-        print_ratios(f"{n_images} images of 320 x 240, batches of {BATCH}", "bare loop", seconds)
+        title = f"{n_images} images of 320 x 240, batches of {BATCH}"
+        print_speed(title, "bare loop", {"bare loop": bare, name: ours}, repeats=options.repeats)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks._tables import shown, simple_table
 from skcalib.difficulty import KMeansPrototypeScorer, KNNScorer, NoveltyDetector, RMDScorer
 
+CONTAMINATION = 0.05
 N_NEW = 2000
 Draw = Callable[[int], tuple[np.ndarray, np.ndarray, np.ndarray]]
 

@@ -13,7 +13,7 @@ import math
 import torch
 from torch import nn
 
-from benchmarks._timing import least_seconds, print_ratios, speed_options
+from benchmarks._timing import least_seconds, print_speed, speed_options
 from skcalib import losses
 
 REFERENCE = "torch CrossEntropyLoss"
@@ -60,8 +60,7 @@ def measure(repeats):
             for loss_name, loss in family().items()
         }
         least_seconds(steps, repeats=1)  # warms up
-        seconds = least_seconds(steps, repeats=repeats)
-        print_ratios(f"training step, {name}", REFERENCE, seconds)
+        seconds = print_speed(f"training step, {name}", REFERENCE, steps, repeats=repeats)
         ratios = {loss: value / seconds[REFERENCE] for loss, value in seconds.items()}
         bounds = {loss: WIDER_BOUND if loss in WIDER else BOUND for loss in ratios}
         above = [loss for loss, ratio in ratios.items() if ratio > bounds[loss]]

@@ -11,7 +11,7 @@ import torch
 from skorch.dataset import Dataset
 from torch import nn
 
-from benchmarks._timing import least_seconds, print_ratios, speed_options
+from benchmarks._timing import print_speed, speed_options
 from benchmarks.papers.images import as_input, pictures, small_resnet
 from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 from skcalib.selection import MaxEntropySelector
@@ -21,13 +21,6 @@ N_FEATURES, N_CLASSES = 64, 10
 
 class OwnDataset(Dataset):
     """A subclass may transform its items, so its batches are collated item by item."""
-
-
-def print_epochs(title, bound, fits, repeats):
-    least_seconds(fits, repeats=1)  # warms up
-    seconds = least_seconds(fits, repeats=repeats)
-    print_ratios(title, bound, seconds)
-    return seconds
 
 
 def overhead(n, repeats):
@@ -50,11 +43,11 @@ def overhead(n, repeats):
         "a dataset of one's own": lambda: own.partial_fit(X, y),
     }
     title = f"epoch of an MLP(128, 128) on {n} samples of {N_FEATURES} features"
-    print_epochs(title, "plain skorch", fits, repeats)
+    print_speed(title, "plain skorch", fits, repeats=repeats)
 
 
 def selection(X, y, fraction, repeats):
-    record = np.random.RandomState(0).rand(repeats + 3, len(X)).astype(np.float32)
+    record = np.random.RandomState(0).rand(repeats + 2, len(X)).astype(np.float32)
     selector, n_chosen = MaxEntropySelector(fraction=fraction), round(fraction * len(X))
     options = {"max_epochs": 1, "train_split": None, "batch_size": 64, "device": "cpu"}
     full = CalibratedNetClassifier(small_resnet, **options)
@@ -71,7 +64,7 @@ def selection(X, y, fraction, repeats):
         "  of this, the ranking pass": lambda: by_itself.predict_proba(X),
     }
     title = f"epoch of a ResNet-8 on {fraction:.0%} of {len(X)} images, 16 x 16"
-    seconds = print_epochs(title, "these samples", fits, repeats)
+    seconds = print_speed(title, "these samples", fits, repeats=repeats)
     for name in list(fits)[2:4]:
         ratio = seconds["all samples"] / seconds[name]
         print(f"  speed-up over all samples, {name}: {ratio:.2f}")

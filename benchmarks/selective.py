@@ -38,10 +38,10 @@ def of_probabilities(n, k, repeats):
     print_speed(f"areas, ({n}, {k}) float32", bound, areas, repeats=repeats)
 
 
-def detection(n, repeats):
+def of_scores(n, repeats):
     rng = np.random.default_rng(0)
-    inside = rng.integers(0, 2, n)
-    score = rng.normal(size=n) + inside
+    inside, p = rng.integers(0, 2, n), rng.random(n)
+    score, y = rng.normal(size=n) + inside, (rng.random(n) < p).astype(int)
 
     def scikit_learn():
         return (
@@ -55,28 +55,18 @@ def detection(n, repeats):
         "np.argsort": lambda: np.argsort(score),
         "ood_report of one score: four measures": lambda: metrics.ood_report(inside, score),
         "scikit-learn: the same four measures": scikit_learn,
-    }
-    print_speed(f"detection, {n} float64 scores", "np.argsort", functions, repeats=repeats)
-
-
-def decomposition(n, repeats):
-    rng = np.random.default_rng(0)
-    p = rng.random(n)
-    y = (rng.random(n) < p).astype(int)
-    functions = {
-        "np.argsort": lambda: np.argsort(p),
         "score_decomposition, brier": lambda: metrics.score_decomposition(y, p),
         "  log_loss": lambda: metrics.score_decomposition(y, p, scoring_rule="log_loss"),
     }
-    print_speed(f"decomposition, {n} forecasts", "np.argsort", functions, repeats=repeats)
+    title = f"detection and decomposition, {n} float64 scores"
+    print_speed(title, "np.argsort", functions, repeats=repeats)
 
 
 def main():
     options = speed_options(__doc__)
     of_probabilities(options.size(1_000_000), 10, options.repeats)
     of_probabilities(options.size(50_000), 1000, options.repeats)
-    detection(options.size(1_000_000), options.repeats)
-    decomposition(options.size(1_000_000), options.repeats)
+    of_scores(options.size(1_000_000), options.repeats)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .statistics import holm, interval
-from .tables import CALIBRATION, COLUMNS, LEVEL, Column
+from .tables import CALIBRATION, COLUMNS, LEVEL, NONE, Column
 
 VERDICTS = ("holds", "holds in part", "undecided", "does not hold here", "not testable here")
 METRICS = {column.metric: column for column in (*COLUMNS, *CALIBRATION)} | {
@@ -64,6 +64,8 @@ class Claim:
     no_loss: bool = False
     # The setting of the overview, where the claim is one of its lines.
     headline: str = ""
+    # Why nothing here can test it.
+    reason: str = ""
 
 
 def claim(part, text, method, metric, rivals, settings, **options):
@@ -72,13 +74,9 @@ def claim(part, text, method, metric, rivals, settings, **options):
     return Claim(text, part, method, rivals, metric, settings, **options)
 
 
-@dataclass(frozen=True)
-class Untested:
-    """A claim that nothing here can test, and why."""
-
-    text: str
-    reason: str
-    part = headline = ""
+def untested(text, reason):
+    """Return a claim that nothing here can test, and why."""
+    return Claim(text, "", "", (), "accuracy", (), reason=reason)
 
 
 class Result(NamedTuple):
@@ -97,14 +95,12 @@ class Judgement(NamedTuple):
 
     verdict: str
     results: list[Result]
-    column: Column | None
+    column: Column
     effect: float
 
 
 def judge(claim, settings):
     """Judge a claim by the settings of its study."""
-    if isinstance(claim, Untested):
-        return Judgement("not testable here", [], None, 0.0)
     column = METRICS[claim.metric]
     column = replace(column, better=claim.better or column.better)
     effect = claim.effect or OF_INTEREST[claim.metric]
@@ -170,7 +166,7 @@ def hardest(judgement):
 def sentence(claim, judgement):
     """Return what was found, by setting."""
     if not judgement.results:
-        return claim.reason if isinstance(claim, Untested) else "these runs were not made"
+        return claim.reason or "these runs were not made"
     column, parts = judgement.column, []
     for least in hardest(judgement):
         here = [r for r in judgement.results if r.setting == least.setting]
@@ -184,8 +180,8 @@ def sentence(claim, judgement):
 
 def stated(claim, judgement):
     """Return what the paper finds, or the effect that is asked for."""
-    if isinstance(claim, Untested):
-        return "\\-"
+    if claim.reason:
+        return NONE
     unit = number(judgement.effect, judgement.column).lstrip("+")
     if claim.no_loss:
         return claim.paper or f"lost less than {unit}"

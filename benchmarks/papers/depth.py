@@ -31,7 +31,7 @@ from skcalib.difficulty import (
     prediction_entropy,
 )
 
-from .claims import Untested, claim
+from .claims import claim, untested
 from .results import Part, Study, described, short
 from .runner import found
 from .tables import Column, values_table
@@ -280,7 +280,7 @@ CLAIMS = (
     _claim("On samples that are ambiguous without their label, the middle of the network is more "
            "often right than its end (accuracy).", "middle minus network, ambiguous", 1,
            headline="digits"),
-    Untested("Depths agree between architectures; training against small margins makes "
+    untested("Depths agree between architectures; training against small margins makes "
              "predictions shallower (0-hinge).",
              "one architecture was trained; `--scale full` has three"),
 )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -17,11 +16,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skcalib.difficulty import RelativeMahalanobisScorer
-
 from ..cifar_networks import CifarResNet
 from .students import Settings
-from .tasks import Scored, Task, noisy_labels, rivals_of
+from .tasks import ScoredTask, noisy_labels, rivals_of
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 IMAGES = Settings(n_epochs=10, lr=0.01, batch_size=100, cosine=True)
@@ -128,19 +125,6 @@ def crops(seed=0):
     return np.stack(windows)
 
 
-@dataclass(kw_only=True)
-class CifarTask(Scored, Task):
-    """Images to learn from with the labels given, and those to judge by."""
-
-    rotation: np.ndarray
-
-    def difficulty(self, source):
-        if source == "RMD by rotation" and source not in self._difficulty:
-            scorer = RelativeMahalanobisScorer().fit(self.rotation, self.given)
-            self._difficulty[source] = scorer.difficulty(self.rotation, self.given)
-        return super().difficulty(source)
-
-
 def test_and_other_rows(n_images):
     """Return the rows of the images that all students are tested on, and those to draw from."""
     return np.split(np.random.default_rng(1000).permutation(n_images), [N_TEST])
@@ -155,7 +139,7 @@ def cifar_task(images, noise, seed):
     rivals = [values[train] for values in images.rivals] if noise[0] == "I" else None
     parts = {"train": train, "val": val, "test": test}
     inputs = {name: Pictures(images.inputs[torch.from_numpy(r)]) for name, r in parts.items()}
-    return CifarTask(
+    return ScoredTask(
         inputs=inputs | {"ood": images.ood},
         given=noisy_labels(y[train], noise, seed, rivals),
         true=y[train],

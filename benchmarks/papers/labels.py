@@ -11,7 +11,7 @@ from .methods import CE, DECAY
 from .results import Part, Study
 from .rmd import AWARE, DROP, NOISY, SETTINGS, SOFT, few, many
 from .runner import compare
-from .tables import NONE, Column, cell, csv_table
+from .tables import Column, comparison
 from .texts import Clinc, text_task
 
 # The point of a run by the validation labels that stop it.
@@ -53,14 +53,9 @@ def by_validation(settings):
 
 def validation_table(settings):
     """Test accuracy and scaled log-loss where each kind of validation label stops and scales."""
-    rows = [
-        [name, *(cell(points["last"][c.metric], c) if c.metric in points["last"] else NONE
-                 for c in COLUMNS)]
-        for methods in settings.values()
-        for name, points in methods.items()
-    ]  # fmt: skip
-    header = ["method, validation labels", *(c.header for c in COLUMNS)]
-    return csv_table("Stopped and scaled by validation labels of three kinds", header, rows)
+    title = "Stopped and scaled by validation labels of three kinds"
+    (methods,) = settings.values()
+    return comparison(title, methods, "last", COLUMNS, reference="")
 
 
 # --- claims --------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import torch
 from skcalib.metrics import predictive_entropy
 from skcalib.selection import MaxEntropySelector
 
-from .claims import Untested, claim
+from .claims import claim, untested
 from .measures import measure, proba_of
 from .methods import CE, FOCAL, LS, Method, grid, mixed
 from .results import Part, Study, described
@@ -230,7 +230,7 @@ CLAIMS = (
             CASES),
     _random("Entropy does more than balance the classes.", "entropy", "balanced",
             ("imbalanced", "imbalanced, early")),
-    Untested("Prioritization saves wall time on CIFAR-10 and CIFAR-100 with ResNet-34.",
+    untested("Prioritization saves wall time on CIFAR-10 and CIFAR-100 with ResNet-34.",
              "no accelerator was at hand; `--scale full` has the settings"),
 )  # fmt: skip
 

@@ -1,4 +1,8 @@
-"""[RMD]: losses, uses of difficulty and its sources on CLINC150; human entropy on CIFAR-10."""
+"""[RMD]: losses, uses of difficulty and its sources on CLINC150 and on CIFAR-10.
+
+Students learn images of the test split: the network whose features score their difficulty has seen
+none of them, and people have labeled all of them (CIFAR-10H).
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,15 @@ from skcalib import losses
 from skcalib.difficulty import KMeansPrototypeScorer
 from skcalib.metrics import predictive_entropy
 
-from .claims import Untested, claim
+from .claims import claim, untested
+from .images import IMAGES, Cifar, cifar_task
 from .measures import proba_of
 from .methods import (
     CE,
     DECAY,
     ENTROPY,
     FOCAL,
+    IMAGE_GRIDS,
     LS,
     Method,
     aware,
@@ -29,6 +35,7 @@ from .methods import (
     grid,
     oracle,
     ranked,
+    with_candidates,
     with_decay,
 )
 from .results import Part, Study
@@ -43,6 +50,8 @@ from .texts import Clinc, text_task
 
 NOISY = ("U20", "I20", "U40")
 NOISES = ("clean", *NOISY)
+IMAGE_NOISY = ("U20", "I20")
+IMAGE_NOISES = ("clean", *IMAGE_NOISY)
 SETTINGS = {20: Settings(n_epochs=20), 100: Settings(n_epochs=12)}
 # Sources whose weights train students; all of them are asked to find the flips.
 TRAINED = (
@@ -101,6 +110,24 @@ DECAYED = {
     },
     100: {"clean": ((AWARE,), 6), "U20": ((AWARE, SHUFFLED), 6)},
 }
+
+IMAGE_CANDIDATES = pairs((0.1, 1.0), (0.3, 0.6), (0.3, 1.2), (0.3, 2.4))
+ROTATION = Method("difficulty-aware by rotation", aware("RMD by rotation"), IMAGE_CANDIDATES)
+_AT = METHODS.index(AWARE) + 1
+IMAGE_METHODS = with_candidates(
+    [
+        replace(m, candidates=IMAGE_CANDIDATES) if m.name.startswith("difficulty") else m
+        for m in (*METHODS[:_AT], ROTATION, *METHODS[_AT:])
+    ],
+    IMAGE_GRIDS,
+    (
+        "difficulty-aware, min-max", "drop at random", "label issues: drop",
+        "label issues: relabel", "label issues: weight",
+    ),
+)  # fmt: skip
+ASKED = (
+    "RMD", "RMD by rotation", "RMD without label", "Mahalanobis", "k-means", "loss, out-of-fold",
+)  # fmt: skip
 
 # --- runs ----------------------------------------------------------------------------------------
 
@@ -175,7 +202,8 @@ def sources(options, records):
         make = partial(text_task, clinc, 20, noise)
         if noise == "U20":  # of the other noise, only how well the scores find it
             compare(records, make, trained, SETTINGS[20], noise, range(options.seeds), stops=False)
-        find_flips(records, make, noise, range(options.seeds), DIFFICULTIES)
+        names = [name for name in DIFFICULTIES if name != "RMD by rotation"]
+        find_flips(records, make, noise, range(options.seeds), names)
 
 
 def find_flips(records, make, noise, seeds, names):
@@ -189,6 +217,16 @@ def find_flips(records, make, noise, seeds, names):
 
     for seed in seeds:
         records.get({"setting": noise, "method": FLIPS, "seed": seed}, partial(compute, seed))
+
+
+def images(options, records):
+    cifar = Cifar(options.data, options.out)
+    for noise in options.noise or IMAGE_NOISES:
+        methods = [m for m in IMAGE_METHODS if noise != "clean" or m.name != "true labels"]
+        make = partial(cifar_task, cifar, noise)
+        compare(records, make, methods, IMAGES, noise, range(options.seeds))
+        if noise != "clean":
+            find_flips(records, make, noise, range(options.seeds), ASKED)
 
 
 def human(options, records):
@@ -294,8 +332,8 @@ def _source(text, use, rivals):
     return claim("sources", text, f"{use} by RMD", "accuracy", rivals, "U20")
 
 
-def _finds(text, rivals):
-    return claim("sources", text, "RMD", FLIPS, rivals, ("flips, U20", "flips, I20"))
+def _finds(text, rivals, part="sources"):
+    return claim(part, text, "RMD", FLIPS, rivals, ("flips, U20", "flips, I20"))
 
 
 def _human(rival):
@@ -368,7 +406,7 @@ CLAIMS = (
            ("loss, in-sample", "loss, out-of-fold", *OWN_LOSSES)),
     *map(_human, ("Mahalanobis", "k-means, 10 centroids", "k-means, 100 centroids",
                   "loss of the network", "out-of-fold loss of a strong model")),
-    Untested("The gains hold for ImageNet, ResNet-50 and difficulties from CLIP.",
+    untested("The gains hold for ImageNet, ResNet-50 and difficulties from CLIP.",
              "no accelerator and no weights were at hand; `--scale full` has the settings"),
 )  # fmt: skip
 
@@ -384,4 +422,56 @@ STUDY = Study(
         "rmd100": Part(partial(without_decay, 100), order=METHODS),
     },
     CLAIMS,
+)
+
+
+def _image(text, metric, rivals=CE.name, settings=IMAGE_NOISES, method=AWARE.name, **options):
+    return claim("rmd_images", text, method, metric, rivals, settings, **options)
+
+
+def _noisy(text, rival, method=SOFT.name, **options):
+    return _image(text, "accuracy", rival, IMAGE_NOISY, method, **options)
+
+
+IMAGE_CLAIMS = (
+    *(_image(text, metric, **STATED.get(metric, {}),
+             headline="clean" * (metric in ("accuracy", "ece")))
+      for text, metric in OVER_CROSS_ENTROPY),
+    _image("Its predictions are closer to human labels.", "human_kl"),
+    _image("They are after temperature scaling of both.", "human_kl_scaled"),
+    *(_image(text, metric, LOSSES) for text, metric in OVER_LOSSES),
+    _image("The difficulty matters: shuffled weights give less accuracy.", "accuracy",
+           SHUFFLED.name),
+    _image("The difficulty matters for selective risk.", "aurc", SHUFFLED.name),
+    _image("The difficulty matters for the log-loss.", "nll", SHUFFLED.name),
+    _image("The sign matters: regularizing the easy samples gives less accuracy.", "accuracy",
+           INVERTED.name),
+    _image("Difficulty from features of another task, rotation, raises accuracy.", "accuracy",
+           method=ROTATION.name),
+    _image("It beats shuffled weights: log-loss.", "nll", SHUFFLED.name, method=ROTATION.name),
+    _image("Features of the same classes serve better than those of rotation: accuracy.",
+           "accuracy", ROTATION.name),
+    _image("After temperature scaling it is still better calibrated.", "ece_scaled"),
+    _image("After temperature scaling its log-loss is still lower.", "nll_scaled"),
+    _image("With early stopping it is still more accurate.", "accuracy", point="stop"),
+    _image("With early stopping and temperature scaling its log-loss is still lower.",
+           "nll_scaled", point="stop"),
+    _finds("RMD finds flipped labels better than Mahalanobis and k-means.",
+           DISTANCES, "rmd_images"),
+    _finds("RMD finds flipped labels better than the loss out-of-fold.", "loss, out-of-fold",
+           "rmd_images"),
+    _noisy("Dropping the hardest samples beats the difficulty-aware loss: accuracy.",
+           AWARE.name, DROP.name),
+    _noisy("Soft labels of the finder beat cross-entropy: accuracy.", CE.name),
+    _noisy("They beat cross-entropy with early stopping.", CE.name, point="stop"),
+    _noisy("They beat the difficulty-aware loss with early stopping.", AWARE.name,
+           point="stop"),
+    _image("They do no harm on clean labels: accuracy.", "accuracy", CE.name, "clean",
+           SOFT.name, no_loss=True),
+    _noisy("They reach the accuracy of true labels.", "true labels", no_loss=True),
+)  # fmt: skip
+
+HUMAN = ("human_kl", "human_kl_scaled")
+IMAGE_STUDY = Study(
+    "[RMD], images", {"rmd_images": Part(images, kept=HUMAN, order=IMAGE_METHODS)}, IMAGE_CLAIMS
 )

@@ -29,12 +29,13 @@ def rmd_out_of_fold(task):
         )
 
 
-def distance(*, relative=True, labeled=True):
+def distance(*, relative=True, labeled=True, features="features"):
     """In-sample, as in the paper."""
 
     def score(task):
-        scorer = RelativeMahalanobisScorer(relative=relative).fit(task.features, task.given)
-        return scorer.difficulty(task.features, task.given if labeled else None)
+        X = getattr(task, features)
+        scorer = RelativeMahalanobisScorer(relative=relative).fit(X, task.given)
+        return scorer.difficulty(X, task.given if labeled else None)
 
     return score
 
@@ -87,6 +88,7 @@ DIFFICULTIES = {
     "RMD": distance(),
     "RMD, out-of-fold": rmd_out_of_fold,
     "RMD without label": distance(labeled=False),
+    "RMD by rotation": distance(features="rotation"),
     "Mahalanobis": distance(relative=False),
     "k-means": k_means,
     "loss, in-sample": loss(None),

@@ -110,7 +110,7 @@ def comparison(title, methods, point, columns=COLUMNS, reference="cross-entropy"
     by_column = [marks(methods, point, column, reference) for column in columns]
     rows = []
     for name, points in methods.items():
-        cells = [name, options_text(points[point]["options"])]
+        cells = [name, options_text(points[point].get("options", {}))]
         for column, mark in zip(columns, by_column):
             values = points[point].get(column.metric)
             text = cell(values, column) if values else NONE

@@ -84,3 +84,10 @@ class Scored:
     @cached_property
     def finder(self):
         return LabelIssueFinder().fit(self.features, self.given)
+
+
+@dataclass(kw_only=True)
+class ScoredTask(Scored, Task):
+    """A task whose training samples have difficulties, of images by features of rotation too."""
+
+    rotation: np.ndarray | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 from skcalib.labels import LabelIssueFinder
 
-from .tasks import Scored, Task, noisy_labels, rivals_of
+from .tasks import ScoredTask, noisy_labels, rivals_of
 
 SPLITS = ("train", "val", "test", "oos_test")
 
@@ -98,17 +97,6 @@ def out_of_fold_rivals(texts, y):
     return rivals_of(cross_val_predict(model, texts, y, cv=folds, method="predict_proba"), y)
 
 
-@dataclass(kw_only=True)
-class TextTask(Scored, Task):
-    """Texts to learn from with the labels given, and those to judge by."""
-
-
-def repaired(features, given):
-    """Return the labels with every issue replaced by the suggested label."""
-    issues = LabelIssueFinder().fit(features, given).issues_
-    return np.where(issues["is_issue"], issues["suggested_label"], given)
-
-
 def text_task(clinc, n_each, noise, seed, *, noisy_validation=False):
     """Return the task of a seed: its samples (all where n_each is 100), noise and validation."""
     rng = np.random.default_rng(seed)
@@ -123,9 +111,10 @@ def text_task(clinc, n_each, noise, seed, *, noisy_validation=False):
     val = {"clean": clinc.labels["val"]}
     if noisy_validation:
         val["noisy"] = noisy_labels(val["clean"], noise, seed + 1000)
-        val["repaired"] = repaired(clinc.features["val"], val["noisy"])
+        issues = LabelIssueFinder().fit(clinc.features["val"], val["noisy"]).issues_
+        val["repaired"] = np.where(issues["is_issue"], issues["suggested_label"], val["noisy"])
     rivals = [values[rows] for values in clinc.rivals] if noise[0] == "I" else None
-    return TextTask(
+    return ScoredTask(
         inputs=inputs,
         given=noisy_labels(y[rows], noise, seed, rivals),
         true=y[rows],
