@@ -1,7 +1,6 @@
 """Calibration errors against their bounds, and against other libraries where they are installed.
 
-``python -m benchmarks.calibration``; netcal, torchmetrics, uncertainty-calibration and relplot
-are optional.
+``python -m benchmarks.calibration``; torchmetrics and relplot are optional.
 """
 
 from contextlib import suppress
@@ -33,10 +32,6 @@ def top_label_peers(y: np.ndarray, proba: np.ndarray) -> Functions:
 
         target, preds = torch.tensor(y), torch.from_numpy(proba)
         peers["torchmetrics"] = lambda: peer(preds, target, proba.shape[1], n_bins=15)
-    with suppress(ImportError):
-        from netcal.metrics import ECE
-
-        peers["netcal"] = lambda: ECE(15).measure(proba, y)
     return peers
 
 
@@ -125,12 +120,6 @@ def measure_interval(n: int, repeats: int) -> None:
         "smooth": lambda: interval(metric=metrics.smooth_calibration_error),
         "metric anew on all columns": lambda: interval(metric=anew),
     }
-    with suppress(ImportError):
-        from calibration import get_calibration_error_uncertainties as peer
-
-        functions["uncertainty-calibration, 100 resamples"] = lambda: peer(
-            proba, y, p=1, mode="top-label"
-        )
     title = f"interval, 1000 resamples of ({n}, 10)"
     print_speed(title, next(iter(functions)), functions, repeats=min(repeats, 2))
 

@@ -84,10 +84,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     folder = parser.parse_args().data
     with np.load(folder / "clinc150_minilm.npz") as archive:
-        data = {name: archive[name] for name in archive.files}
-    for name in data:
-        if name.startswith("X_"):
-            data[name] = data[name].astype(np.float32)
+        data = {n: v.astype("f4") if n.startswith("X_") else v for n, v in archive.items()}
     texts = json.loads((folder / "clinc150.json").read_text())
     independent_errors(data, texts)
     flipped_labels(data["X_train"], data["y_train"])

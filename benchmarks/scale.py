@@ -302,14 +302,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--folder", type=Path, help="where the stream lies; else a temporary one")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--page", type=Path, default=PAGE)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         streamed = stream(Path(folder), arguments.rows)
     results = {"constants": constants(), "limits": list(limits()), "stream": streamed}
-    arguments.out.write_text(json.dumps(results, indent=1) + "\n")
-    arguments.page.write_text(page(results))
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text(page(results))
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ from .runner import found
 from .tables import Column, values_table
 
 N_REPEATS = 12
+SETS = ("digits", "made classes", "queries", "image features")
 
 
 def digits():
@@ -63,15 +64,6 @@ def image_features(folder):
         return data["features"][:2000].astype(np.float32), data["y"][:2000]
 
 
-def sets(folder):
-    return {
-        "digits": digits,
-        "made classes": made,
-        "queries": partial(queries, folder),
-        "image features": partial(image_features, folder),
-    }
-
-
 def scorer(seed=None, max_iter=60):
     net = MLPClassifier(
         (64,) * 4, alpha=0.0, learning_rate_init=3e-3, max_iter=max_iter, tol=0.0,
@@ -82,7 +74,8 @@ def scorer(seed=None, max_iter=60):
 
 def run(options, records):
     for seed in range(options.seeds):
-        for name, load in sets(options.data).items():
+        for name, load in zip(SETS, (digits, made, queries, image_features)):
+            load = partial(load, options.data) if name in SETS[2:] else load
             compute = partial(measured, name, load, seed)
             records.get({"setting": name, "seed": seed}, compute)
 
@@ -243,8 +236,6 @@ def of_random_labels(X, y, seed, make_scorer=scorer, max_iter=300):
 
 
 # --- claims --------------------------------------------------------------------------------------
-
-SETS = ("digits", "made classes", "queries", "image features")
 
 
 def _claim(text, name, better, settings=SETS, **options):

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from .claims import claim
+from .claims import METRICS, claim
 from .methods import CE, DECAY
 from .results import Part, Study
 from .rmd import AWARE, DROP, NOISY, SETTINGS, SOFT, few, many
@@ -17,11 +17,9 @@ from .texts import Clinc, text_task
 # The point of a run by the validation labels that stop it.
 STOPS = {"clean": "stop", "noisy": "stop, noisy", "repaired": "stop, repaired"}
 COLUMNS = (
-    Column("temperature", "temperature", 1, 2),
-    Column("epoch", "epoch", 1, 1),
-    Column("accuracy", "accuracy, %", 100, 1),
-    Column("nll_scaled", "log-loss scaled", 1, 3),
-)
+    METRICS["temperature"], Column("epoch", "epoch", 1, 1), METRICS["accuracy"],
+    METRICS["nll_scaled"],
+)  # fmt: skip
 
 
 def validation(options, records):

@@ -140,7 +140,6 @@ def render():
 
 
 def write():
-    FOLDER.mkdir(exist_ok=True)
     files = render()
     for old in [*FOLDER.glob("*.inc"), *FOLDER.glob("*.svg")]:
         old.unlink()

@@ -20,7 +20,7 @@ import torch
 from skcalib.metrics import predictive_entropy
 from skcalib.selection import MaxEntropySelector
 
-from .claims import claim, untested
+from .claims import METRICS, claim, untested
 from .measures import measure, proba_of
 from .methods import CE, FOCAL, LS, Method, grid, mixed
 from .results import Part, Study, described
@@ -182,14 +182,8 @@ class Chooser:
         return torch.from_numpy(selector.fit(proba).get_support(indices=True))
 
 
-COLUMNS = (
-    Column("accuracy", "accuracy, %", 100, 1, 1),
-    Column("nll", "log-loss", 1, 3, -1),
-    Column("nll_scaled", "log-loss scaled", 1, 3, -1),
-    Column("ece", "ECE, %", 100, 1, -1),
-    Column("temperature", "temperature", 1, 2),
-    Column("seconds", "CPU s", 1, 2),
-)
+SHOWN = ("accuracy", "nll", "nll_scaled", "ece", "temperature")
+COLUMNS = (*map(METRICS.get, SHOWN), Column("seconds", "CPU s", 1, 2))
 AFTER = {str(n): f"after {n} steps" for n in POINTS}
 
 # --- claims --------------------------------------------------------------------------------------

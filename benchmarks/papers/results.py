@@ -127,7 +127,6 @@ def write(name, records, settings):
         "settings": settings,
     }
     text = json.dumps(content, separators=(",", ":"))
-    RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(text.replace('},"', '},\n"') + "\n")
     load.cache_clear()
 
