@@ -177,7 +177,7 @@ CLAIMS = (
     _pruned("DUAL with its Beta draw beats random samples.", "DUAL, beta as published", "random"),
     _pruned("DUAL with its Beta draw beats a Beta draw by RMD, which needs no training.",
             "DUAL, beta as published", "RMD, beta"),
-    _pruned("Its Beta draw beats the highest scores.", "DUAL, beta as published",
+    _pruned("DUAL with its Beta draw beats the highest DUAL scores.", "DUAL, beta as published",
             "DUAL, highest"),
     *(_finds(f"RMD finds flipped labels better than {name} of a training.", "RMD", name)
       for name in ("mean margin", "mean probability", "DUAL", "EL2N")),

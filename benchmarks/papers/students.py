@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from skcalib.nets._mixup import Mixup
+from skcalib.nets._samples import Mixup
 
 from skcalib.losses import CorrectnessHistory
 from skcalib.posthoc import TemperatureScaling
