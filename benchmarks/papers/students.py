@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from skcalib.nets._samples import Mixup
 
 from skcalib.losses import CorrectnessHistory
+from skcalib.nets._samples import Mixup
 from skcalib.posthoc import TemperatureScaling
 
 from .measures import nll
