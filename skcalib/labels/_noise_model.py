@@ -35,8 +35,9 @@ _DOUBT_PENALTY = 100.0
 # The matrix has a square of numbers: beyond, it takes too long and too many samples.
 MOST_CLASSES_OF_A_MATRIX = 256
 _N_FOLDS = 3
-# Standard errors by which flips between classes have to be ahead: one-sided, 5 %.
-_SIGNIFICANT = 1.645
+# Standard errors by which flips between classes have to be ahead: three chances to one. On 14 sets
+# with labels as published, .4 lets weak judges find flips; 1.6 misses those of people.
+_AHEAD = 0.674
 # Elements of the distances that choose among explanations, and that the chosen one is fitted to.
 _ELEMENTS_TO_CHOOSE, _ELEMENTS_TO_FIT = 2**18, 2**21
 _FEWEST_SAMPLES, _FEWEST_OF_A_CLASS = 2000, 20
@@ -278,8 +279,8 @@ class Choice(NamedTuple):
 
     @property
     def flips_stand_out(self) -> bool:
-        """Tell whether they do so by more than chance."""
-        return self.z > _SIGNIFICANT
+        """Tell whether they do so by more than the noise of the comparison allows."""
+        return self.z > _AHEAD
 
 
 def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
