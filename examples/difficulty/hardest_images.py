@@ -13,8 +13,6 @@ full ranking, ``file,class,difficulty``, hardest first. Look at the hardest imag
 labels, several objects, odd views and bad crops. It needs the extras "embeddings" and "plots".
 """
 
-# sphinx_gallery_thumbnail_path = '_static/cards/labels.svg'
-
 import argparse
 import csv
 from pathlib import Path
