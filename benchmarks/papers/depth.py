@@ -1,4 +1,4 @@
-"""[DEPTH]: seven claims on four data sets, over independent runs.
+"""[DEPTH]: its claims on four data sets, over independent runs.
 
 Handwritten digits; classes made by ``make_classification``; sentence embeddings of 2000 queries of
 CLINC150, 20 intents; features that a ResNet-20 has of 2000 test images of CIFAR-10. A run is an
