@@ -235,9 +235,6 @@ def of_random_labels(X, y, seed, make_scorer=scorer, max_iter=300):
     }
 
 
-# --- claims --------------------------------------------------------------------------------------
-
-
 def _claim(text, name, better, settings=SETS, **options):
     return claim("depth", text, name, "value", (), settings, better=better, **options)
 

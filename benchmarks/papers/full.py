@@ -192,9 +192,6 @@ def compared(methods, options, records):
     )
 
 
-# --- [PRIO] --------------------------------------------------------------------------------------
-
-
 def published(options):
     """Return the settings of a data set; sets that the paper has not have those of CIFAR-10."""
     return PRIO["cifar100" if options.dataset == "cifar100" else "cifar10"]

@@ -30,7 +30,6 @@ from .students import Settings
 from .tables import CALIBRATION, COLUMNS, Column, comparisons, values_table
 from .texts import Clinc, text_task
 
-# --- methods -------------------------------------------------------------------------------------
 
 FLSD = grid(gammas=((1.0, 0.5), (2.0, 1.0), (3.0, 2.0), (5.0, 3.0)))
 METHODS = (
@@ -53,8 +52,6 @@ METHODS = (
 )
 
 IMAGE_METHODS = with_candidates(METHODS, IMAGE_GRIDS)
-
-# --- runs ----------------------------------------------------------------------------------------
 
 
 def texts(options, records):
@@ -135,8 +132,6 @@ def toy_table(settings):
     title = "Correlation of the weights with the true error"
     return values_table(settings, title, Column("correlation", "", 1, 3))
 
-
-# --- claims --------------------------------------------------------------------------------------
 
 OTHERS = ("Brier", "MMCE", "focal", "FLSD", "dual focal", "BSCE")
 BOXES = tuple(f"means within {half_side}" for half_side in HALF_SIDES)

@@ -56,9 +56,6 @@ def validation_table(settings):
     return comparison(title, methods, "last", COLUMNS, reference="")
 
 
-# --- claims --------------------------------------------------------------------------------------
-
-
 def _drop(text, rival, **options):
     return few(text, "accuracy", rival, NOISY, DROP.name, **options)
 

@@ -38,8 +38,6 @@ NOISES = ("clean", "U20")
 PRUNED = (0.3, 0.5, 0.7, 0.9)
 WINDOW = 5
 
-# --- methods -------------------------------------------------------------------------------------
-
 
 class Given(DifficultyMixin, BaseEstimator):
     """A scorer whose samples are their difficulties."""
@@ -128,9 +126,6 @@ def pruning_methods(pruned):
     return [Method(name, plan_by(*how)) for name, how in WAYS.items()]
 
 
-# --- runs ----------------------------------------------------------------------------------------
-
-
 def run(options, records):
     clinc = Clinc(options.data, options.out)
     for noise in options.noise or NOISES:
@@ -156,8 +151,6 @@ def _flips(clinc, noise, seed):
     auroc = {name: roc_auc_score(wrong, value) for name, value in values.items()}
     return found(f"flips, {noise}", FLIPS, auroc)
 
-
-# --- claims --------------------------------------------------------------------------------------
 
 CUTS = tuple(f"{noise}, {100 * p:.0f} % pruned" for noise in NOISES for p in PRUNED)
 

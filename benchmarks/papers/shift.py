@@ -144,9 +144,6 @@ def table(settings):
     )  # fmt: skip
 
 
-# --- claims --------------------------------------------------------------------------------------
-
-
 def _lower(text, method, rival):
     severities = [f"severity {i}" for i in range(6)]
     return claim("shift", text, method, "ECE", rival, severities)
