@@ -30,7 +30,6 @@ from .students import Settings
 from .tables import CALIBRATION, COLUMNS, Column, comparisons, values_table
 from .texts import Clinc, text_task
 
-
 FLSD = grid(gammas=((1.0, 0.5), (2.0, 1.0), (3.0, 2.0), (5.0, 3.0)))
 METHODS = (
     CE,
