@@ -11,20 +11,20 @@ so every step of Newton's method with it is one downhill.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from ..utils._blocks import BLOCK_SIZE, FEW_COLUMNS, row_max, row_sum
 from ..utils._temperature import best_uniform_weight, uniform_prior
 from ..utils._warnings import warn
 
 # Samples an entry of theta from which the search starts on a subset.
 _SAMPLES_PER_ENTRY = 100
 # What the next step would save of the mean log-loss.
-_LEAST_GAIN = 1e-11
+_LEAST_GAIN = 1e-9
 _LEAST_GAIN_OF_SUBSET = 1e-5
 _SHORTEST_STEP = 1e-6
 # Relative to the mean diagonal of the Hessian: a class that is never likely has no slope.
@@ -141,24 +141,39 @@ class _State(NamedTuple):
 
 
 class _Problem:
-    """The penalized mean log-loss as a function of theta (K, d), a row a class."""
+    """The penalized mean log-loss as a function of theta (K, d), a row a class.
+
+    Every pass over the samples goes block by block, so that what it computes of a block stays in
+    the cache of the processor.
+    """
 
     def __init__(
         self, x: NDArray, y: NDArray, weight: NDArray, ridge: Ridge, vector: bool, n: float
     ) -> None:
-        self.x, self.vector = x, vector
+        self.y, self.vector = y, vector
+        # Of few classes, columns in one piece: rows are too short to work along.
+        self.x = np.asfortranarray(x) if x.shape[1] <= FEW_COLUMNS else x
         # A step that is not exact is corrected by the next one: where it pays, half the precision.
-        self.step_dtype = np.float32 if x.size > _LARGE else np.float64
-        self._narrow = x.astype(self.step_dtype, copy=False)
-        self.label = np.arange(len(y)), y
+        dtype = np.float32 if x.size > _LARGE else np.float64
+        self.narrow = self.x.astype(dtype, copy=False)
         self.n = weight.sum()
         self.fraction = weight / self.n
         self.penalty = ridge.of_entries(x.shape[1], n, vector=vector)
+        # Sums over a block of a matrix map are as large as a matrix.
+        step = max(1 if vector else x.shape[1], BLOCK_SIZE // x.shape[1])
+        self.blocks = [slice(start, start + step) for start in range(0, len(y), step)]
 
     def at(self, theta: NDArray, w: float | None) -> _State:
-        log_proba = log_softmax(self.x + self._added(theta), axis=1)
-        log_q, penalty = log_proba[self.label], float(np.sum(self.penalty * theta**2))
-        proba = np.exp(log_proba, out=log_proba)
+        proba, log_q = np.empty_like(self.narrow), np.empty(len(self.y))
+        for rows in self.blocks:
+            z = self._added(theta, self.x[rows])
+            z += self.x[rows]
+            z -= row_max(z)[:, None]
+            of_label = z[np.arange(len(z)), self.y[rows]]
+            total = row_sum(np.exp(z, out=z))
+            np.divide(z, total[:, None], out=proba[rows], casting="same_kind")
+            log_q[rows] = of_label - np.log(total)
+        penalty = float(np.sum(self.penalty * theta**2))
         if w is None:
             return _State(proba, 1.0, None, penalty - float(self.fraction @ log_q))
         q, chance = np.exp(log_q), 1 / len(theta)
@@ -169,27 +184,29 @@ class _Problem:
         return _State(proba, (1 - w) * q / mixed, w, loss)
 
     def gradient(self, theta: NDArray, state: _State) -> NDArray[np.float64]:
-        weighted = self._residual(state.proba) * (self.fraction * state.r)[:, None]
-        return self._adjoint(weighted) + 2 * self.penalty * theta
+        return self._slopes(state.proba, self.fraction * state.r) + 2 * self.penalty * theta
 
-    def _residual(self, proba: NDArray) -> NDArray:
-        """Return the gradient in the logits of a sample: p - e, e one-hot of its label."""
-        residual = proba.copy()
-        residual[self.label] -= 1
-        return residual
+    def _slopes(self, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
+        """Return the weighed sum over samples of the slopes in theta of -log p of the label."""
+        total = np.zeros_like(self.penalty)
+        for rows in self.blocks:
+            # In the logits of a sample it is p - e, e one-hot of the label.
+            slope = proba[rows].astype(np.float64)
+            slope[np.arange(len(slope)), self.y[rows]] -= 1
+            slope *= weight[rows, None]
+            total += self._adjoint(slope, self.x[rows])
+        return total
 
     def solve(self, gradient: NDArray, state: _State) -> NDArray[np.float64]:
         """Return about the Hessian's inverse times the gradient, by conjugate gradients."""
-        dtype = self.step_dtype
-        proba, trust = state.proba.astype(dtype, copy=False), self.fraction * state.r
-        product = self._hessian(proba, trust, state)
-        narrow = trust.astype(dtype)[:, None]
-        diagonal = self._adjoint(narrow * proba * (1 - proba), squared=True) + 2 * self.penalty
-        diagonal += _DAMPING * diagonal.mean()
+        trust = (self.fraction * state.r).astype(self.narrow.dtype)
+        product = self._hessian(trust, state)
+        diagonal, scale = self._scale(trust, state.proba)
         solution, residual = np.zeros_like(gradient), gradient.copy()
-        scaled = residual / diagonal
+        scaled = scale(residual)
         direction, size = scaled, float(np.vdot(residual, scaled))
-        target = size * min(0.5, np.sqrt(size)) ** 2
+        # Not nearer than what ends the search.
+        target = max(size * min(0.5, np.sqrt(size)) ** 2, _LEAST_GAIN / 1000)
         for _ in range(_MOST_CONJUGATE_GRADIENTS):
             if size <= target:
                 break
@@ -200,61 +217,80 @@ class _Problem:
                 return solution if solution.any() else scaled
             solution += size / bend * direction
             residual -= size / bend * along
-            scaled = residual / diagonal
+            scaled = scale(residual)
             before, size = size, float(np.vdot(residual, scaled))
             direction = scaled + size / before * direction
         return solution
 
-    def _hessian(
-        self, proba: NDArray, trust: NDArray, state: _State
-    ) -> Callable[[NDArray], NDArray]:
+    def _scale(
+        self, trust: NDArray, proba: NDArray
+    ) -> tuple[NDArray[np.float64], Callable[[NDArray], NDArray]]:
+        """Return the Hessian's diagonal, and the function that takes the scale out of a slope.
+
+        The slope and the intercept of a class of a vector map are told apart together, for scores
+        that are far from 0 on average make them nearly one.
+        """
+        diagonal, both = 2 * self.penalty, np.zeros(len(self.penalty))
+        for rows in self.blocks:
+            x, p = self.narrow[rows], proba[rows]
+            bend = trust[rows, None] * p * (1 - p)
+            diagonal += self._adjoint(bend, x**2)
+            if self.vector:
+                both += (bend * x).sum(axis=0)
+        diagonal += _DAMPING * diagonal.mean()
+        if not self.vector:
+            return diagonal, lambda slope: slope / diagonal
+        inverse = np.stack([diagonal[:, 1], -both, -both, diagonal[:, 0]], axis=1)
+        inverse /= (diagonal.prod(axis=1) - both**2)[:, None]
+        inverse = inverse.reshape(-1, 2, 2)
+        return diagonal, lambda slope: (inverse @ slope[:, :, None])[:, :, 0]
+
+    def _hessian(self, trust: NDArray, state: _State) -> Callable[[NDArray], NDArray]:
         """Return the product of the Hessian with a direction, as a function.
 
         In the logits of a sample it is diag(p) - p p^T, weighed by r. As theta moves, so do r, by
-        r (1 - r) times the gradient of the sample, and the best w: the log-loss bends less.
+        r (1 - r) times the slope of the sample, and the best w: the log-loss bends less.
         """
-        weight = trust.astype(proba.dtype)[:, None]
-        r, w = state.r, state.uniform_weight
+        proba, r, w = state.proba, state.r, state.uniform_weight
+        doubt = np.zeros_like(trust)
         if w is not None:
-            doubt = self.fraction * r * (1 - r)
-            rows = np.flatnonzero(doubt > _DAMPING * max(doubt.max(), _DAMPING))
-            own = self._residual(state.proba)[rows].astype(proba.dtype)
-            doubt = doubt[rows].astype(proba.dtype)
+            doubt[:] = self.fraction * r * (1 - r)
             # The second derivative in w, and the mixed one.
             pseudo = uniform_prior(self.n)
             bend = self.fraction @ ((r / (1 - w) - (1 - r) / w) ** 2)
             bend += (pseudo / w**2 + (1 - pseudo) / (1 - w) ** 2) / self.n
-            mixed = self._adjoint(doubt[:, None] * own, rows) / (w * (1 - w))
+            mixed = self._slopes(proba, doubt) / (w * (1 - w))
 
         def product(direction: NDArray) -> NDArray[np.float64]:
-            change = self._added(direction.astype(proba.dtype))
+            result = 2 * self.penalty * direction
+            narrow = direction.astype(proba.dtype)
+            for rows in self.blocks:
+                x, p = self.narrow[rows], proba[rows]
+                label = np.arange(len(p)), self.y[rows]
+                change = self._added(narrow, x)
+                mean = np.einsum("ik,ik->i", p, change)
+                lost = doubt[rows] * (mean - change[label])
+                change *= trust[rows, None]
+                change -= (trust[rows] * mean + lost)[:, None]
+                change *= p
+                change[label] += lost
+                result += self._adjoint(change, x)
             if w is not None:
-                # Of few samples: most are sure to be of the map.
-                lost = own * (doubt * np.einsum("ik,ik->i", own, change[rows]))[:, None]
-            change -= np.einsum("ik,ik->i", proba, change)[:, None]
-            change *= proba
-            change *= weight
-            result = self._adjoint(change) + 2 * self.penalty * direction
-            if w is not None:
-                result -= self._adjoint(lost, rows)
                 result -= mixed * (np.vdot(mixed, direction) / bend)
             return result
 
         return product
 
-    def _added(self, theta: NDArray) -> NDArray:
+    def _added(self, theta: NDArray, x: NDArray) -> NDArray:
         """Return F theta: what theta adds to the logits."""
-        x = self.x if theta.dtype == self.x.dtype else self._narrow
-        change = x * theta[:, 0] if self.vector else x @ theta[:, :-1].T
+        if self.vector:
+            change = x * theta[:, 0]
+        else:
+            change = x @ theta[:, :-1].T if x.flags.c_contiguous else (theta[:, :-1] @ x.T).T
         change += theta[:, -1]
         return change
 
-    def _adjoint(
-        self, residual: NDArray, rows: Any = None, *, squared: bool = False
-    ) -> NDArray[np.float64]:
-        """Return the gradient in theta of what has the gradient `residual` in the logits."""
-        x = self.x if residual.dtype == self.x.dtype else self._narrow
-        x = x if rows is None else x[rows]
-        x = np.square(x) if squared else x
-        slopes: NDArray = residual.T @ x if not self.vector else (residual * x).sum(0)[:, None]
-        return np.hstack([slopes, residual.sum(axis=0, dtype=np.float64)[:, None]])
+    def _adjoint(self, slope: NDArray, x: NDArray) -> NDArray[np.float64]:
+        """Return the slope in theta of what has the given slope in the logits."""
+        slopes = np.einsum("ik,ik->k", slope, x)[:, None] if self.vector else slope.T @ x
+        return np.hstack([slopes, slope.sum(axis=0)[:, None]])
