@@ -2,11 +2,11 @@
 
     python -m benchmarks.prior_shift [--draws 8] [--out FILE]
 
-Classifiers of synthetic data with 2, 3, 7 and 12 classes, calibrated on held-out samples. Every
-draw takes unlabeled samples and 3000 others to judge on, with the frequencies of training or with
-others (uniform on the simplex). The change of the log-loss that PriorShift makes: by plain EM, by
-EM with its pseudo-samples, each with the frequencies of the training labels or the mean calibrated
-probability as the training priors; and by the true frequencies.
+Classifiers of synthetic data with 2, 3, 7 and 12 classes, calibrated on held-out samples or not at
+all. Every draw takes unlabeled samples and 3000 others to judge on, with the frequencies of
+training or with others (uniform on the simplex). The change of the log-loss that PriorShift makes:
+by plain EM and by the default, with the frequencies of the training labels; by the default with
+scores of 2000 samples like those of training; and by the true frequencies.
 benchmarks/prior_shift_results.json holds the table of the user guide.
 """
 
@@ -14,6 +14,7 @@ import argparse
 import json
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from benchmarks._tables import shown, simple_table
-from skcalib.posthoc import PriorShift, StructuredMatrixScaling, TemperatureScaling
+from skcalib.posthoc import (
+    PriorShift,
+    StackedCalibration,
+    StructuredMatrixScaling,
+    TemperatureScaling,
+)
 
 FREQUENCY = {
     2: [0.9, 0.1],
@@ -38,12 +44,18 @@ MODELS = {
     "forest": RandomForestClassifier(60, min_samples_leaf=3, random_state=0),
     "logistic": LogisticRegression(max_iter=300),
 }
+CALIBRATORS = {
+    "structured": StructuredMatrixScaling,
+    "temperature": TemperatureScaling,
+    "none": partial(StackedCalibration, []),
+}
 CASES = [
     (7, "boosting", "structured"), (7, "naive Bayes", "temperature"),
     (7, "forest", "temperature"), (7, "logistic", "structured"),
     (3, "boosting", "structured"), (3, "naive Bayes", "structured"),
     (12, "logistic", "structured"), (12, "forest", "temperature"),
     (2, "naive Bayes", "structured"), (2, "forest", "structured"),
+    (7, "boosting", "none"), (7, "naive Bayes", "none"), (2, "naive Bayes", "none"),
 ]  # fmt: skip
 
 
@@ -57,8 +69,8 @@ def calibrated(
         class_sep=0.9, random_state=n_classes,
     )  # fmt: skip
     fitted = MODELS[model].fit(X[:4000], y[:4000])
-    scaling = StructuredMatrixScaling if calibrator == "structured" else TemperatureScaling
-    scaling = scaling(input="proba").fit(fitted.predict_proba(X[4000:6000]), y[4000:6000])
+    scaling = CALIBRATORS[calibrator](input="proba")
+    scaling.fit(fitted.predict_proba(X[4000:6000]), y[4000:6000])
     proba = scaling.predict_proba(fitted.predict_proba(X[6000:]))
     return np.bincount(y[:4000], minlength=n_classes) / 4000, proba, y[6000:]
 
@@ -70,7 +82,7 @@ def log_loss(proba: np.ndarray, y: np.ndarray) -> float:
 def changes(case: tuple[int, str, str], n_draws: int) -> Iterator[dict[str, object]]:
     n_classes, model, calibrator = case
     frequency, proba, y = calibrated(*case)
-    stated, proba, y = proba[:2000].mean(axis=0), proba[2000:], y[2000:]
+    before_shift, proba, y = proba[:2000], proba[2000:], y[2000:]
     rng = np.random.default_rng(0)
     for shifted in (False, True):
         for n_samples in (50, 200, 1000):
@@ -84,12 +96,12 @@ def changes(case: tuple[int, str, str], n_draws: int) -> Iterator[dict[str, obje
                 unlabeled, judged = drawn[:n_samples], drawn[n_samples:]
                 before = log_loss(proba[judged], y[judged])
                 row = {"before": before}
-                for name, priors, strength in (
-                    ("plain", frequency, 0.0), ("labels", frequency, 5.0), ("mean", stated, 5.0)
-                ):  # fmt: skip
-                    shift = PriorShift(
-                        training_priors=priors, input="proba", prior_strength=strength
-                    ).fit(proba[unlabeled])
+                for name, known in (
+                    ("plain", {"training_priors": frequency, "prior_strength": 0.0}),
+                    ("labels", {"training_priors": frequency}),
+                    ("scores", {"training_scores": before_shift}),
+                ):
+                    shift = PriorShift(input="proba", **known).fit(proba[unlabeled])
                     row[name] = log_loss(shift.predict_proba(proba[judged]), y[judged]) - before
                 true = np.bincount(y[judged], minlength=n_classes) / len(judged)
                 shift = PriorShift(true, training_priors=frequency, input="proba")
@@ -105,16 +117,19 @@ def changes(case: tuple[int, str, str], n_draws: int) -> Iterator[dict[str, obje
 
 def guide_table(lines: list[dict]) -> str:
     """Return the table of the user guide."""
-    head = ("model", "unlabeled", "no shift: plain", "labels", "mean")
-    head += ("shift: labels", "mean", "true")
-    by_key = {(r["classes"], r["model"], r["n"], r["shifted"]): r for r in lines}
+    head = ("model", "unlabeled", "no shift: plain", "labels", "scores")
+    head += ("shift: labels", "scores", "true")
+    by_key = {(r["classes"], r["model"], r["calibrator"], r["n"], r["shifted"]): r for r in lines}
     rows = []
-    for n_classes, model, n, shifted in by_key:
+    for n_classes, model, calibrator, n, shifted in by_key:
         if not shifted and n != 200:
-            same, other = (by_key[n_classes, model, n, value] for value in (False, True))
-            changes = [same[name] for name in ("plain", "labels", "mean")]
-            changes += [other[name] for name in ("labels", "mean", "true")]
-            name = f"{n_classes} classes, {model}"
+            same, other = (
+                by_key[n_classes, model, calibrator, n, value] for value in (False, True)
+            )
+            changes = [same[name] for name in ("plain", "labels", "scores")]
+            changes += [other[name] for name in ("labels", "scores", "true")]
+            raw = " as it is" if calibrator == "none" else ""
+            name = f"{n_classes} classes, {model}{raw}"
             rows.append((name, str(n), *(shown(change, 3, "+") for change in changes)))
     return simple_table(head, rows)
 
@@ -133,7 +148,7 @@ def main() -> None:
                 f"{line['classes']:3} {line['model']:12}{line['calibrator']:12}"
                 f"{'shift' if line['shifted'] else 'same':6}{line['n']:5} before "
                 f"{line['before']:.3f} plain {line['plain']:+.3f} labels {line['labels']:+.3f} "
-                f"mean {line['mean']:+.3f} true {line['true']:+.3f}", flush=True,
+                f"scores {line['scores']:+.3f} true {line['true']:+.3f}", flush=True,
             )  # fmt: skip
         if arguments.out:
             arguments.out.write_text(json.dumps(lines, indent=1) + "\n")

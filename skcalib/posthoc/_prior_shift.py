@@ -11,12 +11,16 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from ..utils._arrays import as_floats
+from ..utils._arrays import as_floats, calling
 from ..utils._labels import check_column_labels
 from ..utils._private import Interval, StrOptions, _fit_context
 from ..utils._proba import SMALLEST_PROBABILITY
 from ..utils._warnings import warn
 from ._base import PostHocCalibrator
+
+# The squared distance of mean probabilities from class frequencies, in units of these, of models
+# that are off without any shift: benchmarks/prior_shift.py.
+_ERROR_OF_FREQUENCIES = 0.03
 
 
 class PriorShift(PostHocCalibrator):
@@ -32,7 +36,8 @@ class PriorShift(PostHocCalibrator):
     - without `y`, estimated from unlabeled samples of the new population, the X given to `fit`,
       by the EM algorithm of Saerens et al. [1]_ with a Dirichlet prior: `prior_strength`
       pseudo-samples a class, at the training frequencies. Without them EM sets rare classes to
-      0 even where nothing has shifted.
+      0 even where nothing has shifted. The estimate is drawn back to the training frequencies as
+      far as the mean probabilities do not tell a shift from chance or miscalibration (Notes).
 
     The probabilities that go in have to be calibrated for the training set: prior shift comes
     after calibration.
@@ -44,10 +49,13 @@ class PriorShift(PostHocCalibrator):
         classes as its index: in [0, 1], sum 1.
     training_priors : array-like of shape (n_classes,) or "uniform", default=None
         Class frequencies that the model was trained on, above 0, sum 1; needed unless
-        `sampling_rate` is given. "uniform" is right for balanced training sets and weights
-        (``class_weight="balanced"``). To estimate the new priors from unlabeled samples, give the
-        mean of the calibrated probabilities over samples like those of training: it is what the
-        model takes the frequencies for, and an estimate is off by what it differs from them.
+        `sampling_rate` or `training_scores` are given. "uniform" is right for balanced training
+        sets and weights (``class_weight="balanced"``).
+    training_scores : array-like of shape (n_training_samples, n_classes) or \
+            (n_training_samples,), default=None
+        Scores, as X holds them, of other samples like those of training. To estimate the new
+        priors from unlabeled samples give these rather than `training_priors`: their mean
+        probabilities are what the model takes the frequencies for.
     sampling_rate : float or array-like of shape (n_classes,), default=None
         Fraction, in (0, 1], of the samples of every class that were kept when the training set
         was drawn; a float is that of the first of two classes, of which the second was kept.
@@ -55,7 +63,8 @@ class PriorShift(PostHocCalibrator):
         What X holds. Probabilities below 1e-12 count as 1e-12.
     prior_strength : float, default=5
         Pseudo-samples a class of the Dirichlet prior of EM, 0 or more. Larger values keep the
-        priors nearer to those of training, and 0 is the maximum of the likelihood.
+        priors nearer to those of training, and 0 is the maximum of the likelihood, which is
+        trusted whatever it is.
     max_iter : int, default=10000
         Most iterations of EM.
     tol : float, default=1e-8
@@ -71,6 +80,9 @@ class PriorShift(PostHocCalibrator):
     training_priors_ : ndarray of shape (n_classes,)
         Class frequencies of the training set. Like `priors_`, only where they are known: not
         where `sampling_rate` is given without `training_priors`.
+    trust_ : float
+        How far the estimate from unlabeled samples is trusted, in [0, 1]; 1 where there was
+        nothing to estimate.
     ratio_ : ndarray of shape (n_classes,)
         What probabilities are multiplied by, up to a factor for all.
     n_iter_ : int
@@ -90,6 +102,14 @@ class PriorShift(PostHocCalibrator):
     See Also
     --------
     PostHocCalibratedClassifier : A classifier and any calibrator as one estimator.
+
+    Notes
+    -----
+    D, the sum over classes of (m - t)^2 / t, is how far the mean probabilities m of the new
+    samples are from the training priors t. Chance alone gives D the mean c; where t are class
+    frequencies and not mean probabilities, the model's own error adds to it, put at .03. The
+    logarithm of the ratio of the priors, new to old, is multiplied by ``1 - (c + .03) / D``, or
+    by 0 where that is negative, and by ``1 - c / D`` where `training_scores` are given.
 
     References
     ----------
@@ -114,6 +134,7 @@ class PriorShift(PostHocCalibrator):
         **PostHocCalibrator._parameter_constraints,
         "priors": ["array-like", None],
         "training_priors": ["array-like", StrOptions({"uniform"}), None],
+        "training_scores": ["array-like", None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right"), "array-like", None],
         "prior_strength": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -125,6 +146,7 @@ class PriorShift(PostHocCalibrator):
         priors: ArrayLike | None = None,
         *,
         training_priors: ArrayLike | str | None = None,
+        training_scores: ArrayLike | None = None,
         sampling_rate: ArrayLike | float | None = None,
         input: str = "logits",
         prior_strength: float = 5.0,
@@ -134,6 +156,7 @@ class PriorShift(PostHocCalibrator):
     ) -> None:
         self.priors = priors
         self.training_priors = training_priors
+        self.training_scores = training_scores
         self.sampling_rate = sampling_rate
         self.input = input
         self.prior_strength = prior_strength
@@ -165,8 +188,8 @@ class PriorShift(PostHocCalibrator):
         Raises
         ------
         ValueError
-            If `priors` and `sampling_rate` are both given, or neither `sampling_rate` nor
-            `training_priors`; if one of them does not fit the classes, or if X, `y` and
+            If `priors` and `sampling_rate` or `training_priors` and `training_scores` are both
+            given, or none but `priors`; if one of them does not fit the classes, or if X, `y` and
             `sample_weight` do not fit together.
 
         Warns
@@ -190,8 +213,13 @@ class PriorShift(PostHocCalibrator):
             raise ValueError(
                 "priors must be None where sampling_rate is given, got both: the rate tells them."
             )
+        if self.training_priors is not None and self.training_scores is not None:
+            raise ValueError(
+                "training_priors must be None where training_scores are given, got both: the "
+                "scores tell them."
+            )
         training, k = self._known_training_priors(), len(self.classes_)
-        self.n_iter_ = 1
+        self.n_iter_, self.trust_ = 1, 1.0
         if self.sampling_rate is not None:
             self.ratio_ = 1 / _check_rate(self.sampling_rate, self.classes_)
             if training is not None:
@@ -215,22 +243,48 @@ class PriorShift(PostHocCalibrator):
             self.priors_ = count / count.sum()
         else:
             proba = softmax(self._as_logits(scores).astype(np.float64), axis=1)
-            self._estimate(proba, sample_weight)
+            weight = np.ones(len(proba)) if sample_weight is None else sample_weight
+            self._estimate(proba, weight)
+            if self.prior_strength:
+                self.trust_ = self._trust(proba, weight)
+                self.priors_ = training * (self.priors_ / training) ** self.trust_
+                self.priors_ /= self.priors_.sum()
         # A prior of 0 rules a class out only where another one is possible.
         self.ratio_ = np.maximum(self.priors_, SMALLEST_PROBABILITY) / training
 
     def _known_training_priors(self) -> NDArray[np.float64] | None:
+        if self.training_scores is not None:
+            mean = self._training_proba(self.training_scores).mean(axis=0)
+            mean = np.maximum(mean, SMALLEST_PROBABILITY)
+            return mean / mean.sum()
         if self.training_priors is None:
             return None
         if isinstance(self.training_priors, str):
             return np.full(len(self.classes_), 1 / len(self.classes_))
         return _check_priors(self.training_priors, self.classes_, "training_priors", low=1e-12)
 
-    def _estimate(self, proba: NDArray, sample_weight: NDArray | None) -> None:
+    def _training_proba(self, training_scores: ArrayLike) -> NDArray[np.float64]:
+        with calling("X", "training_scores"):
+            scores = self._read_scores(training_scores, reset=False)
+        return softmax(self._as_logits(scores).astype(np.float64), axis=1)
+
+    def _trust(self, proba: NDArray, weight: NDArray) -> float:
+        """Return how much of a shift the mean probabilities show beyond chance, in [0, 1]."""
+        training, fraction = self.training_priors_, weight / weight.sum()
+        mean = fraction @ proba
+        distance = float(np.sum((mean - training) ** 2 / training))
+        own = float(np.sum(fraction @ (proba - mean) ** 2 / training)) / weight.sum()
+        if self.training_scores is None:
+            chance = own + _ERROR_OF_FREQUENCIES
+        else:
+            before = self._training_proba(self.training_scores)
+            chance = own + float(np.sum(before.var(axis=0) / training)) / len(before)
+        return max(0.0, 1 - chance / distance) if distance > 0 else 0.0
+
+    def _estimate(self, proba: NDArray, weight: NDArray) -> None:
         """Find the priors of most likely samples, by EM."""
         # The likelihood of sample i is proportional to sum_k proba_ik priors_k / training_k.
         ratio = proba / self.training_priors_
-        weight = np.ones(len(proba)) if sample_weight is None else sample_weight
         # Posterior mode under Dirichlet(1 + pseudo): its counts are added to those expected.
         pseudo = self.prior_strength * len(self.classes_) * self.training_priors_
         priors = self.training_priors_
