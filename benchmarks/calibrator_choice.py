@@ -1,11 +1,13 @@
 """What `calibrator="auto"` is worth: the stack, its maps and all peers on many prediction sets.
 
-    python -m benchmarks.calibrator_choice --data DIR
+    python -m benchmarks.calibrator_choice --data DIR [--again NAME ...]
 
 Calibrators are fitted on 100, 300 and 1000 scores of the models of `benchmarks.prediction_sets`
 and judged on up to 3000 others. Peers run where they are installed: probmetrics (with betacal,
-numba and venn-abers). Writes `calibrator_choice_results.json` and the tables of the guide that are
-made of it; without --data the tables alone. Five minutes of one processor.
+numba and venn-abers). Writes `calibrator_choice_results.json`, set by set, and the tables of the
+guide that are made of it; without --data the tables alone. Scores that the file holds are not
+computed again, so that an interrupted run goes on where it ended: --again names calibrators whose
+scores are to be replaced, and deleting the file starts anew. Half an hour of one processor.
 """
 
 import argparse
@@ -102,9 +104,12 @@ def functions(k):
     return chosen
 
 
-def measured(folder):
-    """Return a row a set, number of samples and draw: log-loss, accuracy, base rate of each."""
-    rows = []
+def measured(folder, again=()):
+    """Write a row a set, number of samples and draw: log-loss, accuracy, base rate of each."""
+    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    known = {(row["set"], row["samples"], row["draw"]): row for row in rows}
+    for row in rows:
+        row["scores"] = {name: value for name, value in row["scores"].items() if name not in again}
     for found in prediction_sets(folder):
         proba, n_all = stated(found), len(found.y)
         k = proba.shape[1]
@@ -112,18 +117,27 @@ def measured(folder):
             for draw in range(n_draws if n <= 0.7 * n_all else 0):
                 order = np.random.default_rng([draw, n]).permutation(n_all)
                 fit, test = order[:n], order[n:][-3000:]
-                scores = {"none": scored(found.y[test], proba[test])}
+                row = {"set": found.name, "classes": k, "samples": n, "draw": draw}
+                row = known.setdefault(
+                    (found.name, n, draw), row | {"locked": found.locked, "scores": {}}
+                )
+                row["scores"].setdefault("none", scored(found.y[test], proba[test]))
                 for name, function in functions(k).items():
-                    try:
-                        scores[name] = scored(found.y[test], function(found, fit, test, k))
-                    except Exception:
-                        # Peers refuse samples without one of the classes.
-                        if function.func is ours:
-                            raise
-                row = {"set": found.name, "classes": k, "samples": n, "locked": found.locked}
-                rows.append(row | {"scores": scores})
+                    if name not in row["scores"]:
+                        row["scores"][name] = attempt(function, found, fit, test, k)
+        text = ",\n".join(json.dumps(row) for row in known.values())
+        RESULTS.write_text(f"[\n{text}\n]\n")
         print(found.name, flush=True)
-    return rows
+
+
+def attempt(function, found, fit, test, k):
+    """Return the scores, None where a peer refuses samples without one of the classes."""
+    try:
+        return scored(found.y[test], function(found, fit, test, k))
+    except Exception:
+        if function.func is ours:
+            raise
+        return None
 
 
 def scored(y, proba):
@@ -177,6 +191,8 @@ def table(title, rows):
 
 def page(rows):
     """Return the tables: two classes and several, all sets and the locked ones."""
+    for row in rows:
+        row["scores"] = {name: value for name, value in row["scores"].items() if value}
     locked = [row for row in rows if row["locked"]]
     parts = []
     for chosen, which in ((rows, "All sets"), (locked, "Locked sets alone")):
@@ -191,15 +207,14 @@ def page(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
-    data = parser.parse_args().data
-    if data is not None:
+    parser.add_argument("--again", nargs="*", default=())
+    arguments = parser.parse_args()
+    if arguments.data is not None:
         logging.disable(logging.CRITICAL)
         with warnings.catch_warnings():
             # Temperatures at a bound and fits without a finite optimum are part of the answer.
             warnings.simplefilter("ignore")
-            rows = measured(data)
-        text = ",\n".join(json.dumps(row) for row in rows)
-        RESULTS.write_text(f"[\n{text}\n]\n")
+            measured(arguments.data, arguments.again)
     PAGE.write_text(page(json.loads(RESULTS.read_text())))
 
 

@@ -158,6 +158,7 @@ GROUPS = {
         "A classifier and its calibrator": [
             "PostHocCalibratedClassifier",
             "StackedCalibration",
+            "GroupwiseCalibration",
             "PriorShift",
         ],
         "One number for all classes": ["TemperatureScaling", "EnsembleTemperatureScaling"],

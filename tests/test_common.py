@@ -35,6 +35,7 @@ from skcalib.difficulty import (
 )
 from skcalib.labels import LabelCleaningClassifier
 from skcalib.posthoc import (
+    GroupwiseCalibration,
     IsotonicCalibration,
     PostHocCalibratedClassifier,
     PostHocCalibrator,
@@ -153,6 +154,8 @@ CASES = {
             PostHocCalibratedClassifier(GaussianNB(), IsotonicCalibration(), cv=3),
         ]
     ),
+    # The common map of a name that is "auto" is checked as StackedCalibration.
+    "GroupwiseCalibration": Case(lambda: [GroupwiseCalibration("temperature")]),
     "StackedCalibration": Case(
         failures={
             "check_sample_weight_equivalence_on_dense_data": "repeated samples fall into several "

@@ -4,6 +4,7 @@ from ._base import PostHocCalibrator
 from ._beta import BetaCalibration
 from ._calibrated_classifier import PostHocCalibratedClassifier
 from ._ensemble_temperature import EnsembleTemperatureScaling
+from ._groupwise import GroupwiseCalibration
 from ._histogram import HistogramBinning
 from ._isotonic import IsotonicCalibration
 from ._matrix import (
@@ -21,6 +22,7 @@ __all__ = [
     "BetaCalibration",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
+    "GroupwiseCalibration",
     "HistogramBinning",
     "IsotonicCalibration",
     "MatrixScaling",

@@ -25,9 +25,10 @@ from ..utils._private import StrOptions, _fit_context
 from ..utils._proba import check_values, holds_proba
 from ..utils._warnings import warn
 
-# The logarithm of a probability is known no further: forests and counts give exact zeros, and a
-# single one of them would else decide a fit.
+# The logarithm of a probability of 0 is known no further: forests and counts give such, and a
+# single one of them would else decide a fit. What is smaller and not 0 a model does tell.
 SMALLEST = 1e-7
+SMALLEST_BUT_0 = 1e-30
 LOWEST_LOG_PROBA = float(np.log(SMALLEST))
 _MOST_EM_STEPS = 1000
 _EM_TOLERANCE = 1e-7
@@ -101,6 +102,10 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
 
     # Whether a logit of -inf may stand for an option that a sample does not have.
     _takes_missing_options: ClassVar[bool] = False
+    # Whether the class of the largest score stays that of the largest probability.
+    _keeps_order: ClassVar[bool] = False
+    # What a probability of 0 counts as; no other counts as less.
+    _zero: float = SMALLEST
 
     input: str
     classes: ArrayLike | None
@@ -255,6 +260,10 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
             used = weight > 0
             scores, weight = scores[used], weight[used]
             codes = None if codes is None else codes[used]
+        if self.input == "proba":
+            proba = self._as_proba(scores)
+            least = proba[proba > 0].min(initial=SMALLEST)
+            self._zero = max(float(least), SMALLEST_BUT_0)
         self._fit(scores, codes, weight)
         return self
 
@@ -319,7 +328,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
                 return scores
             # softmax((0, z)) = (expit(-z), expit(z)).
             return np.hstack([np.zeros_like(scores), scores])
-        return np.log(np.maximum(self._as_proba(scores), scores.dtype.type(SMALLEST)))
+        return np.log(np.maximum(self._as_proba(scores), scores.dtype.type(self._zero)))
 
     def _as_proba(self, scores: NDArray) -> NDArray:
         """Return one probability a class."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -29,37 +26,10 @@ from ..utils._estimators import (
     warn_if_fitted,
 )
 from ..utils._labels import check_several_classes
-from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context
+from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context, _safe_indexing
 from ._base import PostHocCalibrator
-from ._beta import BetaCalibration
-from ._ensemble_temperature import EnsembleTemperatureScaling
-from ._histogram import HistogramBinning
-from ._isotonic import IsotonicCalibration
-from ._matrix import (
-    DirichletCalibration,
-    MatrixScaling,
-    StructuredMatrixScaling,
-    StructuredVectorScaling,
-    VectorScaling,
-)
-from ._stacked import StackedCalibration
-from ._temperature import TemperatureScaling
-
-_BY_NAME: dict[str, Callable[[], PostHocCalibrator]] = {
-    "auto": StackedCalibration,
-    "beta": BetaCalibration,
-    "dirichlet": DirichletCalibration,
-    "ensemble_temperature": EnsembleTemperatureScaling,
-    "histogram": HistogramBinning,
-    "isotonic": IsotonicCalibration,
-    "matrix": MatrixScaling,
-    # No map at all: the probabilities as they are.
-    "none": partial(StackedCalibration, []),
-    "structured_matrix": StructuredMatrixScaling,
-    "structured_vector": StructuredVectorScaling,
-    "temperature": TemperatureScaling,
-    "vector": VectorScaling,
-}
+from ._groupwise import GroupwiseCalibration
+from ._registry import CALIBRATORS, calibrator_of
 
 
 class PostHocCalibratedClassifier(MetaClassifier):
@@ -90,13 +60,17 @@ class PostHocCalibratedClassifier(MetaClassifier):
         probabilities; "auto" prefers the first where the classifier has it.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
+    group_columns : str, int or list of these, default=None
+        Columns of X, by name or position, that hold groups for which the classifier may be off.
+        The calibrator is the common map of a :class:`GroupwiseCalibration` then. The classifier
+        sees these columns as well.
 
     Attributes
     ----------
     estimator_ : classifier
         The classifier, fitted on all samples.
     calibrator_ : PostHocCalibrator
-        The fitted calibrator.
+        The fitted calibrator; a :class:`GroupwiseCalibration` where there are `group_columns`.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_ : int
@@ -108,6 +82,7 @@ class PostHocCalibratedClassifier(MetaClassifier):
     --------
     sklearn.calibration.CalibratedClassifierCV : Sigmoid, isotonic or temperature calibration.
     StackedCalibration : What "auto" does, on scores.
+    GroupwiseCalibration : What `group_columns` do, on scores.
     TemperatureScaling : The calibrator of fewest parameters.
     skcalib.plots.ReliabilityDisplay : Before and after.
 
@@ -135,11 +110,12 @@ class PostHocCalibratedClassifier(MetaClassifier):
             HasMethods(["fit", "predict_proba"]),
             HasMethods(["fit", "decision_function"]),
         ],
-        "calibrator": [PostHocCalibrator, StrOptions(set(_BY_NAME)), None],
+        "calibrator": [PostHocCalibrator, StrOptions(set(CALIBRATORS)), None],
         # "prefit" of older releases of scikit-learn: `fit` says what to do instead.
         "cv": ["cv_object", Hidden(StrOptions({"prefit"}))],
         "method": [StrOptions({"auto", "decision_function", "predict_proba"})],
         "n_jobs": [Integral, None],
+        "group_columns": [str, Integral, list, None],
     }
 
     def __init__(
@@ -150,12 +126,14 @@ class PostHocCalibratedClassifier(MetaClassifier):
         cv: Any = 5,
         method: str = "auto",
         n_jobs: int | None = None,
+        group_columns: Any = None,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
         self.method = method
         self.n_jobs = n_jobs
+        self.group_columns = group_columns
 
     # The parameters of the classifier and of the calibrator are theirs to validate.
     @_fit_context(prefer_skip_nested_validation=False)
@@ -223,13 +201,17 @@ class PostHocCalibratedClassifier(MetaClassifier):
                 params=params,
                 n_jobs=self.n_jobs,
             )
-        calibrator = self._new_calibrator()
+        calibrator, groups_of_samples = calibrator_of(self.calibrator), self._groups_in(X)
+        if groups_of_samples:
+            calibrator = GroupwiseCalibration(calibrator)
         calibrator.set_params(
             input="proba" if method == "predict_proba" else "logits",
             # Where all classes are in y, the calibrator finds them by itself.
             classes=None if np.isin(self.classes_, labels).all() else self.classes_.tolist(),
         )
-        self.calibrator_ = calibrator.fit(scores, labels, sample_weight=weight)
+        self.calibrator_ = calibrator.fit(
+            scores, labels, sample_weight=weight, **groups_of_samples
+        )
         show_inner(self, self.estimator_)
         return self
 
@@ -247,8 +229,9 @@ class PostHocCalibratedClassifier(MetaClassifier):
             Probabilities in the order of `classes_`.
         """
         check_is_fitted(self)
-        scores = class_columns(self.estimator_, as_features(X), self.classes_, self._method())
-        return self.calibrator_.predict_proba(scores)
+        X = as_features(X)
+        scores = class_columns(self.estimator_, X, self.classes_, self._method())
+        return self.calibrator_.predict_proba(scores, **self._groups_in(X))
 
     def predict(self, X: Any) -> NDArray:
         """Return the class of the largest calibrated probability.
@@ -266,10 +249,18 @@ class PostHocCalibratedClassifier(MetaClassifier):
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
 
-    def _new_calibrator(self) -> PostHocCalibrator:
-        if self.calibrator is None or isinstance(self.calibrator, str):
-            return _BY_NAME[self.calibrator or "none"]()
-        return clone(self.calibrator)
+    def _groups_in(self, X: Any) -> dict[str, Any]:
+        """Return the groups as a parameter of a calibrator, where there are any."""
+        if self.group_columns is None:
+            return {}
+        columns = self.group_columns
+        columns = columns if isinstance(columns, list) else [columns]
+        try:
+            return {"groups": _safe_indexing(X, columns, axis=1)}
+        except (ValueError, IndexError, TypeError) as error:
+            raise ValueError(
+                f"group_columns must name columns of X, got {self.group_columns!r}."
+            ) from error
 
     def _method(self) -> str:
         if self.method != "auto":

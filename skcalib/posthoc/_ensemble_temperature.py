@@ -25,8 +25,9 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     Parameters
     ----------
     input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
-        as 1e-7. A logit of -inf is an option that does not exist for the sample.
+        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
+        1e-7, or as the least other one given to `fit`. A logit of -inf is an option that does not
+        exist for the sample.
     classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
         sorted labels of `y`; give it where a class may have no sample in `y`.
@@ -69,6 +70,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     """
 
     _takes_missing_options = True
+    _keeps_order = True
 
     def __init__(self, *, input: str = "logits", classes: ArrayLike | None = None) -> None:
         self.input = input

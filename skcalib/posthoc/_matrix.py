@@ -105,8 +105,8 @@ class VectorScaling(LinearCalibrator):
         Whether to fit a uniform component with the map, so that a few labels that the model holds
         for all but impossible do not rule it.
     input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
-        as 1e-7.
+        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
+        1e-7, or as the least other one given to `fit`.
     max_iter : int, default=200
         Most iterations of the solver, Newton's method with conjugate gradients.
     classes : array-like of shape (n_classes,), default=None
@@ -183,8 +183,8 @@ class StructuredVectorScaling(LinearCalibrator):
         Whether to fit a uniform component with the map, so that a few labels that the model holds
         for all but impossible do not rule it.
     input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
-        as 1e-7.
+        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
+        1e-7, or as the least other one given to `fit`.
     max_iter : int, default=200
         Most iterations of the solver, Newton's method with conjugate gradients.
     classes : array-like of shape (n_classes,), default=None
@@ -260,8 +260,8 @@ class StructuredMatrixScaling(LinearCalibrator):
         Whether to fit a uniform component with the map, so that a few labels that the model holds
         for all but impossible do not rule it.
     input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
-        as 1e-7.
+        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
+        1e-7, or as the least other one given to `fit`.
     max_iter : int, default=200
         Most iterations of the solver, Newton's method with conjugate gradients.
     classes : array-like of shape (n_classes,), default=None
@@ -346,8 +346,8 @@ class MatrixScaling(LinearCalibrator):
         Whether to fit a uniform component with the map, so that a few labels that the model holds
         for all but impossible do not rule it.
     input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
-        as 1e-7.
+        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
+        1e-7, or as the least other one given to `fit`.
     max_iter : int, default=200
         Most iterations of the solver, Newton's method with conjugate gradients.
     classes : array-like of shape (n_classes,), default=None
@@ -463,7 +463,7 @@ class DirichletCalibration(MatrixScaling):
         for all but impossible do not rule it.
     input : {"logits", "proba"}, default="logits"
         What X holds. Logits turn into log-probabilities by their log-softmax.
-        Probabilities below 1e-7 count as 1e-7.
+        A probability of 0 counts as 1e-7, or as the least other one given to `fit`.
     max_iter : int, default=200
         Most iterations of the solver, Newton's method with conjugate gradients.
     classes : array-like of shape (n_classes,), default=None

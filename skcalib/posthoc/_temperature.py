@@ -42,8 +42,9 @@ class TemperatureScaling(PostHocCalibrator):
         pseudo-error is spread over the samples, so that T stays away from 0 where all of them are
         predicted right. False gives temperature scaling as published.
     input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; those below 1e-7 count
-        as 1e-7. A logit of -inf is an option that does not exist for the sample.
+        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
+        1e-7, or as the least other one given to `fit`. A logit of -inf is an option that does not
+        exist for the sample.
     bounds : tuple of two floats, default=(1e-3, 1e3)
         Smallest and largest temperature that "nll" may return. Where the logits say the opposite
         of the truth, the upper one is returned, with a warning; without a uniform component also
@@ -118,6 +119,7 @@ class TemperatureScaling(PostHocCalibrator):
     }
 
     _takes_missing_options = True
+    _keeps_order = True
 
     temperature_: float
     uniform_weight_: float

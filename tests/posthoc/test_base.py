@@ -44,7 +44,7 @@ COUNTING = [
     if cls not in (posthoc.HistogramBinning, posthoc.IsotonicCalibration, BalancedPriorShift)
 ]
 # Folds follow from the order of the samples.
-FOLDED = (posthoc.StackedCalibration,)
+FOLDED = posthoc.StackedCalibration, posthoc.GroupwiseCalibration
 every = pytest.mark.parametrize("calibrator", CALIBRATORS, ids=lambda c: c.__name__)
 # What depends on the precision of a solver, not on a closed form.
 RTOL = 1e-5

@@ -43,7 +43,7 @@ def test_it_is_the_mixture_that_it_says():
 
 
 def test_maps_of_ones_own():
-    logits, y = sample(500)
+    logits, y = sample(2000, bias=[2, -2, 1, 0])
     own = [("isotonic", IsotonicCalibration()), ("temperature", TemperatureScaling())]
     stack = StackedCalibration(own).fit(logits, y)
     assert list(stack.calibrators_) == ["isotonic", "temperature"]
@@ -59,6 +59,8 @@ def test_a_map_that_costs_accuracy_is_left_out():
     # Who is right is told by the first column, and the map overlooks it in favor of the label 2.
 
     class Spoiler(TemperatureScaling):
+        _keeps_order = False
+
         def _predict_proba(self, scores):
             proba = np.full(scores.shape, 0.05)
             top = scores.argmax(axis=1)
@@ -70,6 +72,32 @@ def test_a_map_that_costs_accuracy_is_left_out():
     stack = StackedCalibration([("spoiler", Spoiler())]).fit(flat, y)
     assert stack.left_out_ == {"spoiler": "it made predictions of samples left out worse"}
     np.testing.assert_array_equal(stack.predict(flat), y)
+
+
+def test_predictions_are_not_changed_without_reason():
+    for seed in range(5):
+        logits, y = sample(150, 3, seed=seed)
+        stack = StackedCalibration().fit(logits, y)
+        assert set(stack.left_out_) == {"structured_vector", "structured_matrix"}
+        np.testing.assert_array_equal(stack.predict(logits), logits.argmax(axis=1))
+    logits, y = sample(150, 3, bias=[2, -2, 0])
+    assert not StackedCalibration().fit(logits, y).left_out_
+
+
+def test_small_probabilities_count_as_what_they_are():
+    """Naive Bayes states 1e-20 and less, a forest states 0 where it knows no better."""
+    logits, y = sample(2000, 3, temperature=30.0)
+    logits *= 5
+    proba = softmax(logits, axis=1)
+    assert np.median(proba.min(axis=1)) < 1e-8
+    by_logits = TemperatureScaling().fit(logits, y)
+    by_proba = TemperatureScaling(input="proba").fit(proba, y)
+    assert by_proba.temperature_ == pytest.approx(by_logits.temperature_, rel=0.05)
+    votes = np.random.default_rng(0).multinomial(20, softmax(logits / 300, axis=1)) / 20
+    assert (votes == 0).any()
+    forest = TemperatureScaling(input="proba").fit(votes, y)
+    floored = TemperatureScaling().fit(np.log(np.maximum(votes, 1e-7)), y)
+    assert forest.temperature_ == pytest.approx(floored.temperature_, rel=1e-6)
 
 
 def test_many_classes_do_without_a_matrix():

@@ -1,0 +1,308 @@
+"""One calibrator for all samples, and what groups of them differ from it by."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp, softmax
+
+from ..utils._arrays import check_weights, count_unit, scale_weights
+from ..utils._groups import group_codes
+from ..utils._labels import check_class_labels, encode
+from ..utils._private import StrOptions, _fit_context
+from ._base import SMALLEST, PostHocCalibrator
+from ._registry import CALIBRATORS, calibrator_of
+
+# Standard deviations, between groups, of the shifts in logits and of the slopes.
+_SPREADS = [
+    (shift, slope) for shift in (0.0, 0.25, 0.5, 1.0) for slope in (0.0, 0.3) if shift or slope
+]
+# Fractions of the groups that differ at all, and how likely it is beforehand that none does.
+_FRACTIONS = np.array([0.1, 0.3, 1.0])
+_NONE_DIFFERS = 0.05
+# With more classes a group has a slope alone.
+_MOST_CLASSES_TO_SHIFT = 100
+# Fewer cannot tell.
+_LEAST_SAMPLES = 10
+_MOST_STEPS = 50
+_LEAST_GAIN = 1e-9
+
+
+class GroupwiseCalibration(PostHocCalibrator):
+    """Calibrate all samples by one map, and groups by as much as they differ from it.
+
+    A model can be calibrated on the whole and off for a group. One map for all does not see that,
+    and a map for each group learns from few samples. Here the probabilities p of the common map
+    become ``softmax((1 + s) log(p) + b)`` in a group, with a slope s and shifts b that are drawn
+    to 0 by a prior which the groups have in common. How many of them differ, and by how much, is
+    averaged over by the likelihood of the labels: where no group differs, all keep the common map,
+    and one bad group of many is moved alone.
+
+    Parameters
+    ----------
+    calibrator : PostHocCalibrator, str or None, default="auto"
+        The common map; a clone is fitted, with the `input` and `classes` of this one. Names are
+        those of :class:`PostHocCalibratedClassifier`; "none" and None leave the probabilities as
+        they are.
+    input : {"logits", "proba"}, default="logits"
+        What X holds.
+    classes : array-like of shape (n_classes,), default=None
+        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
+        sorted labels of `y`; give it where a class may have no sample in `y`.
+
+    Attributes
+    ----------
+    calibrator_ : PostHocCalibrator
+        The common map.
+    groups_ : ndarray of shape (n_groups,)
+        The groups, sorted; None stands for missing values. Of several columns, every combination
+        that occurs is a group, called "name=value, ...".
+    shifts_ : ndarray of shape (n_groups, n_classes)
+        The shifts b of the groups, in logits; 0 where there are more than 100 classes.
+    slopes_ : ndarray of shape (n_groups,)
+        The slopes s of the groups: below 0 where the common map is overconfident.
+    differs_ : ndarray of shape (n_groups,)
+        How likely it is, in [0, 1], that a group differs from the common map at all.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the columns.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where they are all strings.
+
+    See Also
+    --------
+    skcalib.metrics.groupwise_calibration_error : Which groups the probabilities are off for.
+    PostHocCalibratedClassifier : Takes the groups from columns of X, by `group_columns`.
+
+    Notes
+    -----
+    A group has b = s = 0 with probability 1 - f, else normal b and s with standard deviations that
+    are the same for all groups. The standard deviations, among 0, .25, .5 and 1 for b and 0 and .3
+    for s, and f, among 0 (of probability .05), .1, .3 and 1, have posterior probabilities by
+    Laplace's approximation, and `shifts_` and `slopes_` are means over them. Groups of fewer than
+    10 samples keep the common map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.posthoc import GroupwiseCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> logits, group = rng.normal(size=3000), rng.choice(["a", "b", "c"], 3000)
+    >>> y = rng.random(3000) < 1 / (1 + np.exp(-logits + (group == "c")))
+    >>> model = GroupwiseCalibration().fit(logits, y, groups=group)
+    >>> model.predict_proba([0.0, 0.0], groups=["a", "c"])[:, 1].round(2)
+    array([0.52, 0.3 ])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PostHocCalibrator._parameter_constraints,
+        "calibrator": [PostHocCalibrator, StrOptions(set(CALIBRATORS)), None],
+    }
+
+    def __init__(
+        self,
+        calibrator: PostHocCalibrator | str | None = "auto",
+        *,
+        input: str = "logits",
+        classes: ArrayLike | None = None,
+    ) -> None:
+        self.calibrator = calibrator
+        self.input = input
+        self.classes = classes
+
+    # The parameters of the common map are its own to validate.
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: Any = None,
+    ) -> Self:
+        """Fit the common map, and what the groups differ from it by.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Scores, as :meth:`PostHocCalibrator.fit` takes them.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; a weight of k counts as k equal samples.
+        groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
+                default=None
+            The group of every sample: texts, numbers, intervals or categories. None is one group.
+
+        Returns
+        -------
+        self : object
+            The fitted calibrator.
+
+        Raises
+        ------
+        ValueError
+            If X, `y`, `sample_weight` and `groups` do not fit together.
+        """
+        self._check_and_fit(X, y, sample_weight)
+        proba = super().predict_proba(X)
+        if groups is None:
+            groups = np.zeros(len(proba), dtype=int)
+        self.groups_, of_sample = group_codes(groups, len(proba))
+        weight, unit = scale_weights(check_weights(sample_weight, len(proba)))
+        weight = np.ones(len(proba)) if weight is None else weight * count_unit(unit)
+        codes = encode(check_class_labels(y), self.classes_)
+        self._fit_groups(_log(proba), codes, weight, of_sample)
+        return self
+
+    def predict_proba(self, X: ArrayLike, *, groups: Any = None) -> NDArray:
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Scores of the form that `fit` was given.
+        groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
+                default=None
+            The group of every sample; one that was not in `fit` gets the common map, as do all
+            samples where `groups` is None.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`; rows sum to 1.
+        """
+        proba = super().predict_proba(X)
+        if groups is None:
+            return proba
+        names, of_sample = group_codes(groups, len(proba))
+        place = {name: k for k, name in enumerate(self.groups_.tolist())}
+        place_of_sample = np.array([place.get(name, -1) for name in names.tolist()])[of_sample]
+        moved = self.shifts_.any(axis=1) | (self.slopes_ != 0)
+        rows = np.flatnonzero((place_of_sample >= 0) & moved[place_of_sample])
+        group = place_of_sample[rows]
+        logits = (1 + self.slopes_[group, None]) * _log(proba[rows]) + self.shifts_[group]
+        proba[rows] = softmax(logits, axis=1)
+        return proba
+
+    def predict(self, X: ArrayLike, *, groups: Any = None) -> NDArray:
+        """Return the class of the largest calibrated probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Scores of the form that `fit` was given.
+        groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
+                default=None
+            The group of every sample.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Predicted labels.
+        """
+        proba = self.predict_proba(X, groups=groups)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        given = {"input": self.input, "classes": list(range(len(self.classes_)))}
+        calibrator = calibrator_of(self.calibrator).set_params(**given)
+        self.calibrator_ = calibrator.fit(scores, y, sample_weight)
+
+    def _predict_proba(self, scores: NDArray) -> NDArray:
+        return self.calibrator_.predict_proba(scores)
+
+    def _fit_groups(
+        self, log_proba: NDArray, y: NDArray, weight: NDArray, of_sample: NDArray[np.intp]
+    ) -> None:
+        n_groups, k = len(self.groups_), log_proba.shape[1]
+        large = np.flatnonzero(np.bincount(of_sample, weight, n_groups) >= _LEAST_SAMPLES)
+        spreads = [pair for pair in _SPREADS if k <= _MOST_CLASSES_TO_SHIFT or not pair[0]]
+        theta = np.zeros((len(spreads), n_groups, k + 1))
+        evidence = np.zeros((len(spreads), n_groups))
+        # With one group the common map is the map of that group.
+        for g in large if n_groups > 1 else []:
+            rows = of_sample == g
+            for m, spread in enumerate(spreads):
+                theta[m, g], evidence[m, g] = _fit_group(
+                    log_proba[rows], y[rows], weight[rows], *spread
+                )
+        # Of a group, by fraction f and spread: f times its likelihood if it differs, 1 - f if not.
+        with np.errstate(divide="ignore"):
+            other = np.log(_FRACTIONS)[:, None, None] + evidence
+            same = np.broadcast_to(np.log1p(-_FRACTIONS)[:, None, None], other.shape)
+        either = np.logaddexp(other, same)
+        likelihood = either[..., large].sum(axis=2)
+        # Where no group differs at all, the likelihood is 1.
+        odds = np.log1p(-_NONE_DIFFERS) - np.log(_NONE_DIFFERS * likelihood.size)
+        posterior = softmax(np.append(likelihood.ravel() + odds, 0.0))
+        differs = posterior[:-1].reshape(likelihood.shape)[..., None] * np.exp(other - either)
+        self.differs_ = np.where(np.isin(np.arange(n_groups), large), differs.sum((0, 1)), 0.0)
+        mean = np.einsum("fmg,mgk->gk", differs, theta)
+        self.shifts_, self.slopes_ = mean[:, :k], mean[:, k]
+
+
+def _log(proba: NDArray) -> NDArray[np.float64]:
+    return np.log(np.maximum(proba.astype(np.float64), SMALLEST))
+
+
+class _GroupFit(NamedTuple):
+    """Shifts and a slope (K + 1,), and the log of how much likelier they make the labels."""
+
+    theta: NDArray[np.float64]
+    evidence: float
+
+
+def _fit_group(
+    log_proba: NDArray, y: NDArray, weight: NDArray, shift: float, slope: float
+) -> _GroupFit:
+    """Return the most likely shifts b and slope s, p = softmax((1 + s) log_proba + b).
+
+    They are normal about 0 with the standard deviations `shift` and `slope`. The evidence is that
+    of this model against b = s = 0, by Laplace's approximation.
+    """
+    n, k = log_proba.shape
+    free = np.append(np.full(k, shift > 0), slope > 0)
+    precision = np.append(np.full(k, shift), slope)[free] ** -2.0
+    label = np.arange(n), y
+    theta = np.zeros(k + 1)
+
+    def loss_at(theta: NDArray) -> tuple[float, NDArray]:
+        logits = (1 + theta[k]) * log_proba + theta[:k]
+        log_q = logits - logsumexp(logits, axis=1, keepdims=True)
+        penalty = 0.5 * float(precision @ theta[free] ** 2)
+        return penalty - float(weight @ log_q[label]), np.exp(log_q)
+
+    loss, proba = loss_at(theta)
+    none = loss
+    for _ in range(_MOST_STEPS):
+        residual = weight[:, None] * proba
+        residual[label] -= weight
+        gradient = np.append(residual.sum(axis=0), np.vdot(residual, log_proba))[free]
+        gradient += precision * theta[free]
+        hessian = _hessian(log_proba, proba, weight)[np.ix_(free, free)] + np.diag(precision)
+        step = np.zeros(k + 1)
+        step[free] = -np.linalg.solve(hessian, gradient)
+        gain, length = -float(gradient @ step[free]), 1.0
+        if gain < _LEAST_GAIN:
+            break
+        latest, proba = loss_at(theta + step)
+        while latest > loss and length > 1e-6:
+            length /= 2
+            latest, proba = loss_at(theta + length * step)
+        theta, loss = theta + length * step, latest
+    _, volume = np.linalg.slogdet(hessian)
+    return _GroupFit(theta, none - loss + 0.5 * (np.log(precision).sum() - volume))
+
+
+def _hessian(log_proba: NDArray, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
+    """Return the second derivatives, in the shifts and the slope, of the summed log-loss."""
+    weighted = weight[:, None] * proba
+    mean = np.einsum("ik,ik->i", proba, log_proba)
+    centered = weighted * (log_proba - mean[:, None])
+    shifts = np.diag(weighted.sum(axis=0)) - weighted.T @ proba
+    cross = centered.sum(axis=0)
+    return np.block([[shifts, cross[:, None]], [cross, np.vdot(centered, log_proba)]])

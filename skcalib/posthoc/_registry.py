@@ -1,0 +1,46 @@
+"""The calibrators by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from sklearn.base import clone
+
+from ._base import PostHocCalibrator
+from ._beta import BetaCalibration
+from ._ensemble_temperature import EnsembleTemperatureScaling
+from ._histogram import HistogramBinning
+from ._isotonic import IsotonicCalibration
+from ._matrix import (
+    DirichletCalibration,
+    MatrixScaling,
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
+    VectorScaling,
+)
+from ._stacked import StackedCalibration
+from ._temperature import TemperatureScaling
+
+CALIBRATORS: dict[str, Callable[[], PostHocCalibrator]] = {
+    "auto": StackedCalibration,
+    "beta": BetaCalibration,
+    "dirichlet": DirichletCalibration,
+    "ensemble_temperature": EnsembleTemperatureScaling,
+    "histogram": HistogramBinning,
+    "isotonic": IsotonicCalibration,
+    "matrix": MatrixScaling,
+    # No map at all: the probabilities as they are.
+    "none": partial(StackedCalibration, []),
+    "structured_matrix": StructuredMatrixScaling,
+    "structured_vector": StructuredVectorScaling,
+    "temperature": TemperatureScaling,
+    "vector": VectorScaling,
+}
+
+
+def calibrator_of(calibrator: PostHocCalibrator | str | None) -> PostHocCalibrator:
+    """Return a new calibrator of that name, or a clone; None is that of the name "none"."""
+    if calibrator is None or isinstance(calibrator, str):
+        return CALIBRATORS[calibrator or "none"]()
+    return clone(calibrator)
