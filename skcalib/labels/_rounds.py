@@ -40,7 +40,7 @@ _BLOCK_ELEMENTS = 2**19
 # Below, the labels are about as likely without any wrong one.
 SURE = 0.9
 # Weak judges that call many labels wrong: the rate, and how often they agree with right labels.
-_MANY, _SELDOM = 0.3, 0.7
+_MANY, _SELDOM = 0.3, 0.8
 _SEVERAL = 5  # issues that may all be right
 _ADVICE = "Check some labels (draw_samples_to_check, recalibrate), or leave them as they are."
 
