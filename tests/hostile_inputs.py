@@ -488,7 +488,8 @@ IN_COMPANY = {"one sample less", "one sample more", "transposed"}
 EXCUSED = [
     # They count samples by their weights: priors, thresholds and the fits of classifiers do.
     (r"risk_coverage|debiased|reliability_curve|labels|Matrix|Dirichlet|CalibrationReport"
-     r"|PostHocCalibratedClassifier|Beta|Ensemble|Stacked|Temperature|Vector|NoveltyDetector",
+     r"|PostHocCalibratedClassifier|Groupwise|Beta|Ensemble|Stacked|Temperature|Vector"
+     r"|NoveltyDetector",
      "sample_weight", "weights of"),
     # Names of any kind; a missing one is a group of its own, and there may be several columns.
     (r"groupwise|CalibrationReport", "groups",

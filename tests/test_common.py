@@ -183,13 +183,6 @@ CASES = {
             "weight 2 counts once, its two copies twice",
         },
     ),
-    "VectorScaling": Case(
-        failures={
-            "check_sample_weight_equivalence_on_dense_data": "y of the check has three of the "
-            "ten classes: the slopes of the others have no finite best value, and the solver "
-            "stops on the way",
-        }
-    ),
 }
 
 # Post-hoc calibrators read one column a class; these checks give 2 columns and 3 classes.

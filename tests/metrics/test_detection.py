@@ -86,7 +86,7 @@ def test_labels():
         ([0, 1], [0.1, 0.2, 0.3], {}, "y_true and y_score must have the same number of rows"),
         ([0, 1], [[0.1], [0.2]], {}, r"y_score must have shape \(n,\)"),
         ([0, 1, 2], [1, 2, 3], {}, "y_true must hold two classes"),
-        (["a", "b"], [1, 2], {}, "pos_label must be given"),
+        (["a", "b"], [1, 2], {}, "pos_label must name the positive class"),
         ([0, 1], [1, 2], {"sample_weight": [1, -1]}, "sample_weight must be finite"),
         ([0, 1], [1, 2], {"tpr": 0}, "'tpr' parameter"),
         ([0, 1], [1, 2], {"tpr": 95}, "'tpr' parameter"),
