@@ -1,0 +1,198 @@
+"""Does the finder of wrong labels warn where it is wrong?
+
+``python -m benchmarks.labels_trust --data DIR --rows FILE`` judges many sets, as they are and with
+features that fit badly (two principal components, exponentials, added noise), under four kinds of
+wrong labels. A claim is off where the fraction of issues that are wrong differs by more than .25
+from what their probabilities say (of five issues or more). FILE gets a line a run; a run that it
+has is not repeated. Sets are in thirds by a hash of their names, and the last third had no part in
+any choice. In the end the counts go to labels_trust_results.json and the table to the guide.
+"""
+
+import argparse
+import json
+import warnings
+import zlib
+from pathlib import Path
+
+import numpy as np
+from sklearn import datasets
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.labels import from_class_to_class, judged
+from benchmarks.papers.tables import csv_table
+from skcalib.datasets import flip_labels
+from skcalib.labels import LabelIssueFinder
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "labels_trust_results.json"
+PAGE = ROOT / "docs" / "measured" / "labels_trust.inc"
+NOISES = ("published", "random 20 %", "class to class", "hard samples")
+MOST_SAMPLES = 800
+
+
+def sets(folder):
+    """Yield (name, X, y)."""
+    for name in ("iris", "wine", "breast_cancer", "digits"):
+        yield name, *getattr(datasets, f"load_{name}")(return_X_y=True)
+    classes = {"n_informative": 6, "n_classes": 4, "flip_y": 0, "random_state": 3}
+    for sep in (0.5, 1.0, 2.0):
+        yield f"generated{sep}", *datasets.make_classification(1000, class_sep=sep, **classes)
+    yield "moons", *datasets.make_moons(600, noise=0.25, random_state=0)
+    yield "circles", *datasets.make_circles(600, noise=0.1, factor=0.5, random_state=0)
+    shells = {"n_samples": 800, "n_features": 4, "random_state": 0}
+    yield "quantiles", *datasets.make_gaussian_quantiles(**shells)
+    yield "blobs", *datasets.make_blobs(800, 5, centers=8, cluster_std=2.5, random_state=0)
+    yield "overlap", *datasets.make_blobs(800, 3, centers=5, cluster_std=5, random_state=1)
+    human = np.load(folder / "human_labels.npz")
+    for name in ("segment", "phoneme", "music"):
+        yield name, human[f"{name}_X"], human[f"{name}_true"]
+    images = np.load(folder / "cifar10_resnet20_features.npz")
+    yield "images", images["features"].astype(np.float32), images["y"].astype(int)
+    clinc = np.load(folder / "clinc150_minilm.npz", allow_pickle=True)
+    X, y = clinc["X_train"].astype(np.float32), clinc["y_train"].astype(int)
+    texts = [text for text, _ in json.loads((folder / "clinc150.json").read_text())["train"]]
+    rng = np.random.default_rng(0)
+    for n_classes, n_each in ((60, 20), (30, 40), (12, 80)):
+        some = [
+            rng.choice(np.flatnonzero(y == k), n_each, replace=False)
+            for k in rng.permutation(150)[:n_classes]
+        ]
+        rows = np.concatenate(some)
+        yield f"sentences{n_classes}", X[rows], y[rows]
+        words = TfidfVectorizer(sublinear_tf=True).fit_transform([texts[row] for row in rows])
+        yield f"words{n_classes}", TruncatedSVD(100, random_state=0).fit_transform(words), y[rows]
+
+
+def views(name, X, y):
+    """Yield a set as it is, and one in three of them with features that fit badly."""
+    rng = np.random.default_rng(0)
+    y = np.unique(y, return_inverse=True)[1]
+    if len(y) > MOST_SAMPLES and y.max() < 20:
+        rows = rng.permutation(len(y))[:MOST_SAMPLES]
+        X, y = X[rows], y[rows]
+    enough = np.bincount(y)[y] >= 8
+    X, y = X[enough], np.unique(y[enough], return_inverse=True)[1]
+    yield name, X, y
+    if zlib.crc32(name[::-1].encode()) % 3 == 0 and X.shape[1] > 2:
+        Z = StandardScaler().fit_transform(X)
+        yield f"{name}, two components", PCA(2, random_state=0).fit_transform(Z), y
+        yield f"{name}, exponentials", np.exp(1.5 * Z.clip(-5, 5)), y
+        yield f"{name}, noise added", Z + 2.0 * rng.standard_normal(Z.shape), y
+
+
+def kept_out(name):
+    return zlib.crc32(name.split(",")[0].encode()) % 3 == 2
+
+
+def labels_of(noise, X, y):
+    if noise == "random 20 %":
+        return flip_labels(y, fraction=0.2, random_state=0)[0]
+    if noise == "class to class":
+        return from_class_to_class(y, 0)
+    if noise == "published":
+        return y
+    # Hard samples get the likeliest other class, as people do; 15 % of all.
+    rng, rows = np.random.default_rng(0), np.arange(len(y))
+    model = LogisticRegression(C=0.3, max_iter=100, tol=1e-2)
+    Z = StandardScaler().fit_transform(X)
+    p = cross_val_predict(model, Z, y, cv=4, method="predict_proba")
+    hard = 1.02 - p[rows, y]
+    p[rows, y] = -1.0
+    wrong = rng.random(len(y)) < np.minimum(0.15 * hard / hard.mean(), 0.8)
+    return np.where(wrong, p.argmax(axis=1), y)
+
+
+def run(X, true, given):
+    """Return what the finder claims, how far that holds, and the same after 100 checks."""
+    finder = LabelIssueFinder().fit(X, given)
+
+    def now():
+        issues = finder.issues_
+        row = judged(
+            true, given, issues["is_issue"], issues["suggested_label"], issues["p_label_correct"],
+            finder.noise_rate_,
+        )  # fmt: skip
+        low, high = finder.noise_rate_interval_
+        return row | {"covered": bool(low - 1e-9 <= row["true_rate"] <= high + 1e-9)}
+
+    issue = finder.issues_["is_issue"]
+    row = now() | {"issues": int(issue.sum()), "doubts": len(finder.doubts_)}
+    if issue.any():
+        row["claimed"] = float(1 - finder.issues_["p_label_correct"][issue].mean())
+    rows = finder.draw_samples_to_check(min(100, len(X)), random_state=0)
+    finder.recalibrate(rows, true[rows])
+    return row | {f"checked_{name}": value for name, value in now().items()}
+
+
+def is_off(row):
+    return row["issues"] >= 5 and abs(row["claimed"] - row["precision"]) > 0.25
+
+
+def counted(rows):
+    """Return counts for every kind of wrong labels, of the sets kept out and of the others."""
+    result = []
+    for out in (True, False):
+        for noise in NOISES:
+            some = [r for r in rows if (r["noise"], kept_out(r["set"])) == (noise, out)]
+            off = [r for r in some if is_off(r)]
+            warned = sum(r["doubts"] > 0 for r in off)
+            result.append({
+                "kept_out": out, "noise": noise, "runs": len(some), "off": len(off),
+                "off_and_warned": warned,
+                "warned_otherwise": sum(r["doubts"] > 0 for r in some) - warned,
+                "right_given": round(1 - np.mean([r["true_rate"] for r in some]), 4),
+                "right_repaired": round(np.mean([r["right"] for r in some]), 4),
+                "interval_holds": sum(r["checked_covered"] for r in some),
+                "error": round(np.mean([r["calibration"] for r in some]), 4),
+                "error_checked": round(np.mean([r["checked_calibration"] for r in some]), 4),
+            })  # fmt: skip
+    return result
+
+
+def page(counts):
+    """Return the table of the guide."""
+    head = [
+        "Sets", "Labels", "Runs", "Claim off", "and warned", "Warned, not off", "Right as given",
+        "Right after repair", "Error of p", "after 100 checks", "Interval holds then",
+    ]  # fmt: skip
+    cells = [
+        [
+            "kept out" if c["kept_out"] else "others", c["noise"], c["runs"], c["off"],
+            c["off_and_warned"], c["warned_otherwise"], f"{c['right_given']:.3f}",
+            f"{c['right_repaired']:.3f}", f"{c['error']:.3f}", f"{c['error_checked']:.3f}",
+            f"{c['interval_holds']} of {c['runs']}",
+        ]
+        for c in counts
+    ]  # fmt: skip
+    return csv_table("", head, cells)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--rows", type=Path, required=True)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    options.rows.touch()
+    rows = [json.loads(line) for line in options.rows.read_text().splitlines()]
+    done = {(row["set"], row["noise"]) for row in rows}
+    with options.rows.open("a") as file:
+        for base in sets(options.data):
+            for name, X, true in views(*base):
+                for noise in NOISES:
+                    if (name, noise) in done:
+                        continue
+                    row = {"set": name, "noise": noise, **run(X, true, labels_of(noise, X, true))}
+                    rows.append(row)
+                    print(json.dumps(row), file=file, flush=True)
+    counts = counted(rows)
+    RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, counts)) + "\n]\n")
+    PAGE.write_text(page(counts))
+
+
+if __name__ == "__main__":
+    main()
