@@ -87,6 +87,8 @@ def test_any_classifier_gives_out_of_fold_probabilities():
     assert spearmanr(own, expected)[0] > 0.99  # pooled with how frequent classes are
 
 
+# Ten features tell the digits poorly.
+@pytest.mark.filterwarnings("ignore:The judges call")
 def test_a_classifier_is_fitted_once_for_a_fold_and_a_round(monkeypatch):
     fitted = []
     fit = GaussianNB.fit
