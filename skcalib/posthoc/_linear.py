@@ -227,8 +227,8 @@ class _Problem:
     ) -> tuple[NDArray[np.float64], Callable[[NDArray], NDArray]]:
         """Return the Hessian's diagonal, and the function that takes the scale out of a slope.
 
-        The slope and the intercept of a class of a vector map are told apart together, for scores
-        that are far from 0 on average make them nearly one.
+        Slope and intercept of a class are scaled together in a vector map: where the scores are
+        far from 0 on average, the two are nearly collinear.
         """
         diagonal, both = 2 * self.penalty, np.zeros(len(self.penalty))
         for rows in self.blocks:

@@ -56,7 +56,7 @@ def test_maps_of_ones_own():
 def test_a_map_that_costs_accuracy_is_left_out():
     logits, y = sample(600, 3)
     y = logits.argmax(axis=1)
-    # Who is right is told by the first column, and the map overlooks it in favor of the label 2.
+    # The scores predict every label; this map says 2 where they say 1.
 
     class Spoiler(TemperatureScaling):
         _keeps_order = False
