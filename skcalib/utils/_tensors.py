@@ -174,13 +174,11 @@ def exact_products(samples: Any) -> Iterator[None]:
     if torch is np:
         yield
         return
-    cuda, mkldnn = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
-    settings: list[tuple[Any, str, Any]] = [
-        (cuda, "fp32_precision", "ieee"),
-        (mkldnn, "fp32_precision", "ieee"),
-    ]
-    if not hasattr(cuda, "fp32_precision"):  # torch < 2.9
-        settings = [(cuda, "allow_tf32", False)]
+    cuda = torch.backends.cuda.matmul
+    settings: list[tuple[Any, str, Any]] = [(cuda, "allow_tf32", False)]
+    if hasattr(cuda, "fp32_precision"):  # torch >= 2.9
+        mkldnn = torch.backends.mkldnn.matmul
+        settings = [(cuda, "fp32_precision", "ieee"), (mkldnn, "fp32_precision", "ieee")]
     # The settings belong to the process: a second caller waits, or it would lose them midway.
     with _settings_in_use:
         former = [getattr(where, name) for where, name, _ in settings]

@@ -149,7 +149,14 @@ def test_number_of_features_is_that_of_fit(device):
 
 
 def _precision():
-    return torch.backends.cuda.matmul.fp32_precision, torch.get_float32_matmul_precision()
+    cuda = torch.backends.cuda.matmul
+    # torch < 2.9 has but a switch.
+    products = cuda.fp32_precision if hasattr(cuda, "fp32_precision") else cuda.allow_tf32
+    return products, torch.get_float32_matmul_precision()
+
+
+def _is_exact():
+    return _precision()[0] in ("ieee", False)
 
 
 @pytest.fixture(params=["high", "highest"])
@@ -166,7 +173,7 @@ def test_products_are_exact_and_settings_are_given_back(device, precision):
     seen = []
 
     def compute(rows):
-        seen.append((torch.backends.cuda.matmul.fp32_precision, torch.is_autocast_enabled(device)))
+        seen.append((_is_exact(), torch.is_autocast_enabled(device)))
         product = X[rows] @ X.T
         assert product.dtype == torch.float32
         assert not product.requires_grad
@@ -179,7 +186,7 @@ def test_products_are_exact_and_settings_are_given_back(device, precision):
         for_blocks(compute, X, 2, found.append, blocks_at_once=1)
         assert torch.is_autocast_enabled(device)
     assert found == [slice(0, 2), slice(2, 4)]
-    assert seen == 2 * [("ieee", False)]
+    assert seen == 2 * [(True, False)]
     assert _precision() == before
     with pytest.raises(ZeroDivisionError), exact_products(X):
         1 / 0  # noqa: B018
@@ -194,7 +201,7 @@ def test_two_threads_do_not_lose_the_settings(device, precision):
     def work():
         for _ in range(50):
             with exact_products(X):
-                inexact.append(torch.backends.cuda.matmul.fp32_precision != "ieee")
+                inexact.append(not _is_exact())
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
