@@ -130,13 +130,6 @@ class LeftOutMixin(StreamingMixin):
         left_out, *fitted = self._left_out(X, y, sample_weight)
         return left_out.to_all(*fitted)
 
-    def _leave_one_out_background(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> NDArray[np.float64]:
-        """Return what a relative distance subtracts from that of each left-out sample."""
-        left_out, samples, _, weight = self._left_out(X, y, sample_weight)
-        return left_out.to_background(samples, weight)
-
     def _left_out(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[_LeftOut, NDArray, NDArray[np.intp], NDArray[np.float64]]:
