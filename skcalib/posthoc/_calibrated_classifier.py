@@ -183,6 +183,7 @@ class PostHocCalibratedClassifier(MetaClassifier):
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         warn_if_fitted(estimator=self.estimator)
         params = inner_fit_params(self, "estimator", weight, fit_params, groups)
+        groups_of_samples = self._groups_in(X)
         method = self._method()
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else self._folds(X, labels, groups)
@@ -201,7 +202,7 @@ class PostHocCalibratedClassifier(MetaClassifier):
                 params=params,
                 n_jobs=self.n_jobs,
             )
-        calibrator, groups_of_samples = calibrator_of(self.calibrator), self._groups_in(X)
+        calibrator = calibrator_of(self.calibrator)
         if groups_of_samples:
             calibrator = GroupwiseCalibration(calibrator)
         calibrator.set_params(
@@ -257,7 +258,7 @@ class PostHocCalibratedClassifier(MetaClassifier):
         columns = columns if isinstance(columns, list) else [columns]
         try:
             return {"groups": _safe_indexing(X, columns, axis=1)}
-        except (ValueError, IndexError, TypeError) as error:
+        except (ValueError, LookupError, TypeError) as error:
             raise ValueError(
                 f"group_columns must name columns of X, got {self.group_columns!r}."
             ) from error

@@ -185,7 +185,9 @@ def test_columns_of_a_classifier_are_groups(as_frame):
 
 def test_columns_that_X_does_not_have():
     X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
-    with pytest.raises(ValueError, match=r"^group_columns must name columns of X, got 'site'\.$"):
-        PostHocCalibratedClassifier(LogisticRegression(), group_columns="site").fit(X, y)
+    model = PostHocCalibratedClassifier(LogisticRegression(), group_columns="site")
+    for features in (X, pd.DataFrame(X, columns=["age", "dose"])):
+        with pytest.raises(ValueError, match=r"^group_columns must name columns of X, got 'site'"):
+            model.fit(features, y)
     with pytest.raises(ValueError, match="groups must have one entry for every sample, 50, got 3"):
         GroupwiseCalibration("temperature").fit(X[:, 0], y, groups=[1, 2, 3])
