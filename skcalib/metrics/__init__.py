@@ -1,31 +1,31 @@
 """Calibration, selective-prediction and out-of-distribution metrics."""
 
 from ._accumulator import CalibrationAccumulator
-from ._brier import generalized_brier_score
 from ._calibration_error import (
+    debiased_calibration_error,
     expected_calibration_error,
+    ks_calibration_error,
     maximum_calibration_error,
     reliability_curve,
 )
 from ._calibration_test import calibration_test
 from ._classwise import classwise_calibration_error
 from ._compare import compare_calibration
-from ._debiased import debiased_calibration_error
 from ._decomposition import score_decomposition
 from ._detection import fpr_at_tpr, misclassification_report, ood_report
 from ._groupwise import groupwise_calibration_error
 from ._interval import calibration_error_interval
-from ._isotonic import isotonic_reliability_curve
-from ._ks import ks_calibration_error
 from ._multilabel import multilabel_calibration_error
 from ._per_sample import (
     confidence_score,
     energy_score,
+    generalized_brier_score,
     max_logit_score,
     predictive_entropy,
     probability_margin,
 )
 from ._refinement import refined_log_loss
+from ._reliability_curves import isotonic_reliability_curve, smooth_reliability_curve
 from ._risk_coverage import (
     accuracy_at_coverage,
     accuracy_rejection_curve,
@@ -39,7 +39,6 @@ from ._selective import (
     excess_area_under_risk_coverage,
 )
 from ._smooth import smooth_calibration_error
-from ._smooth_curve import smooth_reliability_curve
 
 __all__ = [
     "CalibrationAccumulator",

@@ -20,11 +20,17 @@ from ..utils._private import Interval, validate_params
 from ..utils._proba import as_proba
 from ..utils._tensors import on_accelerator
 from ..utils._validation import Predictions, check_predictions
-from ._bins import NORM_CONSTRAINTS, Bins, ReliabilityCurve, curve_of, gap_norm, sums_between
-from ._brier import generalized_brier_score
+from ._bins import (
+    NORM_CONSTRAINTS,
+    Bins,
+    ReliabilityCurve,
+    curve_of,
+    debiased_norm,
+    gap_norm,
+    sums_between,
+)
 from ._classwise import class_sums_between
-from ._debiased import debiased_norm
-from ._decomposition import ScoreDecomposition
+from ._per_sample import generalized_brier_score
 from ._smooth import error_of_excess, excess_on_grid, grid_steps
 
 
@@ -311,30 +317,6 @@ class CalibrationAccumulator:
         """
         self._check_not_empty()
         return curve_of(Bins(self.edges_, self.sums_))
-
-    def decomposition(self) -> ScoreDecomposition:
-        """Return what the Brier score of the binned confidence consists of.
-
-        With the mean confidence c, the accuracy a and the fraction w of the samples of every bin,
-        and the accuracy m of all: ``miscalibration = sum w (c - a)^2``, ``discrimination =
-        sum w (a - m)^2`` and ``uncertainty = m (1 - m)`` (Murphy 1973). Unlike
-        :func:`score_decomposition` it is of the top label, or of the positive class, and depends
-        on the bins; like there, ``score = miscalibration - discrimination + uncertainty``.
-
-        Returns
-        -------
-        decomposition : ScoreDecomposition
-            Named tuple of floats.
-        """
-        self._check_not_empty()
-        weight, confidence, correct = self.sums_[:, self.sums_[0] > 0] / self.sums_[0].max()
-        accuracy, fraction = correct / weight, weight / weight.sum()
-        mean = float(fraction @ accuracy)
-        miscalibration = float(fraction @ (confidence / weight - accuracy) ** 2)
-        discrimination = float(fraction @ (accuracy - mean) ** 2)
-        uncertainty = mean * (1 - mean)
-        score = miscalibration - discrimination + uncertainty
-        return ScoreDecomposition(miscalibration, discrimination, uncertainty, score)
 
     def __repr__(self) -> str:
         n = self.sums_[0].sum()

@@ -127,6 +127,17 @@ def gap_norm(sums: NDArray[np.float64], norm: str) -> Any:
     return mean if norm == "l1" else np.sqrt(mean)
 
 
+def debiased_norm(sums: NDArray[np.float64], *, squared: bool = False) -> float:
+    """Return the debiased error of sums over bins, (3, n_bins), of weights that count samples."""
+    count, confidence, correct = sums[:, sums[0] > 1]
+    accuracy = correct / count
+    # For the accuracy a of n samples, E[a (1 - a)] = (n - 1) Var[a].
+    unbiased = (confidence / count - accuracy) ** 2 - accuracy * (1 - accuracy) / (count - 1)
+    # Bins left out count 0, so the mean is over the weight of all.
+    error = float(count @ unbiased / sums[0].sum())
+    return error if squared else float(np.sqrt(max(error, 0.0)))
+
+
 def curve_of(bins: Bins) -> ReliabilityCurve:
     """Return mean confidence and accuracy of every bin."""
     weight, confidence, correct = bins.sums

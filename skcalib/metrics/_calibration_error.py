@@ -1,13 +1,13 @@
-"""Binned calibration errors of the top label, or of the positive class."""
+"""Calibration errors of the top label, or of the positive class."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import is_chunked
+from ..utils._arrays import count_unit, is_chunked
 from ..utils._private import validate_params
 from ..utils._validation import check_predictions
 from ._accumulator import CalibrationAccumulator
@@ -18,7 +18,9 @@ from ._bins import (
     ReliabilityCurve,
     binned,
     curve_of,
+    debiased_norm,
     gap_norm,
+    top_label,
 )
 
 
@@ -45,11 +47,12 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like or dask array of shape (n_samples,)
+    y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
-    y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class. The chunks of a dask array are added up where they are.
+        by them, or of the positive class. Here, in the maximum and the debiased error and in
+        :func:`reliability_curve`, the chunks of dask arrays are added up where they are.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"
@@ -59,7 +62,7 @@ def expected_calibration_error(
         chunks have no bins of equal weight.
     norm : {"l1", "l2", "max"}, default="l1"
         The mean of the absolute gaps, the root of the mean squared gap, or the largest gap.
-    sample_weight : array-like or dask array of shape (n_samples,), default=None
+    sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples.
     labels : array-like of shape (n_classes,), default=None
         Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
@@ -132,11 +135,6 @@ def maximum_calibration_error(
     error : float
         In [0, 1], smaller = better.
 
-    Raises
-    ------
-    ValueError
-        As :func:`expected_calibration_error`.
-
     See Also
     --------
     expected_calibration_error : The mean gap; less at the mercy of small bins.
@@ -157,6 +155,128 @@ def maximum_calibration_error(
     """
     bins, _ = _bins_of(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
     return float(gap_norm(bins.sums, "max"))
+
+
+@validate_params(
+    BINNING_CONSTRAINTS | {"squared": ["boolean"]}, prefer_skip_nested_validation=True
+)
+def debiased_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    squared: bool = False,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Debiased L2 calibration error.
+
+    In a bin of n_b samples, the squared gap (conf_b - acc_b)^2 exceeds that of an infinite sample
+    by the variance of acc_b: a perfectly calibrated model gets an error that is not 0. Here the
+    unbiased estimate acc_b (1 - acc_b) / (n_b - 1) of that variance is subtracted [1]_.
+
+    Parameters
+    ----------
+    y_true, y_proba, n_bins, strategy, labels, pos_label
+        As for :func:`expected_calibration_error`.
+    squared : bool, default=False
+        Whether to return the squared error, which is unbiased and may be negative, instead of
+        its root, for which negative values are taken as 0.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Numbers of samples: the estimate depends on how many there are, so here, unlike in the
+        other calibration errors, the scale of the weights matters.
+
+    Returns
+    -------
+    error : float
+        In [0, 1], smaller = better; with `squared`, in [-0.5, 1].
+
+    See Also
+    --------
+    expected_calibration_error : With ``norm="l2"``, the same without the correction.
+    smooth_calibration_error : Without bins.
+
+    Notes
+    -----
+    A bin with one sample, or less in weight, has no unbiased estimate and counts 0.
+
+    References
+    ----------
+    .. [1] A. Kumar, P. Liang, T. Ma, "Verified Uncertainty Calibration", NeurIPS 2019,
+       Def. 5.1.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import debiased_calibration_error
+    >>> y_proba = [0.1, 0.1, 0.1, 0.1, 0.6, 0.6, 0.6, 0.6]
+    >>> round(debiased_calibration_error([0, 0, 0, 0, 1, 1, 1, 0], y_proba, n_bins=5), 4)
+    0.0
+    >>> round(
+    ...     debiased_calibration_error(
+    ...         [0, 0, 0, 0, 1, 1, 1, 0], y_proba, n_bins=5, squared=True
+    ...     ),
+    ...     4,
+    ... )
+    -0.015
+    """
+    bins, unit = _bins_of(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
+    # The scale of the weights, which are read as numbers of samples, matters here.
+    return debiased_norm(bins.sums * count_unit(unit), squared=squared)
+
+
+def ks_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Kolmogorov-Smirnov calibration error: the largest cumulative gap.
+
+    With the samples in order of confidence, it is the largest distance between the cumulative
+    confidence and the cumulative accuracy, as fractions of all samples [1]_. Equal confidences
+    enter together, so the order of the samples does not matter.
+
+    Parameters
+    ----------
+    y_true, y_proba, sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
+
+    Returns
+    -------
+    error : float
+        In [0, 1], smaller = better. At least half the gap between mean confidence and accuracy
+        of any interval of confidences.
+
+    See Also
+    --------
+    expected_calibration_error : With bins.
+    smooth_calibration_error : With a kernel.
+    calibration_test : Is the error larger than chance makes it?
+
+    References
+    ----------
+    .. [1] K. Gupta, A. Rahimi, T. Ajanthan, T. Mensink, C. Sminchisescu, R. Hartley, "Calibration
+       of Neural Networks Using Splines", ICLR 2021, Eq. 6.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import ks_calibration_error
+    >>> round(ks_calibration_error([0, 1, 1, 1], [0.2, 0.6, 0.6, 0.8]), 3)
+    0.2
+    """
+    predictions = check_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
+    )
+    confidence, correct = top_label(predictions)
+    confidence, gap = _in_order(confidence, correct, predictions.weight)
+    total = len(gap) if predictions.weight is None else predictions.weight.sum()
+    # Within a tie the partial sums depend on the order: only the one behind its last counts.
+    last_of_ties = np.append(confidence[1:] > confidence[:-1], True)
+    return float(np.abs(np.cumsum(gap)[last_of_ties]).max() / total)
 
 
 @validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
@@ -184,11 +304,6 @@ def reliability_curve(
         positive class) and ``prob_pred`` the mean confidence of every bin, both in [0, 1] and
         NaN where a bin is empty; ``bin_weight`` is the sum of the weights of its samples;
         ``edges`` has one entry more. Equal-mass bins may be fewer than `n_bins`.
-
-    Raises
-    ------
-    ValueError
-        As :func:`expected_calibration_error`.
 
     See Also
     --------
@@ -237,3 +352,21 @@ def _bins_of(
         y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     return binned(predictions, n_bins=n_bins, strategy=strategy), predictions.unit
+
+
+def _in_order(
+    confidence: NDArray[Any], correct: NDArray[np.bool_], weight: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return confidences in increasing order, and confidence minus correctness, weighted."""
+    # Rounding may take a probability below 0.
+    confidence = np.maximum(confidence.astype(np.float64), 0)
+    if weight is not None:
+        order = np.argsort(confidence)
+        confidence = confidence[order]
+        return confidence, (confidence - correct[order]) * weight[order]
+    # Non-negative floats sort like their bits. Shifting out the sign bit makes room for the
+    # outcome as the last bit: one sort instead of an argsort, which takes 1.8 times as long.
+    key = (confidence.view(np.uint64) << np.uint64(1)) | correct
+    key.sort()
+    confidence = (key >> np.uint64(1)).view(np.float64)
+    return confidence, confidence - (key & np.uint64(1))

@@ -72,11 +72,6 @@ def calibration_test(
         Named tuple of ``statistic``, the error (larger = worse), and ``pvalue``, in
         [1 / (n_resamples + 1), 1]; small = evidence against calibration.
 
-    Raises
-    ------
-    ValueError
-        As :func:`expected_calibration_error`.
-
     See Also
     --------
     calibration_error_interval : How large may the error be?

@@ -52,11 +52,6 @@ def classwise_calibration_error(
         In [0, 1], smaller = better. With `y_proba` of shape (n_samples,) there is one class,
         the positive one.
 
-    Raises
-    ------
-    ValueError
-        As :func:`expected_calibration_error`.
-
     See Also
     --------
     multilabel_calibration_error : For label indicators, label by label.

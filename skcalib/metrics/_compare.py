@@ -56,9 +56,8 @@ def compare_calibration(
     y_true : array-like of shape (n_samples,)
         True labels, integers or strings.
     y_probas : dict of str -> array-like of shape (n_samples, n_classes) or (n_samples,)
-        The probabilities of every model by its name: of the classes, in the order of `labels` or
-        as columns of a DataFrame named by them, or of the positive class. The first model is
-        what the others are compared with.
+        The probabilities of every model by its name. The first model is what the others are
+        compared with.
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature, such as
         :func:`sklearn.metrics.log_loss`; smaller = better.
@@ -80,7 +79,7 @@ def compare_calibration(
     Raises
     ------
     ValueError
-        If `y_probas` names no model, and as :func:`expected_calibration_error`.
+        If `y_probas` names no model.
     TypeError
         If `y_probas` is not a dict.
 

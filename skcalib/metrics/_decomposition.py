@@ -57,17 +57,13 @@ def score_decomposition(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    y_true, y_proba, sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
     scoring_rule : {"brier", "log_loss"}, default="brier"
         The score: squared error of the probability, or its negative logarithm in nats.
     average : {"sum"} or None, default="sum"
         For `y_proba` of shape (n_samples, n_classes): "sum" adds the classes up, None returns
         arrays of shape (n_classes,).
-    sample_weight, labels, pos_label
-        As for :func:`expected_calibration_error`.
 
     Returns
     -------
@@ -76,12 +72,6 @@ def score_decomposition(
         ``uncertainty`` (of the data, whatever the model) and ``score`` (larger = worse). The
         log-loss, and with it the miscalibration, is infinite where a probability of exactly 0 or
         1 is wrong.
-
-    Raises
-    ------
-    ValueError
-        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1, or if a label
-        has no column.
 
     See Also
     --------

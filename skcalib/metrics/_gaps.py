@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..utils._binning import bin_index, quantile_edges, uniform_edges
-from ._calibration_error import expected_calibration_error, maximum_calibration_error
+from ._calibration_error import (
+    debiased_calibration_error,
+    expected_calibration_error,
+    ks_calibration_error,
+    maximum_calibration_error,
+)
 from ._classwise import classwise_calibration_error
-from ._debiased import debiased_calibration_error
-from ._ks import ks_calibration_error
 from ._smooth import error_of_excess, smooth_calibration_error, smooth_on_grid
 
 # Cells of the Kolmogorov-Smirnov error, whose largest sum is looked for at their ends: they hold

@@ -59,10 +59,6 @@ def groupwise_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
     groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns)
         The group of every sample: texts, numbers, booleans, intervals as of ``pandas.cut``, or
         categories, which keep their order. Missing values are a group of their own, None. Of
@@ -80,7 +76,7 @@ def groupwise_calibration_error(
         Whether to return a DataFrame instead of a structured array.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. Samples of weight 0 are not counted.
-    n_jobs, random_state, labels, pos_label, **options
+    y_true, y_proba, n_jobs, random_state, labels, pos_label, **options
         As for :func:`calibration_error_interval`.
 
     Returns
@@ -92,7 +88,7 @@ def groupwise_calibration_error(
     Raises
     ------
     ValueError
-        If `groups` has another length than `y_true`, and as :func:`expected_calibration_error`.
+        If `groups` has another length than `y_true`.
     TypeError
         If `groups` holds values that cannot be sorted, such as numbers beside texts.
 

@@ -52,10 +52,8 @@ def calibration_error_interval(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    y_true, y_proba, sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature.
     confidence_level : float, default=0.95
@@ -70,10 +68,6 @@ def calibration_error_interval(
         What samples that belong together have in common, such as the patient or the user: texts,
         numbers, categories. Clusters are resampled as a whole; without them, the interval of
         repeated measurements is too narrow. There should be 30 or more.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels, pos_label
-        As for :func:`expected_calibration_error`.
     **options : dict
         Options of the metric, such as ``n_bins``.
 
@@ -81,11 +75,6 @@ def calibration_error_interval(
     -------
     low, high : float
         Ends of the interval: in [0, 1], and for a metric of your own in its unit.
-
-    Raises
-    ------
-    ValueError
-        As :func:`expected_calibration_error`.
 
     See Also
     --------

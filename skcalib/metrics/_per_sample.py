@@ -1,9 +1,10 @@
-"""How confident is every prediction? One score for every sample, of probabilities or of logits."""
+"""Scores of single samples: how confident a prediction is, and how far from the truth."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from ..utils._arrays import to_host
 from ..utils._blocks import iter_blocks, row_entropy, row_margin, row_max, row_sum, two_columns
 from ..utils._private import Interval, validate_params
 from ..utils._proba import as_proba, check_logits, iter_proba_blocks
+from ..utils._validation import check_predictions
 
 
 def predictive_entropy(y_proba: ArrayLike) -> NDArray:
@@ -20,18 +22,12 @@ def predictive_entropy(y_proba: ArrayLike) -> NDArray:
     Parameters
     ----------
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, or of the positive class.
+        Probabilities of the classes, or of the positive class; see :func:`confidence_score`.
 
     Returns
     -------
     entropy : ndarray of shape (n_samples,)
         ``-sum_k p_k log(p_k)`` in nats, in [0, log(n_classes)]; a probability of 0 contributes 0.
-        float64 for float64 input, float32 for float32 and float16.
-
-    Raises
-    ------
-    ValueError
-        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1.
 
     See Also
     --------
@@ -95,18 +91,12 @@ def probability_margin(y_proba: ArrayLike) -> NDArray:
     Parameters
     ----------
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, or of the positive class.
+        Probabilities of the classes, or of the positive class; see :func:`confidence_score`.
 
     Returns
     -------
     margin : ndarray of shape (n_samples,)
         Difference of the two largest probabilities, in [0, 1]; 0 where they are tied.
-        float64 for float64 input, float32 for float32 and float16.
-
-    Raises
-    ------
-    ValueError
-        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1.
 
     See Also
     --------
@@ -181,20 +171,14 @@ def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
     Parameters
     ----------
     logits : array-like of shape (n_samples, n_classes)
-        Logits.
+        Logits; see :func:`max_logit_score`.
     temperature : float, default=1.0
         The temperature T, positive.
 
     Returns
     -------
     score : ndarray of shape (n_samples,)
-        Scores between the largest logit and the largest logit plus ``T log(n_classes)``; float64
-        for float64 input, float32 for float32 and float16.
-
-    Raises
-    ------
-    ValueError
-        If `logits` is not of two dimensions and at least two columns, or is not finite.
+        Scores between the largest logit and the largest logit plus ``T log(n_classes)``.
 
     See Also
     --------
@@ -214,6 +198,80 @@ def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
     """
     matrix = _check_matrix(logits)
     return np.concatenate([_row_energy(block, temperature) for _, block in iter_blocks(matrix)])
+
+
+@validate_params(
+    {
+        "order": [Interval(Real, 1, None, closed="both")],
+        "exponent": [Interval(Real, 0, None, closed="neither")],
+    },
+    prefer_skip_nested_validation=True,
+)
+def generalized_brier_score(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    order: float = 2,
+    exponent: float = 2,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> NDArray:
+    """Distance of every predicted distribution from the truth: larger = worse.
+
+    With p the probabilities of a sample and e the one-hot vector of its label, the score is
+    ``norm(p - e, ord=order) ** exponent`` [1]_. The defaults give the Brier score of the sample.
+
+    Parameters
+    ----------
+    y_true, y_proba, labels, pos_label
+        As for :func:`expected_calibration_error`.
+    order : float, default=2
+        Order of the norm, at least 1; ``inf`` is the largest deviation, 1 - p[label].
+    exponent : float, default=2
+        Power of the norm, positive.
+
+    Returns
+    -------
+    score : ndarray of shape (n_samples,)
+        Scores in [0, 2 ** (exponent / order)]: 0 where the label has probability 1. float64 for
+        float64 `y_proba`, float32 for float32 and float16.
+
+    See Also
+    --------
+    score_decomposition : What the mean Brier score consists of.
+    sklearn.metrics.brier_score_loss : The mean for ``order=exponent=2``.
+
+    References
+    ----------
+    .. [1] J. Lin, L. Tao, M. Dong, C. Xu, "Uncertainty Weighted Gradients for Model Calibration",
+       CVPR 2025.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import generalized_brier_score
+    >>> y_proba = [[0.8, 0.1, 0.1], [0.5, 0.5, 0.0]]
+    >>> generalized_brier_score([0, 2], y_proba).round(2)
+    array([0.06, 1.5 ])
+    >>> generalized_brier_score([0, 2], y_proba, order=1, exponent=1).round(2)
+    array([0.4, 2. ])
+    """
+    predictions = check_predictions(
+        y_true, y_proba, labels=labels, pos_label=pos_label, defer_values=True
+    )
+    codes, proba = predictions.codes, predictions.proba
+    out = np.empty(len(proba), np.float64 if proba.dtype == np.float64 else np.float32)
+    for rows, block in iter_proba_blocks(proba):
+        if block.ndim == 1:
+            # The two classes deviate by the same d: (d^order + d^order)^(exponent / order).
+            deviation = np.abs(block - codes[rows].astype(block.dtype))
+            out[rows] = deviation**exponent * 2.0 ** (exponent / order)
+            continue
+        label = np.arange(len(block)), codes[rows]
+        # |p - e|: p, and 1 - p at the label. abs, since rounding may take p beyond [0, 1].
+        deviation = np.abs(block)
+        deviation[label] = np.abs(1 - block[label])
+        out[rows] = _power_of_norm(deviation, order, exponent)
+    return out
 
 
 def _score_rows(y_proba: ArrayLike, score: Callable[[NDArray], NDArray]) -> NDArray:
@@ -241,3 +299,14 @@ def _check_matrix(logits: ArrayLike) -> NDArray:
             f"logits must have shape (n_samples, n_classes), got shape {matrix.shape}."
         )
     return matrix
+
+
+def _power_of_norm(deviation: NDArray, order: float, exponent: float) -> NDArray:
+    largest = row_max(deviation)
+    # norm = m (sum_k (d_k / m)^order)^(1 / order), m the largest d_k. For order -> inf the sum
+    # has no effect; where m is 0 the first factor is 0.
+    if np.isinf(order):
+        return largest**exponent
+    # Powers of the ratios to the largest deviation: those of the deviations underflow.
+    ratio = deviation / np.where(largest > 0, largest, 1)[:, None]
+    return largest**exponent * row_sum(ratio**order) ** (exponent / order)

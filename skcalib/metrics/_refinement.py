@@ -31,11 +31,7 @@ def refined_log_loss(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
-    sample_weight, labels, pos_label
+    y_true, y_proba, sample_weight, labels, pos_label
         As for :func:`expected_calibration_error`.
 
     Returns
@@ -43,11 +39,6 @@ def refined_log_loss(
     loss : float
         Mean log-loss in nats, not negative, at the best temperature between 1e-3 and 1e3. The
         two forms of `y_proba` for two classes give the same.
-
-    Raises
-    ------
-    ValueError
-        As :func:`expected_calibration_error`.
 
     See Also
     --------

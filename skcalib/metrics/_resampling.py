@@ -16,10 +16,13 @@ from ..utils._groups import group_codes
 from ..utils._private import Interval
 from ..utils._validation import check_predictions
 from ._bins import top_label
-from ._calibration_error import expected_calibration_error, maximum_calibration_error
-from ._debiased import debiased_calibration_error
+from ._calibration_error import (
+    debiased_calibration_error,
+    expected_calibration_error,
+    ks_calibration_error,
+    maximum_calibration_error,
+)
 from ._gaps import GapError, drawn_counts, drawn_labels, gap_error
-from ._ks import ks_calibration_error
 from ._smooth import smooth_calibration_error
 
 # They see a sample as (confidence, correct), so that is all that has to be resampled.

@@ -129,11 +129,6 @@ def accuracy_rejection_curve(
         [0, 1) and increasing from 0; ``accuracy`` of the accepted samples, in [0, 1];
         ``threshold``, the smallest confidence accepted, increasing.
 
-    Raises
-    ------
-    ValueError
-        As :func:`risk_coverage_curve`.
-
     See Also
     --------
     risk_coverage_curve : The same curve, read from the other end.
@@ -196,11 +191,6 @@ def accuracy_at_coverage(
         that group counts by the part of it that is accepted: the expectation over the orders of
         its samples.
 
-    Raises
-    ------
-    ValueError
-        As :func:`risk_coverage_curve`.
-
     See Also
     --------
     coverage_at_risk : The fraction that can be accepted at a given error rate.
@@ -261,11 +251,6 @@ def coverage_at_risk(
         and 0 where there is none. Samples of equal confidence are accepted together.
     threshold : float
         Only with `return_threshold`: the smallest confidence accepted, and inf where none is.
-
-    Raises
-    ------
-    ValueError
-        As :func:`risk_coverage_curve`.
 
     See Also
     --------

@@ -9,11 +9,14 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ..utils._private import LabeledProbaScorer
-from ._calibration_error import expected_calibration_error, maximum_calibration_error
+from ._calibration_error import (
+    debiased_calibration_error,
+    expected_calibration_error,
+    ks_calibration_error,
+    maximum_calibration_error,
+)
 from ._classwise import classwise_calibration_error
-from ._debiased import debiased_calibration_error
 from ._decomposition import score_decomposition
-from ._ks import ks_calibration_error
 from ._refinement import refined_log_loss
 from ._risk_coverage import accuracy_at_coverage, coverage_at_risk
 from ._selective import (

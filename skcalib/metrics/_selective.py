@@ -39,11 +39,6 @@ def area_under_risk_coverage(
     area : float
         In [0, 1]; the error rate, where the confidence is constant.
 
-    Raises
-    ------
-    ValueError
-        As :func:`risk_coverage_curve`.
-
     See Also
     --------
     excess_area_under_risk_coverage : The part that a perfect ranking would avoid.
@@ -102,11 +97,6 @@ def excess_area_under_risk_coverage(
     area : float
         In [0, 1]; 0 for a perfect ranking, and where all predictions are correct or all are wrong.
 
-    Raises
-    ------
-    ValueError
-        As :func:`risk_coverage_curve`.
-
     See Also
     --------
     area_under_risk_coverage : The whole area.
@@ -160,11 +150,6 @@ def area_under_generalized_risk_coverage(
     -------
     area : float
         In [0, 1/2]; half the error rate, where the confidence is constant.
-
-    Raises
-    ------
-    ValueError
-        As :func:`risk_coverage_curve`.
 
     See Also
     --------

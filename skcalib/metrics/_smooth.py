@@ -47,27 +47,16 @@ def smooth_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class.
+    y_true, y_proba, sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
     bandwidth : float, default=None
         Standard deviation of the kernel, in (0, 1]. None solves for the bandwidth that equals
         the error.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels, pos_label
-        As for :func:`expected_calibration_error`.
 
     Returns
     -------
     error : float
         In [0, 1], smaller = better.
-
-    Raises
-    ------
-    ValueError
-        As :func:`expected_calibration_error`.
 
     See Also
     --------

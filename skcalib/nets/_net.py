@@ -338,7 +338,7 @@ class CalibratedNetClassifier(TrainingLoop):
 
         Parameters
         ----------
-        path : str, Path or binary file
+        path : str or Path
             Where to. The file holds what prediction needs; the history, the optimizer and the
             callbacks are left out (pickle keeps them). A write that fails leaves the old file.
 
@@ -358,7 +358,7 @@ class CalibratedNetClassifier(TrainingLoop):
 
         Parameters
         ----------
-        path : str, Path or binary file
+        path : str or Path
             A file that :meth:`save` has written.
 
         Returns
@@ -371,8 +371,8 @@ class CalibratedNetClassifier(TrainingLoop):
         OSError
             If there is no file, or no right to read it.
         ValueError
-            If the file is another one or damaged, if its parameters are not finite, or if the
-            module has other parameters. The net is then as it was.
+            If the file is another one or damaged, or if the module has other parameters. The net
+            is then as it was.
         """
         load_net(self, path)
         return self

@@ -140,6 +140,7 @@ def test_errors_are_those_of_the_whole(y, proba, weight):
         for metric, options in (
             (expected_calibration_error, {"norm": "l2", "n_bins": 7}),
             (maximum_calibration_error, {}),
+            (debiased_calibration_error, {"squared": True}),
         ):
             value = metric(label, lazy, sample_weight=weight, **options)
             expected = metric(y, proba, sample_weight=weight, **options)

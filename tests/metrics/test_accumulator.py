@@ -111,28 +111,6 @@ def test_state_from_another_process_goes_on(data):
         assert stream.result(name) == pytest.approx(expected, abs=1e-8), name
 
 
-def test_decomposition_is_that_of_the_binned_confidence(data):
-    y, proba, weight = data
-    stream = CalibrationAccumulator(6).update(y, proba, sample_weight=weight)
-    confidence, correct = proba.max(axis=1), proba.argmax(axis=1) == y
-    index = np.ceil(confidence * 6).astype(int) - 1
-    accuracy, binned = np.zeros((2, 200))
-    for b in set(index):
-        rows = index == b
-        accuracy[rows] = np.average(correct[rows], weights=weight[rows])
-        binned[rows] = np.average(confidence[rows], weights=weight[rows])
-    base = np.average(correct, weights=weight)
-
-    def score(forecast):
-        return np.average((forecast - correct) ** 2, weights=weight)
-
-    parts = stream.decomposition()
-    assert parts.score == pytest.approx(score(binned))
-    assert parts.miscalibration == pytest.approx(score(binned) - score(accuracy))
-    assert parts.discrimination == pytest.approx(score(base) - score(accuracy))
-    assert parts.uncertainty == pytest.approx(score(base))
-
-
 def test_sum_begins_with_nothing(data):
     y, proba, _ = data
     parts = [CalibrationAccumulator().update(y[k::4], proba[k::4]) for k in range(4)]

@@ -1,0 +1,268 @@
+"""Reliability curves without bins, and where they lie if the model is calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import isotonic_regression
+from sklearn.utils import check_random_state
+
+from ..utils._binning import quantile_sums
+from ..utils._private import Interval, validate_params
+from ..utils._validation import check_predictions
+from ._bins import top_label
+from ._smooth import GridPlaces, smooth_calibration_error, smooth_on_grid
+from ._ties import tie_groups
+
+# Groups of confidences whose outcomes are resampled; with fewer distinct ones, each is a group.
+N_BAND_GROUPS = 1000
+# The smooth curve: steps of the grid on [0, 1], and of every how many a point is returned.
+N_STEPS, STRIDE = 2**12, 8
+# Between confidences, a gap begins as many bandwidths from them: there, the tails of the kernel
+# decide.
+REACH = 2.0
+
+_BAND_CONSTRAINTS: dict[str, list[Any]] = {
+    "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+    "n_resamples": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+}
+
+
+class IsotonicReliabilityCurve(NamedTuple):
+    """Points (n_confidences,) of the curve, in increasing order of the confidence."""
+
+    prob_true: NDArray[np.float64]
+    prob_pred: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+class SmoothReliabilityCurve(NamedTuple):
+    """Points (n_points,) of the curve, in increasing order of the confidence; the bandwidth."""
+
+    prob_true: NDArray[np.float64]
+    prob_pred: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    bandwidth: float
+
+
+@validate_params(_BAND_CONSTRAINTS, prefer_skip_nested_validation=True)
+def isotonic_reliability_curve(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    confidence_level: float = 0.95,
+    n_resamples: int = 200,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    random_state: Any = None,
+) -> IsotonicReliabilityCurve:
+    """Accuracy against confidence by isotonic regression, with a band for calibrated models.
+
+    Isotonic regression chooses the bins: the accuracy rises with the confidence, and is constant
+    where the data do not tell confidences apart (CORP) [1]_. The band holds, at every confidence,
+    that part of the curves of a calibrated model with the same confidences: their labels are drawn
+    at random with the predicted probabilities, and the quantiles of their curves are taken.
+
+    Parameters
+    ----------
+    y_true, y_proba, labels, pos_label
+        As for :func:`expected_calibration_error`.
+    confidence_level : float, default=0.95
+        Fraction of the curves of a calibrated model that the band holds at every confidence.
+    n_resamples : int, default=200
+        Number of sets of labels drawn for the band.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; a weight of k counts as k samples. For the band, the weight of
+        a group of samples is rounded to a number of samples.
+    random_state : int, RandomState instance or None, default=None
+        Draws the labels of the band.
+
+    Returns
+    -------
+    curve : IsotonicReliabilityCurve
+        Named tuple of arrays of shape (n_confidences,): ``prob_true``, the accuracy at every
+        distinct confidence, non-decreasing; ``prob_pred``, these confidences, increasing;
+        ``lower`` and ``upper``, the band.
+
+    See Also
+    --------
+    reliability_curve : The curve of bins.
+    score_decomposition : How far the curve is from the diagonal, and from the base rate.
+    smooth_reliability_curve : The curve of a kernel.
+    skcalib.plots.ReliabilityDisplay : Draws it with ``kind="isotonic"``.
+
+    References
+    ----------
+    .. [1] T. Dimitriadis, T. Gneiting, A. I. Jordan, "Stable Reliability Diagrams for
+       Probabilistic Classifiers", PNAS 2021, Sec. 2 and, for the band, Sec. S2.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import isotonic_reliability_curve
+    >>> curve = isotonic_reliability_curve([0, 1, 0, 1], [0.1, 0.3, 0.6, 0.8], random_state=0)
+    >>> curve.prob_true
+    array([0. , 0.5, 0.5, 1. ])
+    """
+    forecast, weight, positive = _forecasts(y_true, y_proba, sample_weight, labels, pos_label)
+    prob_true = _isotonic_mean(forecast, weight, positive)
+    center, band = _band(
+        _isotonic_mean, forecast, weight, confidence_level, n_resamples, random_state
+    )
+    # From the centers of the groups to all confidences; constant beyond the outer centers.
+    lower, upper = (np.interp(forecast, center, end) for end in band)
+    return IsotonicReliabilityCurve(np.clip(prob_true, 0, 1), forecast, lower, upper)
+
+
+@validate_params(
+    _BAND_CONSTRAINTS | {"bandwidth": [None, Interval(Real, 0, 1, closed="right")]},
+    prefer_skip_nested_validation=True,
+)
+def smooth_reliability_curve(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    bandwidth: float | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 200,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    random_state: Any = None,
+) -> SmoothReliabilityCurve:
+    """Accuracy against confidence by a Gaussian kernel, with a band for calibrated models.
+
+    The accuracy at a confidence is the mean over the samples, weighted by a Gaussian kernel of
+    the difference in confidence that is reflected at 0 and 1 [1]_. The band is that of
+    :func:`isotonic_reliability_curve`, for curves under this kernel: it bends as a kernel bends
+    the diagonal near the ends.
+
+    Parameters
+    ----------
+    y_true, y_proba, confidence_level, n_resamples, sample_weight, labels, pos_label, random_state
+        As for :func:`isotonic_reliability_curve`.
+    bandwidth : float, default=None
+        Standard deviation of the kernel, in (0, 1]. None takes that of
+        :func:`smooth_calibration_error`, which is the error itself; below 1/2048 it is that.
+
+    Returns
+    -------
+    curve : SmoothReliabilityCurve
+        Named tuple of arrays of shape (n_points,): ``prob_true``, the accuracy, in [0, 1];
+        ``prob_pred``, a grid of 512 steps on [0, 1], increasing; ``lower`` and ``upper``, the
+        band; NaN beyond the smallest and the largest confidence, and farther than two bandwidths
+        from all. Besides, the ``bandwidth``.
+
+    See Also
+    --------
+    smooth_calibration_error : How far the curve is from the diagonal.
+    isotonic_reliability_curve : The curve of isotonic regression.
+    skcalib.plots.ReliabilityDisplay : Draws it with ``kind="smooth"``.
+
+    References
+    ----------
+    .. [1] J. Błasiok, P. Nakkiran, "Smooth ECE: Principled Reliability Diagrams via Kernel
+       Smoothing", ICLR 2024, Sec. 3 and 4.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import smooth_reliability_curve
+    >>> curve = smooth_reliability_curve([0, 1, 1, 1], [0.2, 0.6, 0.6, 0.8], random_state=0)
+    >>> round(curve.bandwidth, 2), float(curve.prob_true[256].round(2))
+    (0.23, 0.84)
+    """
+    forecast, weight, positive = _forecasts(y_true, y_proba, sample_weight, labels, pos_label)
+    if bandwidth is None:
+        bandwidth = smooth_calibration_error(
+            y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+        )
+    # A kernel narrower than two steps would follow the grid.
+    bandwidth = max(float(bandwidth), 2 / N_STEPS)
+    kernel_mean = partial(_kernel_mean, bandwidth=bandwidth)
+    prob_true = kernel_mean(forecast, weight, positive)
+    _, (lower, upper) = _band(
+        kernel_mean, forecast, weight, confidence_level, n_resamples, random_state
+    )
+    prob_pred = np.linspace(0, 1, N_STEPS // STRIDE + 1)
+    # The point next to a confidence is kept, so that one sample has a curve.
+    step = STRIDE / N_STEPS
+    far = _distance(prob_pred, forecast) > max(REACH * bandwidth, step)
+    far |= (prob_pred < forecast[0] - step) | (prob_pred > forecast[-1] + step)
+    for values in (prob_true, lower, upper):
+        values[far] = np.nan
+    return SmoothReliabilityCurve(prob_true, prob_pred, lower, upper, bandwidth)
+
+
+def _forecasts(
+    y_true: ArrayLike, y_proba: ArrayLike, *given: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the distinct confidences, increasing, their weight, and that of the correct ones."""
+    predictions = check_predictions(y_true, y_proba, *given)
+    groups = tie_groups(*top_label(predictions), predictions.counts)
+    # Groups come in decreasing order of the confidence.
+    score, weight, positive = (part[::-1] for part in groups)
+    return np.clip(score.astype(np.float64), 0, 1), weight, positive
+
+
+def _band(
+    curve: Callable[[NDArray, NDArray, NDArray], NDArray[np.float64]],
+    forecast: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    confidence_level: float,
+    n_resamples: int,
+    random_state: Any,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return quantiles of the curves of a calibrated model, drawn in groups of confidences.
+
+    Returns the mean confidence of every group, (n_groups,), and the ends of the band. `curve`
+    takes these confidences, the number of samples of every group, and how many are positive.
+    """
+    # Outcomes are drawn below; only the sums of weight and confidence are used.
+    unused = np.zeros(len(forecast), dtype=bool)
+    _, (total, confidence_sum, _) = quantile_sums(forecast, unused, weight, N_BAND_GROUPS)
+    total, confidence_sum = total[total > 0], confidence_sum[total > 0]
+    center = np.clip(confidence_sum / total, 0, 1)
+    # Beyond 2**53 a float is no longer told apart from the next integer.
+    n_draws = np.clip(np.rint(total), 1, 2.0**53).astype(np.int64)
+    # The samples of a group are drawn at its mean confidence: one binomial number for all.
+    rng = check_random_state(random_state)
+    drawn = rng.binomial(n_draws, center, (n_resamples, len(center)))
+    curves = np.stack([curve(center, n_draws, positive) for positive in drawn])
+    tail = (1 - confidence_level) / 2
+    return center, np.quantile(curves, [tail, 1 - tail], axis=0)
+
+
+def _isotonic_mean(
+    place: NDArray[np.float64], weight: NDArray[Any], positive: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the fraction of the weight that is positive at every place, non-decreasing."""
+    return isotonic_regression(positive / weight, weights=weight).x
+
+
+def _kernel_mean(
+    place: NDArray[np.float64], weight: NDArray[Any], positive: NDArray[Any], bandwidth: float
+) -> NDArray[np.float64]:
+    """Return the fraction of the weight that is positive around every point of the curve."""
+    places = GridPlaces.of(place, N_STEPS)
+    near, near_positive = (
+        smooth_on_grid(places.spread(mass), bandwidth)[::STRIDE] for mass in (weight, positive)
+    )
+    # Far from all samples both are rounding errors.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.clip(np.nan_to_num(near_positive / near), 0, 1)
+
+
+def _distance(points: NDArray[np.float64], ordered: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distance of every point to the nearest of the ordered values."""
+    after = np.searchsorted(ordered, points)
+    left = ordered[np.maximum(after - 1, 0)]
+    right = ordered[np.minimum(after, len(ordered) - 1)]
+    return np.minimum(np.abs(points - left), np.abs(points - right))
