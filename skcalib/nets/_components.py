@@ -79,6 +79,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         return self
 
     def _new_module(self, sizes: Mapping[str, int]) -> Any:
+        _check_callable(module=self.module)
         kwargs = self.get_params_for("module")
         # n_features, n_channels and n_classes, where the module asks for them; what the user has
         # given as module__n_features comes first.
@@ -89,6 +90,7 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
 
     def initialize_criterion(self) -> Self:
         """Build the criterion, or copy the given instance."""
+        _check_callable(criterion=self.criterion)
         criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
         self._criterion_takes_ = check_criterion(criterion)
         self.criterion_ = criterion
@@ -157,6 +159,14 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
         # partial_fit is not a repetition of the first.
         with seeded(self.random_state_.randint(np.iinfo(np.int32).max), device):
             yield
+
+
+def _check_callable(**part: Any) -> None:
+    [(name, value)] = part.items()
+    if not callable(value):
+        raise ValueError(
+            f"{name} must be a class or an instance of torch.nn.Module, got {value!r}."
+        )
 
 
 def first_output(output: Any) -> Tensor:

@@ -371,6 +371,12 @@ def test_bad_parameters_are_told_in_one_sentence(params, message):
         make_net(**params).fit(X, Y)
 
 
+@pytest.mark.parametrize("part", ["module", "criterion"])
+def test_a_part_is_not_given_by_name(part):
+    with pytest.raises(ValueError, match=f"^{part} must be a class or .*, got 'focal'"):
+        make_net().set_params(**{part: "focal"}).fit(X, Y)
+
+
 def test_weights_are_never_dropped():
     class BatchLoss(nn.Module):
         def forward(self, logits, target):
