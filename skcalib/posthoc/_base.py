@@ -52,9 +52,10 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
 
     Parameters
     ----------
-    input : {"logits", "proba"}
-        What X holds.
-    classes : array-like of shape (n_classes,)
+    input : {"logits", "proba"}, default="logits"
+        What X holds. Logits turn into probabilities by their softmax. Probabilities turn into
+        logits by their logarithm; 0 counts as 1e-7, or as the least other one given to `fit`.
+    classes : array-like of shape (n_classes,), default=None
         Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
         sorted labels of `y`; give it where a class may have no sample in `y`.
 

@@ -55,19 +55,14 @@ class BetaCalibration(OneVsRestCalibrator):
         What X holds. Logits turn into probabilities by their softmax. Probabilities below
         1e-7 or above 1 - 1e-7 count as these.
     classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+        As for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
     calibrators_ : list of BetaMap
         ``a``, ``b``, ``c`` and ``uniform_weight``, which is w, of every calibrated class.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     See Also
     --------

@@ -24,13 +24,9 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
 
     Parameters
     ----------
-    input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
-        1e-7, or as the least other one given to `fit`. A logit of -inf is an option that does not
-        exist for the sample.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+    input, classes
+        As for :class:`PostHocCalibrator`. A logit of -inf is an option that does not exist for
+        the sample.
 
     Attributes
     ----------
@@ -38,12 +34,8 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         The temperature T.
     weights_ : ndarray of shape (3,)
         The weights w1, w2, w3.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     See Also
     --------

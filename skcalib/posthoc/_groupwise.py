@@ -46,11 +46,8 @@ class GroupwiseCalibration(PostHocCalibrator):
         The common map; a clone is fitted, with the `input` and `classes` of this one. Names are
         those of :class:`PostHocCalibratedClassifier`; "none" and None leave the probabilities as
         they are.
-    input : {"logits", "proba"}, default="logits"
-        What X holds.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+    input, classes
+        As for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
@@ -65,12 +62,8 @@ class GroupwiseCalibration(PostHocCalibrator):
         The slopes s of the groups: below 0 where the common map is overconfident.
     differs_ : ndarray of shape (n_groups,)
         How likely it is, in [0, 1], that a group differs from the common map at all.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     See Also
     --------

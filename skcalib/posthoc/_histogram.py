@@ -36,22 +36,15 @@ class HistogramBinning(OneVsRestCalibrator):
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal mass or of equal width. Equal probabilities always fall in one bin. A bin
         of equal width without samples keeps its middle.
-    input : {"logits", "proba"}, default="logits"
-        What X holds. Logits turn into probabilities by their softmax.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+    input, classes
+        As for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
     calibrators_ : list of BinMap
         For every calibrated class the ``edges`` of the bins and their ``values``.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     See Also
     --------

@@ -22,22 +22,15 @@ class IsotonicCalibration(OneVsRestCalibrator):
 
     Parameters
     ----------
-    input : {"logits", "proba"}, default="logits"
-        What X holds. Logits turn into probabilities by their softmax.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+    input, classes
+        As for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
     calibrators_ : list of sklearn.isotonic.IsotonicRegression
         The map of every calibrated class.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     See Also
     --------

@@ -104,14 +104,10 @@ class VectorScaling(LinearCalibrator):
     uniform : bool, default=True
         Whether to fit a uniform component with the map, so that a few labels that the model holds
         for all but impossible do not rule it.
-    input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
-        1e-7, or as the least other one given to `fit`.
     max_iter : int, default=200
         Most iterations of the solver, Newton's method with conjugate gradients.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+    input, classes
+        As for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
@@ -125,12 +121,8 @@ class VectorScaling(LinearCalibrator):
         The weight w of the uniform component, 0 where there is none.
     n_iter_ : int
         Number of iterations of the solver.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     Warns
     -----
@@ -173,58 +165,28 @@ class StructuredVectorScaling(LinearCalibrator):
     """Temperature scaling, then as much of a slope and intercept a class as the samples can tell.
 
     The probabilities are ``softmax(v * log_softmax(logits / T) + b)`` beside a uniform component.
-    A ridge of K / n draws v to 1 and b to 0, so that few samples give the temperature alone and
-    there is nothing to tune [1]_. It is the map for hundreds of classes, where a matrix has too
-    many entries; with two classes it is beta calibration under a ridge.
+    A ridge of K / n, n the sum of the sample weights, draws v to 1 and b to 0, so that few samples
+    give the temperature alone and there is nothing to tune [1]_. It is the map for hundreds of
+    classes, where a matrix has too many entries; with two classes it is beta calibration under a
+    ridge.
 
     Parameters
     ----------
-    uniform : bool, default=True
-        Whether to fit a uniform component with the map, so that a few labels that the model holds
-        for all but impossible do not rule it.
-    input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
-        1e-7, or as the least other one given to `fit`.
-    max_iter : int, default=200
-        Most iterations of the solver, Newton's method with conjugate gradients.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+    uniform, input, max_iter, classes
+        As for :class:`VectorScaling`.
 
     Attributes
     ----------
-    temperature_ : float
-        The temperature T, fitted beside a uniform component.
-    coef_ : ndarray of shape (n_classes,)
-        The slopes v at that temperature; 1 where nothing is learned.
-    intercept_ : ndarray of shape (n_classes,)
-        The intercepts b; their sum is 0.
-    uniform_weight_ : float
-        The weight w of the uniform component, 0 where there is none.
-    n_iter_ : int
-        Number of iterations of the solver.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the solver stops at `max_iter`.
+    temperature_, coef_, intercept_, uniform_weight_, n_iter_
+        As for :class:`VectorScaling`.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     See Also
     --------
     StructuredMatrixScaling : The same with a matrix.
     BetaCalibration : The same map for two classes without a ridge.
     StackedCalibration : Weighs it against the temperature and the matrix.
-
-    Notes
-    -----
-    The penalties weigh less the more samples there are: `sample_weight` counts samples here, so
-    that doubling all weights halves them.
 
     References
     ----------
@@ -252,45 +214,22 @@ class StructuredMatrixScaling(LinearCalibrator):
     The probabilities are ``softmax(log_softmax(logits / T) @ W.T + b)``, beside a uniform
     component. Few samples give the temperature alone, more the class-wise slopes and intercepts,
     many the whole matrix: a ridge of K / n on slopes and intercepts and of K (K - 1) / n off the
-    diagonal draws the matrix to the identity, so that there is nothing to tune [1]_.
+    diagonal, n the sum of the sample weights, draws the matrix to the identity, so that there is
+    nothing to tune [1]_.
 
     Parameters
     ----------
-    uniform : bool, default=True
-        Whether to fit a uniform component with the map, so that a few labels that the model holds
-        for all but impossible do not rule it.
-    input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
-        1e-7, or as the least other one given to `fit`.
-    max_iter : int, default=200
-        Most iterations of the solver, Newton's method with conjugate gradients.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+    uniform, input, max_iter, classes
+        As for :class:`VectorScaling`.
 
     Attributes
     ----------
-    temperature_ : float
-        The temperature T, fitted beside a uniform component.
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix W; row k gives the logit of class k. The identity where nothing is learned.
-    intercept_ : ndarray of shape (n_classes,)
-        The intercepts b; their sum is 0.
-    uniform_weight_ : float
-        The weight w of the uniform component, 0 where there is none.
-    n_iter_ : int
-        Number of iterations of the solver.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the solver stops at `max_iter`.
+    temperature_, intercept_, uniform_weight_, n_iter_
+        As for :class:`VectorScaling`.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     See Also
     --------
@@ -298,11 +237,6 @@ class StructuredMatrixScaling(LinearCalibrator):
     StructuredVectorScaling : The diagonal and the intercepts alone.
     MatrixScaling : The same on logits, under penalties that can be searched.
     StackedCalibration : Weighs it against simpler maps.
-
-    Notes
-    -----
-    The penalties weigh less the more samples there are: `sample_weight` counts samples here, so
-    that doubling all weights halves them.
 
     References
     ----------
@@ -342,52 +276,21 @@ class MatrixScaling(LinearCalibrator):
     intercept_penalty : float, default=1.0
         Strength, 0 or more, that draws the intercepts to 0: the sum of their squares, times K and
         this, is added.
-    uniform : bool, default=True
-        Whether to fit a uniform component with the map, so that a few labels that the model holds
-        for all but impossible do not rule it.
-    input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
-        1e-7, or as the least other one given to `fit`.
-    max_iter : int, default=200
-        Most iterations of the solver, Newton's method with conjugate gradients.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+    uniform, input, max_iter, classes
+        As for :class:`VectorScaling`.
 
     Attributes
     ----------
-    temperature_ : float
-        The temperature T, fitted beside a uniform component.
-    coef_ : ndarray of shape (n_classes, n_classes)
-        The matrix W; row k gives the logit of class k. The identity where nothing is learned.
-    intercept_ : ndarray of shape (n_classes,)
-        The intercepts b; their sum is 0.
-    uniform_weight_ : float
-        The weight w of the uniform component, 0 where there is none.
-    n_iter_ : int
-        Number of iterations of the solver.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the solver stops at `max_iter`.
+    temperature_, coef_, intercept_, uniform_weight_, n_iter_
+        As for :class:`StructuredMatrixScaling`.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     See Also
     --------
     VectorScaling : The diagonal of the matrix alone.
     StructuredMatrixScaling : On log-probabilities, with nothing to choose.
     DirichletCalibration : On log-probabilities, with a free diagonal.
-
-    Notes
-    -----
-    The penalties weigh less the more samples there are: `sample_weight` counts samples here, so
-    that doubling all weights halves them.
 
     References
     ----------
@@ -450,60 +353,24 @@ class DirichletCalibration(MatrixScaling):
     Parameters
     ----------
     diagonal_penalty : float, default=0.0
-        Strength, 0 or more, that draws the diagonal of the matrix to 1. The sum of the squared
-        deviations, times K and this, is added to the summed log-loss.
-    off_diagonal_penalty : float, default=1.0
-        Strength, 0 or more, that draws the other entries to 0: the sum of their squares, times
-        K (K - 1) and this, is added.
-    intercept_penalty : float, default=1.0
-        Strength, 0 or more, that draws the intercepts to 0: the sum of their squares, times K and
-        this, is added.
-    uniform : bool, default=True
-        Whether to fit a uniform component with the map, so that a few labels that the model holds
-        for all but impossible do not rule it.
-    input : {"logits", "proba"}, default="logits"
-        What X holds. Logits turn into log-probabilities by their log-softmax.
-        A probability of 0 counts as 1e-7, or as the least other one given to `fit`.
-    max_iter : int, default=200
-        Most iterations of the solver, Newton's method with conjugate gradients.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+        As for :class:`MatrixScaling`.
+    off_diagonal_penalty, intercept_penalty
+        As for :class:`MatrixScaling`.
+    uniform, input, max_iter, classes
+        As for :class:`VectorScaling`.
 
     Attributes
     ----------
-    temperature_ : float
-        The temperature T, fitted beside a uniform component.
-    coef_ : ndarray of shape (n_classes, n_classes)
-        The matrix W; row k gives the logit of class k. The identity where nothing is learned.
-    intercept_ : ndarray of shape (n_classes,)
-        The intercepts b; their sum is 0.
-    uniform_weight_ : float
-        The weight w of the uniform component, 0 where there is none.
-    n_iter_ : int
-        Number of iterations of the solver.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the solver stops at `max_iter`.
+    temperature_, coef_, intercept_, uniform_weight_, n_iter_
+        As for :class:`StructuredMatrixScaling`.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     See Also
     --------
     StructuredMatrixScaling : A ridge on all entries, at the temperature.
     BetaCalibration : The map for two classes.
     MatrixScaling : The same on logits.
-
-    Notes
-    -----
-    The penalties weigh less the more samples there are: `sample_weight` counts samples here, so
-    that doubling all weights halves them.
 
     References
     ----------

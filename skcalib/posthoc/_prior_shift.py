@@ -87,12 +87,8 @@ class PriorShift(PostHocCalibrator):
         What probabilities are multiplied by, up to a factor for all.
     n_iter_ : int
         Number of iterations of EM; 1 where there was nothing to estimate.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     Warns
     -----

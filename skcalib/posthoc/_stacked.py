@@ -53,8 +53,7 @@ class StackedCalibration(PostHocCalibrator):
         What X holds. A logit of -inf is an option that does not exist for the sample; of the
         default calibrators only the temperature takes it.
     classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means 0, ..., n_classes - 1 or, for other labels, the
-        sorted labels of `y`; give it where a class may have no sample in `y`.
+        As for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
@@ -66,12 +65,8 @@ class StackedCalibration(PostHocCalibrator):
         Mean log-loss out-of-fold of every component, and of the mixture as "mixture".
     left_out_ : dict of str to str
         Calibrators that take no part, and why.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     See Also
     --------

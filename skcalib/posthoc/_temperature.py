@@ -33,18 +33,14 @@ class TemperatureScaling(PostHocCalibrator):
     ----------
     criterion : {"nll", "ece"}, default="nll"
         What the temperature minimizes on the samples given to `fit`. "nll" is the log-loss. "ece"
-        takes the temperature of
-        least expected calibration error (top label, `n_bins` equal-width bins) from `grid` [2]_;
-        of several equally good ones the one nearest to 1. It is the best of the whole grid, though
-        only a few of its temperatures have to be tried; it has no uniform component.
+        takes the temperature of least expected calibration error (top label, `n_bins` equal-width
+        bins) from `grid` [2]_; of several equally good ones the one nearest to 1. It is the best
+        of the whole grid, though only a few of its temperatures have to be tried; it has no
+        uniform component.
     uniform : bool, default=True
         Whether to fit a uniform component with the temperature, under weak priors: one
         pseudo-error is spread over the samples, so that T stays away from 0 where all of them are
         predicted right. False gives temperature scaling as published.
-    input : {"logits", "proba"}, default="logits"
-        What X holds. Probabilities turn into logits by their logarithm; 0 counts as
-        1e-7, or as the least other one given to `fit`. A logit of -inf is an option that does not
-        exist for the sample.
     bounds : tuple of two floats, default=(1e-3, 1e3)
         Smallest and largest temperature that "nll" may return. Where the logits say the opposite
         of the truth, the upper one is returned, with a warning; without a uniform component also
@@ -53,9 +49,9 @@ class TemperatureScaling(PostHocCalibrator):
         Temperatures that "ece" tries; None means 0.1, 0.2, ..., 10.
     n_bins : int, default=15
         Number of bins of the calibration error that "ece" minimizes.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X. None means the sorted labels of `y`; give it where a class may
-        have no sample in `y`.
+    input, classes
+        As for :class:`PostHocCalibrator`. A logit of -inf is an option that does not exist for
+        the sample.
 
     Attributes
     ----------
@@ -63,12 +59,8 @@ class TemperatureScaling(PostHocCalibrator):
         The temperature T.
     uniform_weight_ : float
         The weight w of the uniform component, 0 where there is none.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the columns.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where they are all strings.
+    classes_, n_features_in_, feature_names_in_
+        As for :class:`PostHocCalibrator`.
 
     Warns
     -----
