@@ -3,27 +3,28 @@
     python -m benchmarks.posthoc [--data DIR]
 
 The bound is a softmax in cached blocks of rows; scipy's, which makes several passes through the
-memory, is shown beside it. Vector scaling stands beside torch's LBFGS. Peers are timed where they
-are installed.
+memory, is shown beside it. Vector scaling stands beside torch's LBFGS, the stack beside one fit of
+each of its maps. Peers run where they are installed: netcal, probmetrics.
 """
 
 import time
 from functools import partial
 
 import numpy as np
-from scipy.special import log_softmax, softmax
-from sklearn.metrics import log_loss
+from scipy.special import log_softmax, logsumexp, softmax
 
-from benchmarks._timing import least_seconds, print_ratios, speed_options
+from benchmarks._timing import least_seconds, print_ratios, print_speed, speed_options
+from benchmarks.calibrator_choice import functions, get_calibrator, ours, scored, stated
+from benchmarks.prediction_sets import PredictionSet
 from skcalib.metrics import classwise_calibration_error, expected_calibration_error
 from skcalib.posthoc import (
-    BetaCalibration,
     DirichletCalibration,
-    EnsembleTemperatureScaling,
     HistogramBinning,
     IsotonicCalibration,
     MatrixScaling,
+    StackedCalibration,
     StructuredMatrixScaling,
+    StructuredVectorScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -145,41 +146,53 @@ def many_classes(n, k):
     print_ratios(f"many classes, ({n}, {k})", "product (n, K) (K, K), float64", seconds)
 
 
+def stack(n, k):
+    """The stack fits every map on five folds of four fifths and on all: five fits of each."""
+    logits, y = sample(n, k)
+    maps = [TemperatureScaling, StructuredVectorScaling]
+    maps += [StructuredMatrixScaling] if k < 100 else []
+    each_once = "each of its maps, fitted once"
+    timed = {
+        each_once: lambda: [cls().fit(logits, y) for cls in maps],
+        "StackedCalibration.fit": lambda: StackedCalibration().fit(logits, y),
+    }
+    print_speed(f"stack, ({n}, {k})", each_once, timed, repeats=3)
+
+
 def quality(folder):
+    """All calibrators and peers on the scores of a net: ten classes, and animals or vehicles."""
     with np.load(folder / "cifar10_resnet20_logits.npz") as data:
         logits, y = data["logits"].astype(np.float64), data["y"].astype(np.int64)
+    animals = np.arange(2, 8)
+    vehicles = np.setdiff1d(np.arange(10), animals)
+    of_animal = logsumexp(logits[:, animals], axis=1) - logsumexp(logits[:, vehicles], axis=1)
     order = np.random.default_rng(0).permutation(len(y))
-    test = order[5000:]
-    for n in (500, 5000):
-        print(f"\nResNet-20 on shifted CIFAR-10, fitted on {n} samples, judged on 5000 others")
-        print(f"  {'':<44}{'log-loss':>9}{'ECE':>9}{'classwise':>11}{'accuracy':>10}{'s':>7}")
-        report("none", softmax(logits[test], axis=1), y[test], 0.0)
-        for calibrator in (
-            TemperatureScaling(),
-            TemperatureScaling(criterion="ece"),
-            EnsembleTemperatureScaling(),
-            VectorScaling(),
-            MatrixScaling(),
-            DirichletCalibration(),
-            StructuredMatrixScaling(),
-            BetaCalibration(),
-            IsotonicCalibration(),
-            HistogramBinning(),
-        ):
-            start = time.perf_counter()
-            calibrator.fit(logits[order[:n]], y[order[:n]])
-            seconds = time.perf_counter() - start
-            report(str(calibrator), calibrator.predict_proba(logits[test]), y[test], seconds)
+    if get_calibrator is None:
+        print("\nprobmetrics is not installed: the rows of its calibrators are missing")
+    more = (VectorScaling, MatrixScaling, DirichletCalibration, IsotonicCalibration)
+    for what, scores, labels, k in (
+        ("ten classes", logits, y, 10),
+        ("animals or vehicles", of_animal, np.isin(y, animals).astype(int), 2),
+    ):
+        found = PredictionSet(what, scores, labels, "logits", False)
+        calibrators = functions(k)
+        calibrators |= {cls.__name__: partial(ours, cls) for cls in (*more, HistogramBinning)}
+        for n in (500, 5000):
+            fit, test = order[:n], order[5000:]
+            print(f"\nResNet-20, shifted CIFAR-10, {what}: {n} samples to fit, 5000 to judge")
+            print(f"  {'':<40}{'log-loss':>9}{'ECE':>9}{'classwise':>11}{'accuracy':>10}{'s':>7}")
+            report("none", stated(found)[test], labels[test], 0.0)
+            for name, calibrated in calibrators.items():
+                start = time.perf_counter()
+                proba = calibrated(found, fit, test, k)
+                report(name, proba, labels[test], time.perf_counter() - start)
 
 
 def report(name, proba, y, seconds):
-    # A probability of 0 is infinitely wrong where it happens: it counts as 1e-12.
-    finite = np.maximum(proba, 1e-12)
-    finite /= finite.sum(axis=1, keepdims=True)
+    loss, accuracy, _ = scored(y, proba)
     print(
-        f"  {' '.join(name.split())[:43]:<44}{log_loss(y, finite):9.4f}"
-        f"{expected_calibration_error(y, proba):9.4f}{classwise_calibration_error(y, proba):11.4f}"
-        f"{np.mean(proba.argmax(axis=1) == y):10.4f}{seconds:7.2f}"
+        f"  {name:<40}{loss:9.4f}{expected_calibration_error(y, proba):9.4f}"
+        f"{classwise_calibration_error(y, proba):11.4f}{accuracy:10.4f}{seconds:7.2f}"
     )
 
 
@@ -191,6 +204,8 @@ def main():
     speed(size(10_000), 10)
     vector_scaling(size(100_000), 10)
     many_classes(size(4000), size(1000))
+    for n, k in ((1000, 2), (1000, 10), (5000, 20), (4000, 1000)):
+        stack(size(n), min(k, size(k)))
     if options.data is not None and not options.small:
         quality(options.data)
 
