@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..utils import import_optional
 from ..utils._arrays import calling
+from ..utils._optional import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,11 +83,45 @@ _CURVES: WeakKeyDictionary[Line2D, Curve] = WeakKeyDictionary()
 
 
 class BaseDisplay:
-    """Base of the displays. `plot` of a subclass calls `_open_axes` first, `_explain` last."""
+    """Base of the displays.
+
+    A subclass defines `_draw` or, where its `plot` has options of its own, `plot`, which calls
+    `_open_axes` first.
+    """
 
     name: str | None = None
     ax_: Axes
     figure_: Figure | SubFigure
+
+    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; a new figure by default.
+        name : str, default=None
+            Name in the title or in the legend, by default that of the display.
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.plot` for lines and dots, and to
+            :meth:`matplotlib.axes.Axes.scatter` for maps. Without them, a map draws more than
+            20 000 samples as the means of small cells, the fainter the fewer samples they hold.
+
+        Returns
+        -------
+        display : display of this class
+            The display itself.
+        """
+        self._draw(self._open_axes(ax, name, figsize=self._figure_size()), kwargs)
+        return self
+
+    def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
+        """Draw on `ax_`; `name` is "" for none."""
+        raise NotImplementedError
+
+    def _figure_size(self) -> tuple[float, float] | None:
+        """Return width and height of a new figure in inches, None for matplotlib's."""
+        return None
 
     def _measure(self) -> tuple[str, str]:
         """Return the name and the value of the number that the display is about, or ""."""
@@ -101,14 +135,16 @@ class BaseDisplay:
         parts = [repr(self.name) if self.name else "", ": ".join(filter(None, self._measure()))]
         return f"{type(self).__name__}({', '.join(filter(None, parts))})"
 
-    def _open_axes(self, ax: Axes | None, name: str | None, **figure_options: Any) -> str:
+    def _open_axes(
+        self, ax: Axes | None, name: str | None, *, figsize: tuple[float, float] | None = None
+    ) -> str:
         """Set `ax_` and `figure_`, and return the name to show, "" for none."""
         pyplot = import_optional("matplotlib.pyplot", extra="plots")
         for given in (name, self.name):
             if not (given is None or isinstance(given, str)):
                 raise TypeError(f"name must be a str or None, got {given!r}.")
         if ax is None:
-            ax = pyplot.subplots(layout="constrained", **figure_options)[1]
+            ax = pyplot.subplots(layout="constrained", figsize=figsize)[1]
         elif not isinstance(ax, pyplot.Axes):
             raise TypeError(f"ax must be a matplotlib Axes or None, got {ax!r}.")
         elif ax.figure is None:
@@ -123,6 +159,27 @@ class BaseDisplay:
         font_size = self.ax_.xaxis.label.get_fontproperties().get_size_in_points()
         # An inch has 72 points; a letter is about 0.55 times as wide as its font is high.
         return int(72 * pixels / self.figure_.dpi / (0.55 * font_size))
+
+    def _inches(self) -> float:
+        """Return the height of the axes, before any layout."""
+        pixels = self.ax_.get_position(original=True).height * self.figure_.bbox.height
+        return float(pixels / self.figure_.dpi)
+
+    def _open_grid(
+        self, n_columns: int, heights: list[float], heading: str, *, size: str, **spacing: float
+    ) -> Any:
+        """Return a grid in the place of `ax_`, with rows of these heights: the heading's first."""
+        spec = self.ax_.get_subplotspec()
+        if spec is None:
+            raise ValueError("ax must be part of a grid of subplots, got one placed by hand.")
+        self.ax_.set_axis_off()
+        grid = spec.subgridspec(len(heights), n_columns, height_ratios=heights, **spacing)
+        if heading:
+            top = self.figure_.add_subplot(grid[0, :])
+            top.set_axis_off()
+            # The grid has made room for the text: a layout need not do so again.
+            top.text(0.5, 1, heading, ha="center", va="top", size=size).set_in_layout(False)
+        return grid
 
     def _draw_curve(
         self, x: Any, y: Any, name: str, kwargs: dict[str, Any], **defaults: Any
@@ -259,19 +316,19 @@ class BaseDisplay:
 
 
 class PredictionDisplay(BaseDisplay):
-    """Base of the displays of the probabilities of a classifier."""
+    """Base of the displays of what a fitted estimator predicts."""
 
     @classmethod
     @calling("y_true", "y")
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
     ) -> Self:
-        """Plot the predictions of a fitted classifier.
+        """Plot the predictions of a fitted estimator.
 
         Parameters
         ----------
         estimator : object
-            Fitted classifier with `predict_proba`.
+            Fitted: a classifier with `predict_proba`, or what the display names in its place.
         X : array-like of shape (n_samples, n_features)
             Input.
         y : array-like of shape (n_samples,)
@@ -287,12 +344,14 @@ class PredictionDisplay(BaseDisplay):
             The display, plotted.
         """
         name = type(estimator).__name__ if name is None else name
-        predictions = cls._predictions(estimator, X, kwargs)
+        predictions = cls._predictions(estimator, X, y, kwargs)
         return cls.from_predictions(  # type: ignore[attr-defined]
-            y, labels=estimator.classes_, name=name, **predictions, **kwargs
+            y, name=name, **predictions, **kwargs
         )
 
     @classmethod
-    def _predictions(cls, estimator: Any, X: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """Return what `from_predictions` gets from the classifier; may complete `options`."""
-        return {"y_proba": estimator.predict_proba(X)}
+    def _predictions(
+        cls, estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return what `from_predictions` gets from the estimator; may complete `options`."""
+        return {"y_proba": estimator.predict_proba(X), "labels": estimator.classes_}

@@ -38,10 +38,8 @@ class ClassReliabilityDisplay(PredictionDisplay):
     ----------
     axes_ : ndarray of matplotlib Axes of shape (n_panels,)
         Axes of the panels.
-    ax_ : matplotlib Axes
-        Axes whose place the grid takes.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes whose place the grid takes, and the figure.
 
     See Also
     --------
@@ -87,32 +85,15 @@ class ClassReliabilityDisplay(PredictionDisplay):
             True labels, integers or strings.
         y_proba : array-like of shape (n_samples, n_classes)
             Probabilities of the classes.
-        kind : {"bins", "isotonic", "smooth"}, default="bins"
-            As in :meth:`ReliabilityDisplay.from_predictions`.
-        n_bins : int, default=10
-            Number of bins.
-        strategy : {"uniform", "quantile"}, default="uniform"
-            Bins of equal width or of equal weight.
-        confidence_level : float or None, default=0.95
-            Level in (0, 1) of the band. None draws no band.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
-        labels : array-like of shape (n_classes,), default=None
-            Labels of the columns of `y_proba`.
-        name : str, default=None
-            Title of the grid.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        kind, n_bins, strategy, confidence_level, sample_weight, labels
+            As for :meth:`ReliabilityDisplay.from_predictions`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
         display : ClassReliabilityDisplay
             The display, plotted.
-
-        Raises
-        ------
-        ValueError
-            If `y_proba` has one column.
         """
         predictions = check_predictions(
             y_true, y_proba, sample_weight=sample_weight, labels=labels
@@ -228,19 +209,8 @@ class ClassReliabilityDisplay(PredictionDisplay):
 
     def _open_panels(self, n_high: int, n_wide: int, heading: str) -> NDArray[Any]:
         """Return axes in the place of `ax_`, below a heading."""
-        spec = self.ax_.get_subplotspec()
-        if spec is None:
-            raise ValueError("ax must be part of a grid of subplots, got one placed by hand.")
-        self.ax_.set_axis_off()
-        inches = self.ax_.get_position(original=True).height * self.figure_.bbox.height
-        inches /= self.figure_.dpi
         top = 0.19 * (heading.count("\n") + 1)
-        panel = max((inches - top) / n_high, 0.1)
-        grid = spec.subgridspec(n_high + 1, n_wide, height_ratios=[top, *[panel] * n_high])
-        title = self.figure_.add_subplot(grid[0, :])
-        title.set_axis_off()
-        # The grid has made room for the text: a layout need not do so again.
-        text = title.text(0.5, 1, heading, ha="center", va="top", size="small")
-        text.set_in_layout(False)
+        panel = max((self._inches() - top) / n_high, 0.1)
+        grid = self._open_grid(n_wide, [top, *[panel] * n_high], heading, size="small")
         places = [grid[i + 1, k] for i in range(n_high) for k in range(n_wide)]
         return np.array([self.figure_.add_subplot(place) for place in places])

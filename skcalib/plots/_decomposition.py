@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..metrics import score_decomposition
-from ..utils import import_optional
+from ..utils._optional import import_optional
 from ._base import PredictionDisplay
 
 if TYPE_CHECKING:
@@ -41,12 +41,8 @@ class DecompositionDisplay(PredictionDisplay):
 
     Attributes
     ----------
-    line_ : matplotlib Artist
-        The point.
-    ax_ : matplotlib Axes
-        Axes with the points.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    line_, ax_, figure_ : matplotlib Artist, Axes and Figure
+        The point, its axes and the figure.
 
     See Also
     --------
@@ -95,16 +91,10 @@ class DecompositionDisplay(PredictionDisplay):
             class.
         scoring_rule : {"brier", "log_loss"}, default="brier"
             The score.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
-        labels : array-like of shape (n_classes,), default=None
-            Labels of the columns of `y_proba`.
-        pos_label : int, bool or str, default=None
-            The positive class where `y_proba` has shape (n_samples,).
-        name : str, default=None
-            Name in the title.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        sample_weight, labels, pos_label
+            As for :func:`~skcalib.metrics.score_decomposition`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
@@ -131,33 +121,16 @@ class DecompositionDisplay(PredictionDisplay):
             )
         return cls(parts, scoring_rule=scoring_rule, name=name).plot(**kwargs)
 
-    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the point, and the lines of equal score.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; a new figure by default.
-        name : str, default=None
-            Name in the title, by default that of the display.
-        **kwargs : dict
-            Passed to :meth:`matplotlib.axes.Axes.plot` for the point.
-
-        Returns
-        -------
-        display : DecompositionDisplay
-            The display itself.
-        """
-        label = self._open_axes(ax, name)
-        known = _UNCERTAINTY.setdefault(self.ax_, self.decomposition.uncertainty)
-        if not np.isclose(known, self.decomposition.uncertainty, rtol=1e-6):
+    def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
+        parts = self.decomposition
+        known = _UNCERTAINTY.setdefault(self.ax_, parts.uncertainty)
+        if not np.isclose(known, parts.uncertainty, rtol=1e-6):
             raise ValueError(
                 "ax must hold models of the same samples and score, got an uncertainty of "
-                f"{known:.6g} beside {self.decomposition.uncertainty:.6g}."
+                f"{known:.6g} beside {parts.uncertainty:.6g}."
             )
-        parts = self.decomposition
         self.line_ = self._draw_curve(
-            [parts.miscalibration], [parts.discrimination], label, kwargs,
+            [parts.miscalibration], [parts.discrimination], name, kwargs,
             linestyle="", markersize=8, zorder=3,
         )  # fmt: skip
         self._set_limits()
@@ -165,7 +138,6 @@ class DecompositionDisplay(PredictionDisplay):
         self.ax_.set_xlabel("Miscalibration (smaller = better)")
         self.ax_.set_ylabel("Discrimination (larger = better)")
         self._explain()
-        return self
 
     def _measure(self) -> tuple[str, str]:
         score = "Brier score" if self.scoring_rule == "brier" else "log-loss"

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from ..difficulty import error_rate_by_difficulty, score_difficulty
 from ..utils._arrays import calling, check_weights
+from ..utils._binning import quantiles
 from ..utils._labels import as_labels
 from ..utils._proba import wilson_interval
 from ._base import FEW, BaseDisplay
@@ -42,8 +43,6 @@ class DifficultyDisplay(BaseDisplay):
     ----------
     error_rate : ndarray of shape (n_groups,)
         Error rate of each group, from the easiest to the hardest.
-    overall : float, default=None
-        Error rate of all samples, drawn as a line.
     band : tuple of two ndarrays of shape (n_groups,), default=None
         Lower and upper end of an interval of `error_rate`.
     difficulty : ndarray of shape (n_groups,), default=None
@@ -58,14 +57,10 @@ class DifficultyDisplay(BaseDisplay):
 
     Attributes
     ----------
-    line_ : matplotlib Artist
-        The curve.
-    ax_ : matplotlib Axes
-        Axes with the curve.
+    line_, ax_, figure_ : matplotlib Artist, Axes and Figure
+        The curve, its axes and the figure.
     histogram_ax_ : matplotlib Axes or None
         Axes with the histogram, below.
-    figure_ : matplotlib Figure
-        Figure that contains the curve.
 
     See Also
     --------
@@ -91,7 +86,6 @@ class DifficultyDisplay(BaseDisplay):
 
     error_rate: NDArray[np.float64]
     _: KW_ONLY
-    overall: float | None = None
     band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     difficulty: NDArray[np.float64] | None = None
     cells: Cells | None = None
@@ -166,21 +160,13 @@ class DifficultyDisplay(BaseDisplay):
             as numbers of samples. None draws no bars.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
-        name : str, default=None
-            Name in the title.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
         display : DifficultyDisplay
             The display, plotted.
-
-        Raises
-        ------
-        ValueError
-            As :func:`~skcalib.difficulty.error_rate_by_difficulty`, or if `confidence_level` is
-            not in (0, 1).
         """
         rate = error_rate_by_difficulty(
             y_true, y_pred, difficulty, n_groups=n_groups, sample_weight=sample_weight
@@ -197,11 +183,9 @@ class DifficultyDisplay(BaseDisplay):
         both = 0 < rate.mean() < 1
         return cls(
             rate,
-            # Groups have equal weight: the mean of their rates is the rate of all samples.
-            overall=float(rate.mean()),
             band=band,
-            difficulty=_quantiles(values, weight, (np.arange(n_groups) + 0.5) / n_groups),
-            cells=_cells(values, weight, wrong),
+            difficulty=quantiles(values, (np.arange(n_groups) + 0.5) / n_groups, weight),
+            cells=_histogram(values, weight, wrong),
             area=float(roc_auc_score(wrong, values, sample_weight=weight)) if both else None,
             name=name,
         ).plot(**kwargs)
@@ -243,8 +227,8 @@ class DifficultyDisplay(BaseDisplay):
             x, xlabel, limits = self.difficulty, "Difficulty", tuple(self.cells.edges[[0, -1]])
         else:
             histogram = False
-        if self.overall is not None:
-            self._draw_reference(limits, [self.overall] * 2, "All samples")
+        # Groups have equal weight: the mean of their rates is the rate of all samples.
+        self._draw_reference(limits, [self.error_rate.mean()] * 2, "All samples")
         style: dict[str, Any] = {}
         if self.cells is not None and np.sum(self.cells[1:]) < FEW * n_groups:
             style = {"linestyle": "", "markerfacecolor": "none"}
@@ -280,22 +264,11 @@ class DifficultyDisplay(BaseDisplay):
         return below
 
 
-def _quantiles(
-    values: NDArray[np.float64], weight: NDArray[np.float64], levels: Any
-) -> NDArray[np.float64]:
-    """Return the smallest values with at least these fractions of the weight at or below them."""
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(weight[order])
-    # Rounding may put the last level beyond the total.
-    place = np.searchsorted(total, np.asarray(levels) * total[-1])
-    return values[order][np.minimum(place, len(values) - 1)]
-
-
-def _cells(
+def _histogram(
     values: NDArray[np.float64], weight: NDArray[np.float64], wrong: NDArray[np.bool_]
 ) -> Cells:
     """Return a histogram whose outer cells also count the 0.5 % of samples beyond each end."""
-    low, high = _quantiles(values, weight, [0.005, 0.995])
+    low, high = quantiles(values, np.array([0.005, 0.995]), weight)
     if low == high:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, N_CELLS + 1)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +13,6 @@ from ..utils._arrays import as_floats
 from ._base import BaseDisplay, plain_text
 from ._points import MANY_COLORS, N_CELLS, opacity, point_style
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 # The corner of each form of difficulty in the plane (right, top), and its text there.
 FORMS = {
     "easy": (0, 0, "easy"),
@@ -24,6 +20,8 @@ FORMS = {
     "ambiguous_without_label": (1, 0, "ambiguous\nwithout its label"),
     "ambiguous": (1, 1, "ambiguous"),
 }
+# Points are moved at random by up to this many layers: equal depths would hide each other.
+JITTER = 0.15
 COLUMNS = ("depth_held_out", "depth_trained", "difficulty_type")
 
 
@@ -31,7 +29,9 @@ COLUMNS = ("depth_held_out", "depth_trained", "difficulty_type")
 class DifficultyPlaneDisplay(BaseDisplay):
     """The four forms of difficulty, as a cloud of samples in the plane of their two depths.
 
-    Use :meth:`from_profile` or :meth:`from_predictions` to create one.
+    Use :meth:`from_profile` or :meth:`from_predictions` to create one. Every corner has its name
+    and its fraction of the samples. Points are moved at random by up to 0.15 layers, so that
+    equal depths do not hide each other.
 
     Parameters
     ----------
@@ -49,10 +49,8 @@ class DifficultyPlaneDisplay(BaseDisplay):
     ----------
     scatters_ : dict of matplotlib Artist
         The points of every form.
-    ax_ : matplotlib Axes
-        Axes with the points.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where they are.
 
     See Also
     --------
@@ -86,20 +84,13 @@ class DifficultyPlaneDisplay(BaseDisplay):
         ----------
         profile : structured array or DataFrame of n_samples rows
             The `profile_` of a fitted :class:`~skcalib.difficulty.DifficultyProfiler`.
-        name : str, default=None
-            Title of the axes.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
         display : DifficultyPlaneDisplay
             The display, plotted.
-
-        Raises
-        ------
-        TypeError
-            If `profile` has no columns of those names.
         """
         try:
             columns = [np.asarray(profile[column]) for column in COLUMNS]
@@ -124,71 +115,25 @@ class DifficultyPlaneDisplay(BaseDisplay):
 
         Parameters
         ----------
-        depth_held_out : array-like of shape (n_samples,)
-            Prediction depth in networks that did not train on the sample; larger = harder.
-        depth_trained : array-like of shape (n_samples,)
-            Prediction depth in networks that trained on the sample; larger = harder.
-        threshold : float, default=None
-            As in :func:`~skcalib.difficulty.difficulty_quadrant`.
-        name : str, default=None
-            Title of the axes.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        depth_held_out, depth_trained, threshold
+            As for :func:`~skcalib.difficulty.difficulty_quadrant`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
         display : DifficultyPlaneDisplay
             The display, plotted.
-
-        Raises
-        ------
-        ValueError
-            As :func:`~skcalib.difficulty.difficulty_quadrant`.
         """
         held_out = as_floats(depth_held_out, name="depth_held_out")
         trained = as_floats(depth_trained, name="depth_trained")
         form = difficulty_quadrant(held_out, trained, threshold=threshold)
         return cls(held_out, trained, form, name=name).plot(**kwargs)
 
-    def plot(
-        self,
-        *,
-        ax: Axes | None = None,
-        name: str | None = None,
-        jitter: float = 0.15,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the points, and in every corner its name and its fraction of the samples.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; a new figure by default.
-        name : str, default=None
-            Title of the axes, by default the name of the display.
-        jitter : float, default=0.15
-            Points are moved at random by up to this many layers, so that equal depths do not hide
-            each other.
-        **kwargs : dict
-            Passed to :meth:`matplotlib.axes.Axes.scatter`. Without them, more than 20 000 samples
-            are drawn as small cells, the fainter the fewer samples they hold.
-
-        Returns
-        -------
-        display : DifficultyPlaneDisplay
-            The display itself.
-
-        Raises
-        ------
-        ValueError
-            If `jitter` is negative or no number.
-        """
-        if isinstance(jitter, bool) or not isinstance(jitter, Real) or not 0 <= jitter < np.inf:
-            raise ValueError(f"jitter must be a number of at least 0, got {jitter!r}.")
-        title = self._open_axes(ax, name)
+    def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
         n_samples = len(self.difficulty_type)
         # A fixed seed: the same picture every time, and no draw from the user's generator.
-        noise = np.random.default_rng(0).uniform(-jitter, jitter, (2, n_samples))
+        noise = np.random.default_rng(0).uniform(-JITTER, JITTER, (2, n_samples))
         style = point_style(n_samples) | {"alpha": 0.5}
         x, y = self.depth_held_out + noise[0], self.depth_trained + noise[1]
         as_cells = n_samples > MANY_COLORS and not kwargs
@@ -214,9 +159,8 @@ class DifficultyPlaneDisplay(BaseDisplay):
         # Margins leave the corners to the texts.
         self.ax_.margins(0.12, 0.2)
         self.ax_.set(xlabel="Prediction depth, held out", ylabel="Prediction depth, trained on")
-        if title:
-            self.ax_.set_title(plain_text(title, width=self._characters()))
-        return self
+        if name:
+            self.ax_.set_title(plain_text(name, width=self._characters()))
 
     def _write_in_corner(self, text: str, right: int, top: int, color: str) -> None:
         self.ax_.annotate(

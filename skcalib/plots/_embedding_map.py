@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +15,6 @@ from ..utils._arrays import check_same_length
 from ..utils._validation import check_numbers
 from ._base import MANY_POINTS, BaseDisplay, plain_text
 from ._points import draw_points, point_style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(repr=False, eq=False)
@@ -43,14 +40,10 @@ class EmbeddingMapDisplay(BaseDisplay):
 
     Attributes
     ----------
-    scatter_ : matplotlib Artist
-        The points.
+    scatter_, ax_, figure_ : matplotlib Artist, Axes and Figure
+        The points, their axes and the figure.
     rings_ : matplotlib Artist or None
         The rings.
-    ax_ : matplotlib Axes
-        Axes with the points.
-    figure_ : matplotlib Figure
-        Figure that holds them.
 
     See Also
     --------
@@ -135,21 +128,13 @@ class EmbeddingMapDisplay(BaseDisplay):
             :class:`~skcalib.labels.LabelIssueFinder`.
         projection : transformer with `fit_transform`, default=None
             Maps the features to two dimensions; None is the principal component analysis.
-        name : str, default=None
-            Title of the axes.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
         display : EmbeddingMapDisplay
             The display, plotted.
-
-        Raises
-        ------
-        ValueError
-            If the arguments differ in length, `features` has fewer than two columns, or
-            `projection` returns another number of columns than two.
         """
         points = check_numbers(features, "features", ndim=(2,))
         values = check_numbers(difficulty, "difficulty", ndim=(1,))
@@ -165,25 +150,7 @@ class EmbeddingMapDisplay(BaseDisplay):
         position, axis_names = _project(points, projection)
         return cls(position, values, **given, axis_names=axis_names, name=name).plot(**kwargs)
 
-    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the map.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; a new figure by default.
-        name : str, default=None
-            Title of the axes, by default the name of the display.
-        **kwargs : dict
-            Passed to :meth:`matplotlib.axes.Axes.scatter`. Without them, more than 20 000 samples
-            are drawn as the means of small cells, the fainter the fewer samples they hold.
-
-        Returns
-        -------
-        display : EmbeddingMapDisplay
-            The display itself.
-        """
-        title = self._open_axes(ax, name)
+    def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
         # Between the extremes: the few hardest and easiest samples would leave others one color.
         low, high = np.quantile(self.difficulty, [0.02, 0.98])
         self.scatter_ = draw_points(
@@ -193,13 +160,12 @@ class EmbeddingMapDisplay(BaseDisplay):
         names = self.axis_names or ("", "")
         self.ax_.set_xlabel(plain_text(names[0], width=self._characters()))
         self.ax_.set_ylabel(plain_text(names[1], width=self._characters(vertical=True)))
-        lines = [plain_text(title, width=self._characters())] if title else []
+        lines = [plain_text(name, width=self._characters())] if name else []
         self.rings_ = None
         if self.suspected is not None and self.suspected.any():
             self.rings_ = self._draw_rings(self.position[self.suspected])
             lines.append(f"Rings: {len(self.rings_.get_offsets())} suspected labels")
         self.ax_.set_title("\n".join(lines), size="medium")
-        return self
 
     def _draw_rings(self, position: NDArray[np.float64]) -> Any:
         x, y = position.T

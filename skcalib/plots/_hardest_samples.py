@@ -54,10 +54,8 @@ class HardestSamplesDisplay(BaseDisplay):
         Numbers of the samples shown below, easiest first.
     axes_ : ndarray of matplotlib Axes of shape (2, n_shown) or (2, 1)
         Axes of the images, or of the two tables.
-    ax_ : matplotlib Axes
-        Axes that contains the grid.
-    figure_ : matplotlib Figure
-        Figure that contains the grid.
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes whose place the grid takes, and the figure.
 
     See Also
     --------
@@ -137,17 +135,10 @@ class HardestSamplesDisplay(BaseDisplay):
 
         Parameters
         ----------
-        samples : sequence of n_samples images, texts or rows of a table
-            Images are arrays of shape (height, width) or (height, width, channels), or PIL
-            images; a DataFrame or an array of shape (n_samples, n_features) is a table.
+        samples, labels, suggested_labels, name
+            As for the class.
         difficulty : array-like of shape (n_samples,)
             Difficulty, larger = harder. NaN, where a scorer has no answer, is not shown.
-        labels : array-like of shape (n_samples,), default=None
-            Written above the samples.
-        suggested_labels : array-like of shape (n_samples,), default=None
-            Written behind the label where the two differ.
-        name : str, default=None
-            Title of the grid.
         **kwargs : dict
             Passed to :meth:`plot`.
 
@@ -155,13 +146,6 @@ class HardestSamplesDisplay(BaseDisplay):
         -------
         display : HardestSamplesDisplay
             The display, plotted.
-
-        Raises
-        ------
-        TypeError
-            If `difficulty` does not hold real numbers.
-        ValueError
-            If the arguments differ in length, or `samples` are neither images nor texts nor rows.
         """
         scores = as_floats(difficulty, name="difficulty").astype(np.float64, copy=False)
         if scores.ndim != 1 or not np.isfinite(scores).any():
@@ -203,17 +187,12 @@ class HardestSamplesDisplay(BaseDisplay):
             Number of samples in each row of images, or lines of each table, fewer where there are
             not twice as many. None shows up to eight, as many as there is room for.
         **kwargs : dict
-            Passed to :meth:`matplotlib.axes.Axes.imshow`.
+            Passed to :meth:`matplotlib.axes.Axes.imshow`; only for images.
 
         Returns
         -------
         display : HardestSamplesDisplay
             The display itself.
-
-        Raises
-        ------
-        TypeError
-            If `kwargs` are given for samples that are not images.
         """
         whole = isinstance(n_columns, Integral) and not isinstance(n_columns, bool)
         if n_columns is not None and not (whole and n_columns >= 1):
@@ -226,13 +205,11 @@ class HardestSamplesDisplay(BaseDisplay):
         order = known[np.argsort(self.difficulty[known], kind="stable")]
         # With an odd number of samples, the middle one counts among the hardest.
         n_shown = min(n_columns or 8, (len(order) + 1) // 2)
-        title = self._open_axes(ax, name, figsize=self._figure_size(n_shown))
+        title = self._open_axes(ax, name, figsize=self._grid_size(n_shown))
         if n_columns is None:
             # An image takes ten letters. A table takes half of the height, less a line of names.
             room = self._letters() // 10 if images else int(self._inches() / 2 / 0.18) - 1
             n_shown = min(n_shown, max(1, room))
-        if self.ax_.get_subplotspec() is None:
-            raise ValueError("ax must be part of a grid of subplots, got one placed by hand.")
         self.hardest_, self.easiest_ = order[::-1][:n_shown], order[: len(order) // 2][:n_shown]
         if images:
             self._draw_images(n_shown, title, kwargs)
@@ -245,7 +222,7 @@ class HardestSamplesDisplay(BaseDisplay):
     def _draw_images(self, n_shown: int, title: str, kwargs: dict[str, Any]) -> None:
         captions = self._captions(self._letters() // n_shown)
         n_lines = max(caption.count("\n") for caption in captions.values()) + 1
-        self.axes_ = self._open_grid(n_shown, n_lines, title)
+        self.axes_ = self._open_rows(n_shown, n_lines, title)
         for cells, numbers in zip(self.axes_, (self.hardest_, self.easiest_)):
             for cell in cells[len(numbers) :]:
                 cell.set_axis_off()
@@ -255,7 +232,7 @@ class HardestSamplesDisplay(BaseDisplay):
                 self._draw_caption(cell, number, captions[number])
 
     def _draw_tables(self, title: str) -> None:
-        self.axes_ = self._open_grid(1, 0, title)
+        self.axes_ = self._open_rows(1, 0, title)
         both = np.concatenate([self.hardest_, self.easiest_])
         difficulties = dict(zip(both, distinct_numbers(self.difficulty[both])))
         for ax, numbers in zip(self.axes_[:, 0], (self.hardest_, self.easiest_)):
@@ -273,17 +250,12 @@ class HardestSamplesDisplay(BaseDisplay):
             colors = [COLORS[1] if ", rather " in label else None for label in labels]
             draw_table(ax, columns, colors, self._letters())
 
-    def _inches(self) -> float:
-        """Return the height of the grid."""
-        pixels = self.ax_.get_position(original=True).height * self.figure_.bbox.height
-        return float(pixels / self.figure_.dpi)
-
     def _letters(self) -> int:
         """Return how many letters of the small font go along the grid."""
         # `_characters` counts in matplotlib's medium font, 1.2 times the small one.
         return int(1.2 * self._characters())
 
-    def _figure_size(self, n_shown: int) -> tuple[float, float]:
+    def _grid_size(self, n_shown: int) -> tuple[float, float]:
         shape = np.shape(_sample(self.samples, 0))
         if len(shape) < 2:
             return 8.0, 2 * 0.22 * (n_shown + 1) + 0.6
@@ -291,28 +263,18 @@ class HardestSamplesDisplay(BaseDisplay):
         # Four lines of text above every sample, and a title.
         return max(width * n_shown, 2.0) + 0.4, 2 * (min(max(height, 0.6), 3.0) + 0.6) + 0.4
 
-    def _open_grid(self, n_columns: int, n_lines: int, title: str) -> NDArray[Any]:
+    def _open_rows(self, n_columns: int, n_lines: int, title: str) -> NDArray[Any]:
         """Return the axes of the samples, in the place of `ax_`.
 
         Captions are wider than small images, and a layout that made room for them would leave none
         for the images. So they are not part of it: rows of the grid are left free for them.
         """
-        self.ax_.set_axis_off()
         # Never 0: the constrained layout divides by it.
-        heading, caption = 0.4 if title else 0.01, max(0.15 * n_lines, 0.05)
-        image = max((self._inches() - heading) / 2 - caption, 0.2)
-        grid = self.ax_.get_subplotspec().subgridspec(  # type: ignore[union-attr]
-            5,
-            n_columns,
-            wspace=0.1,
-            hspace=0,
-            height_ratios=[heading, caption, image, caption, image],
-        )
-        if title:
-            top = self.figure_.add_subplot(grid[0, :])
-            top.set_axis_off()
-            shown = plain_text(title, width=self._characters())
-            top.text(0.5, 1, shown, ha="center", va="top").set_in_layout(False)
+        top, caption = 0.4 if title else 0.01, max(0.15 * n_lines, 0.05)
+        image = max((self._inches() - top) / 2 - caption, 0.2)
+        heading = plain_text(title, width=self._characters())
+        heights = [top, caption, image, caption, image]
+        grid = self._open_grid(n_columns, heights, heading, size="medium", wspace=0.1, hspace=0)
         rows = [[self.figure_.add_subplot(grid[r, c]) for c in range(n_columns)] for r in (2, 4)]
         return np.array(rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,17 +13,14 @@ from scipy.stats import ttest_1samp
 from ..utils._validation import check_numbers
 from ._base import MARKERS, BaseDisplay, plain_text
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 @dataclass(repr=False, eq=False)
 class LossComparisonDisplay(BaseDisplay):
     """Dot plot of the scores of several losses or methods over seeds or folds.
 
     Use :meth:`from_scores` to create one. Every method has a row, with a dot for every seed, the
-    mean and its interval by Student's t. With a baseline, the dots are differences from it, seed
-    by seed: what a seed does to all methods alike cancels.
+    mean and its interval by Student's t; the first method is on top. With a baseline, the dots
+    are differences from it, seed by seed: what a seed does to all methods alike cancels.
 
     Parameters
     ----------
@@ -42,10 +39,8 @@ class LossComparisonDisplay(BaseDisplay):
     ----------
     intervals_ : dict of str -> tuple of two floats
         Interval of the mean of every method with two seeds or more.
-    ax_ : matplotlib Axes
-        Axes with the dots.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where the dots are.
 
     See Also
     --------
@@ -100,21 +95,13 @@ class LossComparisonDisplay(BaseDisplay):
             One of the methods: its scores are subtracted from those of the others.
         confidence_level : float or None, default=0.95
             Level in (0, 1) of the intervals of the means; None draws none.
-        name : str, default=None
-            Title of the axes.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
         display : LossComparisonDisplay
             The display, plotted.
-
-        Raises
-        ------
-        ValueError
-            If `scores` is empty, `baseline` is none of the methods, or the methods differ in the
-            number of seeds where there is a baseline.
         """
         if not isinstance(scores, Mapping) or not scores:
             raise ValueError(f"scores must be a dict of at least one method, got {scores!r}.")
@@ -143,24 +130,10 @@ class LossComparisonDisplay(BaseDisplay):
             name=name,
         ).plot(**kwargs)
 
-    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the rows, the first method on top.
+    def _figure_size(self) -> tuple[float, float]:
+        return 6.4, 1.2 + 0.45 * max(len(self.scores), 2)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; a new figure by default.
-        name : str, default=None
-            Title of the axes, by default the name of the display.
-        **kwargs : dict
-            Passed to :meth:`matplotlib.axes.Axes.plot` for the dots.
-
-        Returns
-        -------
-        display : LossComparisonDisplay
-            The display itself.
-        """
-        title = self._open_axes(ax, name, figsize=(6.4, 1.2 + 0.45 * max(len(self.scores), 2)))
+    def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
         self.intervals_: dict[str, tuple[float, float]] = {}
         for row, (method, values) in enumerate(self.scores.items()):
             self._draw_row(row, method, values, kwargs)
@@ -179,10 +152,9 @@ class LossComparisonDisplay(BaseDisplay):
             self.ax_.axvline(0, color=self.ax_.xaxis.label.get_color(), linestyle=":")
             xlabel = f"{self.score_name} minus that of {self.baseline}"
         self.ax_.set_xlabel(plain_text(xlabel, width=width * 4 // 5))
-        if title:
+        if name:
             # The names of the methods take some of the width.
-            self.ax_.set_title(plain_text(title, width=width * 3 // 4))
-        return self
+            self.ax_.set_title(plain_text(name, width=width * 3 // 4))
 
     def _draw_row(
         self, row: int, method: str, values: NDArray[np.float64], kwargs: dict[str, Any]

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._labels import as_label_matrix, check_labels_like
 from ..utils._proba import wilson_interval
-from ._base import BaseDisplay, plain_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ._base import PredictionDisplay, plain_text
 
 
 @dataclass(repr=False, eq=False)
-class ProbeAccuracyDisplay(BaseDisplay):
+class ProbeAccuracyDisplay(PredictionDisplay):
     """Inference learning curve: accuracy of the probe of every layer [1]_.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
+    Use :meth:`from_estimator`, with a fitted
+    :class:`~skcalib.difficulty.PredictionDepthScorer`, or :meth:`from_predictions` to create one.
+    Bars are Wilson intervals of 95 %.
 
     Parameters
     ----------
@@ -30,18 +29,14 @@ class ProbeAccuracyDisplay(BaseDisplay):
     layer_names : sequence of str, default=None
         Their names; by default their numbers.
     n_samples : int, default=None
-        Number of samples, for intervals of the accuracies; None draws none.
+        Number of samples, for the bars; None draws none.
     name : str, default=None
         Name in the title or, of several curves, in the legend.
 
     Attributes
     ----------
-    line_ : matplotlib Artist
-        The curve.
-    ax_ : matplotlib Axes
-        Axes with the curve.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    line_, ax_, figure_ : matplotlib Artist, Axes and Figure
+        The curve, its axes and the figure.
 
     See Also
     --------
@@ -68,34 +63,11 @@ class ProbeAccuracyDisplay(BaseDisplay):
     name: str | None = None
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **kwargs: Any
-    ) -> Self:
-        """Plot the curve of a fitted scorer.
-
-        Parameters
-        ----------
-        estimator : PredictionDepthScorer
-            Fitted scorer.
-        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Input.
-        y : array-like of shape (n_samples,)
-            True labels.
-        name : str, default=None
-            Name in the title.
-        **kwargs : dict
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        display : ProbeAccuracyDisplay
-            The display, plotted.
-        """
-        accuracy = estimator.probe_score(X, y)
-        names = estimator.layer_names_
-        return cls(accuracy, layer_names=names, n_samples=len(np.asarray(y)), name=name).plot(
-            **kwargs
-        )
+    def _predictions(
+        cls, estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        predictions = estimator.probe_predict(X, y)
+        return {"probe_predictions": predictions, "layer_names": estimator.layer_names_}
 
     @classmethod
     def from_predictions(
@@ -117,21 +89,13 @@ class ProbeAccuracyDisplay(BaseDisplay):
             Labels predicted by the probes, in the order of the layers.
         layer_names : sequence of str of length n_layers, default=None
             Names of the layers.
-        name : str, default=None
-            Name in the title.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
         display : ProbeAccuracyDisplay
             The display, plotted.
-
-        Raises
-        ------
-        ValueError
-            If the shapes do not match, or `probe_predictions` holds other labels than integers or
-            strings, or those of another type than `y_true`.
         """
         predictions = as_label_matrix(probe_predictions, name="probe_predictions")
         truth = check_labels_like(
@@ -146,27 +110,10 @@ class ProbeAccuracyDisplay(BaseDisplay):
             **kwargs
         )
 
-    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the curve, with Wilson intervals of 95 % for every accuracy.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; a new figure by default.
-        name : str, default=None
-            Name in the title, by default that of the display.
-        **kwargs : dict
-            Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
-
-        Returns
-        -------
-        display : ProbeAccuracyDisplay
-            The display itself.
-        """
-        label = self._open_axes(ax, name)
+    def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
         n_layers = len(self.accuracy)
         x = np.arange(n_layers)
-        self.line_ = self._draw_curve(x, self.accuracy, label, kwargs)
+        self.line_ = self._draw_curve(x, self.accuracy, name, kwargs)
         if self.n_samples is not None:
             ends = wilson_interval(self.accuracy, np.full(n_layers, self.n_samples), 0.95)
             self._draw_bars(x, self.accuracy, *ends, self.line_)
@@ -184,4 +131,3 @@ class ProbeAccuracyDisplay(BaseDisplay):
         )
         self.ax_.set(xlabel="Probe", ylabel="Accuracy", ylim=(0, 1.02))
         self._explain()
-        return self

@@ -76,12 +76,8 @@ class ReliabilityDisplay(PredictionDisplay):
         Level of band and interval.
     window : tuple of two floats, default=None
         Confidences that the axes show; None shows [0, 1].
-    kind : {"bins", "isotonic", "smooth"}, default="bins"
-        What the curve is.
-    n_bins : int, default=None
-        Number of bins behind the expected error; None is the number of points.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        How the bins were made, shown in the title.
+    kind, n_bins, strategy
+        As for :meth:`from_predictions`; without `n_bins`, there are as many bins as points.
     name : str, default=None
         Name of the model in the title or, of several, in the legend.
     pos_label : int, bool or str, default=None
@@ -89,14 +85,10 @@ class ReliabilityDisplay(PredictionDisplay):
 
     Attributes
     ----------
-    line_ : matplotlib Artist
-        The reliability curve.
-    ax_ : matplotlib Axes
-        Axes with the curve.
+    line_, ax_, figure_ : matplotlib Artist, Axes and Figure
+        The reliability curve, its axes and the figure.
     histogram_ax_ : matplotlib Axes or None
         Axes with the number of samples, below.
-    figure_ : matplotlib Figure
-        Figure that holds both.
 
     See Also
     --------
@@ -137,16 +129,19 @@ class ReliabilityDisplay(PredictionDisplay):
     pos_label: Any = None
 
     @classmethod
-    def _predictions(cls, estimator: Any, X: Any, options: dict[str, Any]) -> dict[str, Any]:
-        y_proba = np.asarray(estimator.predict_proba(X))
+    def _predictions(
+        cls, estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        predictions = super()._predictions(estimator, X, y, options)
         labels = list(estimator.classes_)
-        if len(labels) != 2:
-            return {"y_proba": y_proba}
-        pos_label = labels[1] if options.get("pos_label") is None else options["pos_label"]
-        if pos_label not in labels:
-            raise ValueError(f"pos_label must be one of {labels}, got {pos_label!r}.")
-        options["pos_label"] = pos_label
-        return {"y_proba": y_proba[:, labels.index(pos_label)]}
+        if len(labels) == 2:
+            pos_label = labels[1] if options.get("pos_label") is None else options["pos_label"]
+            if pos_label not in labels:
+                raise ValueError(f"pos_label must be one of {labels}, got {pos_label!r}.")
+            options["pos_label"] = pos_label
+            y_proba = np.asarray(predictions["y_proba"])
+            predictions["y_proba"] = y_proba[:, labels.index(pos_label)]
+        return predictions
 
     @classmethod
     def from_predictions(
@@ -192,17 +187,13 @@ class ReliabilityDisplay(PredictionDisplay):
         zoom : float, default=None
             The axes show the confidences of that fraction of the samples, in the middle of all,
             such as 0.99 for rare positives. None shows [0, 1].
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
-        labels : array-like of shape (n_classes,), default=None
-            Labels of the columns of `y_proba`.
+        sample_weight, labels
+            As for :func:`~skcalib.metrics.expected_calibration_error`.
         pos_label : int, bool or str, default=None
             The positive class where `y_proba` has shape (n_samples,), and of a fitted classifier
             of two classes; by default the second.
-        name : str, default=None
-            Name in the title.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------

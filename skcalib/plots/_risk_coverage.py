@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_curve
-from ..utils import import_optional
 from ..utils._arrays import check_weights
+from ..utils._optional import import_optional
 from ..utils._proba import wilson_interval
 from ._base import PredictionDisplay
 
@@ -56,12 +56,8 @@ class RiskCoverageDisplay(PredictionDisplay):
 
     Attributes
     ----------
-    line_ : matplotlib Artist
-        The curve.
-    ax_ : matplotlib Axes
-        Axes with the curve.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    line_, ax_, figure_ : matplotlib Artist, Axes and Figure
+        The curve, its axes and the figure.
 
     See Also
     --------
@@ -91,8 +87,10 @@ class RiskCoverageDisplay(PredictionDisplay):
     name: str | None = None
 
     @classmethod
-    def _predictions(cls, estimator: Any, X: Any, options: dict[str, Any]) -> dict[str, Any]:
-        predictions = super()._predictions(estimator, X, options)
+    def _predictions(
+        cls, estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        predictions = super()._predictions(estimator, X, y, options)
         if hasattr(estimator, "confidence_samples") and "confidence" not in options:
             predictions["confidence"] = estimator.confidence_samples(X)
             if not {"target_risk", "threshold"} & set(options):
@@ -129,30 +127,20 @@ default="msp"
         target_risk : float, default=None
             Marks the largest coverage of an error rate of at most this.
         threshold : float, default=None
-            Marks the coverage at which samples of larger confidence are answered.
+            Marks the coverage at which samples of larger confidence are answered. Not with
+            `target_risk`.
         confidence_level : float or None, default=0.95
             Level in (0, 1) of the band: a Wilson interval of the error rate at every coverage,
             with weights counted as numbers of samples. None draws no band.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
-        labels : array-like of shape (n_classes,), default=None
-            Labels of the columns of `y_proba`.
-        pos_label : int, bool or str, default=None
-            The positive class where `y_proba` has shape (n_samples,).
-        name : str, default=None
-            Name in the title.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        sample_weight, labels, pos_label
+            As for :func:`~skcalib.metrics.risk_coverage_curve`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
         display : RiskCoverageDisplay
             The display, plotted.
-
-        Raises
-        ------
-        ValueError
-            If both `target_risk` and `threshold` are given, or as the metrics.
         """
         if target_risk is not None and threshold is not None:
             raise ValueError(

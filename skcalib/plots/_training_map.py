@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..difficulty import confidence_variability, consistency_score
 from ._base import BaseDisplay, plain_text
 from ._points import draw_points
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Places and names of the regions of the map, from the paper. The cloud is a bow that opens to the
 # left: there is room inside it.
@@ -45,12 +42,8 @@ class TrainingMapDisplay(BaseDisplay):
 
     Attributes
     ----------
-    scatter_ : matplotlib Artist
-        The points.
-    ax_ : matplotlib Axes
-        Axes with the points.
-    figure_ : matplotlib Figure
-        Figure that holds them.
+    scatter_, ax_, figure_ : matplotlib Artist, Axes and Figure
+        The points, their axes and the figure.
 
     See Also
     --------
@@ -87,10 +80,8 @@ class TrainingMapDisplay(BaseDisplay):
         ----------
         dynamics : TrainingDynamics
             Callback of a fitted net. The line of the untrained network is left out.
-        name : str, default=None
-            Title of the axes.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
@@ -126,21 +117,13 @@ class TrainingMapDisplay(BaseDisplay):
             Predicted labels, which with `y` give the color; None draws one color.
         y : array-like of shape (n_samples,), default=None
             Labels.
-        name : str, default=None
-            Title of the axes.
-        **kwargs : dict
-            Passed to :meth:`plot`.
+        name, **kwargs
+            Name of the display, and options of :meth:`plot`.
 
         Returns
         -------
         display : TrainingMapDisplay
             The display, plotted.
-
-        Raises
-        ------
-        ValueError
-            If the shapes do not match, a probability leaves [0, 1], or one of `predictions` and
-            `y` is given alone.
         """
         variability = confidence_variability(y_proba)
         confidence = np.asarray(y_proba).mean(axis=0, dtype=np.float64)
@@ -156,25 +139,7 @@ class TrainingMapDisplay(BaseDisplay):
                 )
         return cls(variability, confidence, correctness=fraction, name=name).plot(**kwargs)
 
-    def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the map.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; a new figure by default.
-        name : str, default=None
-            Title of the axes, by default the name of the display.
-        **kwargs : dict
-            Passed to :meth:`matplotlib.axes.Axes.scatter`. Without them, more than 20 000 samples
-            are drawn as the means of small cells, the fainter the fewer samples they hold.
-
-        Returns
-        -------
-        display : TrainingMapDisplay
-            The display itself.
-        """
-        title = self._open_axes(ax, name)
+    def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
         self.scatter_ = draw_points(
             self.ax_,
             np.column_stack([self.variability, self.confidence]),
@@ -192,6 +157,5 @@ class TrainingMapDisplay(BaseDisplay):
             )  # fmt: skip
         self.ax_.set(xlim=(-0.01, None), ylim=(-0.03, 1.03))
         self.ax_.set(xlabel="Variability", ylabel="Mean confidence in the label")
-        if title:
-            self.ax_.set_title(plain_text(title, width=self._characters()))
-        return self
+        if name:
+            self.ax_.set_title(plain_text(name, width=self._characters()))

@@ -31,19 +31,26 @@ def quantile_edges(
     Inner edges are observed values: the smallest that leaves j / n_bins of the weight at or
     below. Equal edges are merged, so equal values always share a bin.
     """
-    level = np.arange(1, n_bins) / n_bins
+    observed = quantiles(values, np.arange(1, n_bins) / n_bins, weight)
+    inner = np.unique(np.clip(observed.astype(np.float64), 0, 1))
+    # An inner edge of 1 would open a last bin (1, 1], which holds nothing.
+    return np.concatenate([[0.0], inner[inner < 1], [1.0]])
+
+
+def quantiles(
+    values: NDArray[Any], levels: NDArray[np.float64], weight: NDArray[np.float64] | None
+) -> NDArray[Any]:
+    """Return the smallest values with at least these fractions of the weight at or below them."""
     if weight is None:
         ordered, n = np.sort(values), len(values)
         # The smallest rank r, from 0, with r + 1 >= level * n.
-        rank = np.ceil(level * n - _CUMSUM_SLACK * n).astype(np.intp) - 1
+        rank = np.ceil(levels * n - _CUMSUM_SLACK * n).astype(np.intp) - 1
     else:
         order = np.argsort(values)
         ordered, mass = values[order], np.cumsum(weight[order])
         # The first cumulative weight that reaches the level.
-        rank = np.searchsorted(mass, (level - _CUMSUM_SLACK) * mass[-1])
-    inner = np.unique(np.clip(ordered[np.maximum(rank, 0)].astype(np.float64), 0, 1))
-    # An inner edge of 1 would open a last bin (1, 1], which holds nothing.
-    return np.concatenate([[0.0], inner[inner < 1], [1.0]])
+        rank = np.searchsorted(mass, (levels - _CUMSUM_SLACK) * mass[-1])
+    return ordered[np.maximum(rank, 0)]
 
 
 def round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -36,7 +36,8 @@ def test_curve_and_labels():
     np.testing.assert_allclose(display.line_.get_xdata(), ordered[[7, 22, 37, 52]])
     np.testing.assert_array_equal(display.line_.get_ydata(), rate)
     assert display.line_.get_color() == "C3"
-    assert display.overall == pytest.approx(np.mean(y_true != y_pred))
+    (overall,) = [line for line in display.ax_.lines if line.get_label() == "All samples"]
+    assert overall.get_ydata() == pytest.approx(np.full(2, np.mean(y_true != y_pred)))
     area = roc_auc_score(y_true != y_pred, difficulty)
     assert display.area == pytest.approx(area)
     texts = [t.get_text() for t in display.ax_.get_legend().get_texts()]
@@ -121,9 +122,9 @@ def test_no_line_goes_through_groups_of_few_samples(n, style):
     assert display.line_.get_linestyle() == (style or "None")
 
 
-def test_plot_alone_without_a_legend():
+def test_plot_of_the_rates_alone():
     display = DifficultyDisplay(np.array([0.1, 0.2])).plot()
-    assert display.ax_.get_legend() is None
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["All samples"]
     assert display.plot(name="again").ax_.get_title() == "again"
 
 
