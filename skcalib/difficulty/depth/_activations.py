@@ -17,13 +17,15 @@ from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils import gen_batches
 
 from ...utils._arrays import to_host
-from ...utils._blocks import ACTIVATION_BLOCK_SIZE
 from ...utils._estimators import last_step
 from ...utils._labels import shown
 from ...utils._private import predict_nonlinearity
 from ...utils._tensors import back_end, exact_products, floats_on, free_bytes, on_accelerator
 from ._networks import is_skorch_net
 
+# Elements of the activations of all layers that are kept at a time: half a gigabyte of float32, a
+# limit of memory and not of cache.
+BLOCK_SIZE = 2**27
 # Fraction of the free memory of an accelerator that activations may take. The search of a layer
 # takes as much again, and the device has other work.
 FREE_FRACTION = 0.5
@@ -196,7 +198,7 @@ class ActivationReader:
             )
             for size in sizes
         ]
-        self.block_size = max(64, ACTIVATION_BLOCK_SIZE // sum(sizes))
+        self.block_size = max(64, BLOCK_SIZE // sum(sizes))
         kept = [min(size, n_components or size) for size in sizes]
         if not (as_tensors and self._fits(len(X), sample, kept)):
             self.reader.device = None

@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...utils._arrays import to_host
-from ...utils._blocks import DISTANCE_BLOCK_ROWS, DISTANCE_BLOCK_SIZE
 from ...utils._labels import shown
 from ...utils._tensors import back_end, for_blocks, take_rows
 from ...utils._warnings import warn
 from ._diagonalize import JointForm, RankTolerance, default_tol, joint_form, plain_form
 from ._statistics import GaussianStatistics, shrunk, working_dtype
+
+# Elements and least rows of a block of distances to all classes. Flat up to 2**21; a fifth slower
+# from 2**23 on.
+BLOCK_SIZE = 2**21
+BLOCK_ROWS = 256
 
 
 class _Polynomial(NamedTuple):
@@ -127,7 +131,7 @@ class ClassDistances:
     def _block_rows(self, n_columns: int) -> int:
         # A row takes the sample, its coordinates, and `n_columns` numbers more.
         width = sum(self.form.projection.shape) + n_columns
-        return max(DISTANCE_BLOCK_ROWS, DISTANCE_BLOCK_SIZE // width)
+        return max(BLOCK_ROWS, BLOCK_SIZE // width)
 
     def _polynomial(self, origins: str, work: type[np.floating]) -> _Polynomial:
         """Return the polynomials about the mean of all samples or those about the class means."""

@@ -37,12 +37,8 @@ class LeftOutMixin(StreamingMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Labels.
-        **fit_params : dict
-            ``sample_weight``, as for `fit`.
+        X, y, **fit_params
+            As for `fit`, with `sample_weight`.
 
         Returns
         -------
@@ -54,14 +50,13 @@ class LeftOutMixin(StreamingMixin):
         fitted = self.fit(X, y, **fit_params)  # type: ignore[attr-defined]
         return fitted.leave_one_out_difficulty(X, y, **fit_params)
 
-    def _fit_ranking(self, X: Any, y: ArrayLike, **fit_params: Any) -> NDArray[np.float64]:
-        """Fit, and return values that rank the samples for weights and choices.
+    def _fit_ranking(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float64]:
+        """Fit, and return the difficulties of the samples as if they were new.
 
-        They are the difficulties of the samples as if they were new, which rank wrong labels
-        better than those with the sample left out. AUROC on CLINC150 for both: 5 samples per
-        class, 20 % random flips .874, .853, 20 % nearest-class flips .827, .690; 20 samples per
-        class .998, .993 and .916, .881. The only sample of a class would be the easiest of all;
-        it is infinitely hard here as well.
+        They rank wrong labels better than those with the sample left out. AUROC on CLINC150 for
+        both: 5 samples per class, 20 % random flips .874, .853, 20 % nearest-class flips .827,
+        .690; 20 samples per class .998, .993 and .916, .881. The only sample of a class would be
+        the easiest of all; it is infinitely hard here as well.
         """
         refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
         fitted = self.fit(X, y, **fit_params)  # type: ignore[attr-defined]
@@ -110,22 +105,13 @@ class LeftOutMixin(StreamingMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples of the fit.
-        y : array-like of shape (n_samples,)
-            Their labels in the fit.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights in the fit.
+        X, y, sample_weight
+            As for `leave_one_out_difficulty`.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_classes)
             What ``fit`` on the other samples and ``transform`` of this one give.
-
-        Raises
-        ------
-        ValueError
-            If the weights of the classes show that these are not the samples of the fit.
         """
         left_out, *fitted = self._left_out(X, y, sample_weight)
         return left_out.to_all(*fitted)
@@ -174,20 +160,14 @@ class _LeftOut:
         self.means = np.where(self.absent[:, None], self.mean, statistics.means())
 
     def _classes(self) -> Gaussian:
-        # About the mean of all samples: far from the origin, means would lose digits.
-        shift = self.means - self.mean
-        return self._gaussian(self.within, shift, self.statistics.weight)
+        return self._gaussian(self.within, self.means, self.statistics.weight)
 
-    def _background(self) -> Gaussian:
-        # One class of weight n with the mean of all samples.
-        n = np.array([self.statistics.total_weight])
-        return self._gaussian(self.total, np.zeros((1, len(self.total))), n)
-
-    def _gaussian(self, covariance: NDArray, shift: NDArray, weight: NDArray) -> Gaussian:
+    def _gaussian(self, covariance: NDArray, means: NDArray, weight: NDArray) -> Gaussian:
         shrunk_covariance = shrunk(covariance, self.shrinkage, self.statistics.total_weight)
         factor = inverse_factor(shrunk_covariance, self.tolerance)
         part = _scatter_part(covariance, shrunk_covariance)
-        return Gaussian(factor, shift, weight, part, self.work)
+        # About the mean of all samples: far from the origin, means would lose digits.
+        return Gaussian(factor, means - self.mean, weight, part, self.work)
 
     def to_own(
         self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64]
@@ -196,7 +176,7 @@ class _LeftOut:
         out, classes = -self.to_background(X, weight), self._classes()
 
         def fill(rows: slice) -> None:
-            out[rows] += self._without(classes, X, codes, weight, rows).distance
+            out[rows] += self._without(classes, self.means, X, codes, weight, rows).distance
 
         self._map(fill, X)
         out[self.absent[codes]] = np.inf
@@ -208,7 +188,8 @@ class _LeftOut:
         background, classes = self.to_background(X, weight).astype(self.work), self._classes()
 
         def fill(rows: slice) -> None:
-            out[rows] = self._without(classes, X, codes, weight, rows).to_all_classes()
+            without = self._without(classes, self.means, X, codes, weight, rows)
+            out[rows] = without.to_all_classes()
             if self.relative:
                 out[rows] -= background[rows, None]
 
@@ -221,12 +202,12 @@ class _LeftOut:
         out = np.zeros(len(X))
         if not self.relative:
             return out
-        background = self._background()
+        # One class of all samples.
+        mean, codes = self.mean[None], np.zeros(len(X), dtype=np.intp)
+        background = self._gaussian(self.total, mean, self.statistics.weight.sum(keepdims=True))
 
         def fill(rows: slice) -> None:
-            deviation = (to_host(X[rows]) - self.mean).astype(self.work)
-            nowhere = np.zeros(len(deviation), dtype=np.intp)
-            out[rows] = Without(background, deviation, nowhere, weight[rows]).distance
+            out[rows] = self._without(background, mean, X, codes, weight, rows).distance
 
         self._map(fill, X)
         return out
@@ -238,16 +219,17 @@ class _LeftOut:
 
     def _without(
         self,
-        classes: Gaussian,
+        gaussian: Gaussian,
+        means: NDArray[np.float64],
         X: NDArray,
         codes: NDArray[np.intp],
         weight: NDArray[np.float64],
         rows: slice,
     ) -> Without:
-        means = self.means[codes[rows]]
+        own = means[codes[rows]]
         # In place: new memory costs more than the difference.
-        deviation = np.subtract(to_host(X[rows]), means, out=means).astype(self.work, copy=False)
-        return Without(classes, deviation, codes[rows], weight[rows])
+        deviation = np.subtract(to_host(X[rows]), own, out=own).astype(self.work, copy=False)
+        return Without(gaussian, deviation, codes[rows], weight[rows])
 
 
 def _scatter_part(covariance: NDArray, shrunk_covariance: NDArray) -> float:

@@ -70,10 +70,8 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         Covariance about the class means, normalized by the number of samples, after shrinkage.
     background_covariance_ : ndarray of shape (n_features, n_features)
         Covariance about `mean_`, normalized by the number of samples, after shrinkage.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where the input has string column names.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of features and, where the input has them, their names.
 
     See Also
     --------
@@ -211,14 +209,10 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
             float32 for float16 and float32 input, float64 otherwise. Plain squared distances
             with ``relative=False``. Lazy where X is a dask array.
         """
+        check_is_fitted(self)
         if is_chunked(X):
-            check_is_fitted(self)
-            return self._in_chunks(
-                RelativeMahalanobisScorer.transform,
-                X,
-                dtype=working_dtype(X.dtype),
-                n_columns=len(self.classes_),
-            )
+            shape = {"dtype": working_dtype(X.dtype), "n_columns": len(self.classes_)}
+            return self._in_chunks(RelativeMahalanobisScorer.transform, X, **shape)
         data, distances = self._query(X)
         return distances.to_all_classes(data)
 
@@ -236,21 +230,13 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         -------
         difficulty : ndarray or dask array of shape (n_samples,)
             Larger means harder. Lazy where X is a dask array.
-
-        Raises
-        ------
-        ValueError
-            If a label was not seen in the fit.
         """
+        check_is_fitted(self)
         if is_chunked(X):
-            check_is_fitted(self)
-            return self._in_chunks(
-                RelativeMahalanobisScorer.difficulty, X, y, dtype=np.dtype(np.float64)
-            )
+            return self._in_chunks(RelativeMahalanobisScorer.difficulty, X, y, dtype=np.float64)
         if y is None:
             data, distances = self._query(X)
             return distances.to_nearest_class(data).astype(np.float64)
-        check_is_fitted(self)
         labels = check_class_labels(y)
         data, labels = self._read(X, labels, reset=False)
         return self._fitted_distances().to_own_class(data, encode(labels, self.classes_))
@@ -268,8 +254,8 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         labels : ndarray or dask array of shape (n_samples,)
             Class labels. Lazy where X is a dask array.
         """
+        check_is_fitted(self)
         if is_chunked(X):
-            check_is_fitted(self)
             return self._in_chunks(RelativeMahalanobisScorer.predict, X, dtype=self.classes_.dtype)
         data, distances = self._query(X)
         return self.classes_[distances.nearest_class(data)]
@@ -325,7 +311,6 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         return map_chunks(method, copy(self.finalize()), X, *labels, **shape)
 
     def _query(self, X: ArrayLike) -> tuple[NDArray, ClassDistances]:
-        check_is_fitted(self)
         return self._read(X, reset=False), self._fitted_distances()
 
     def _fitted_distances(self) -> ClassDistances:

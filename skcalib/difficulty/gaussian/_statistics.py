@@ -28,9 +28,14 @@ from scipy.sparse import csc_array
 from sklearn.utils import gen_batches
 
 from ...utils._arrays import to_host
-from ...utils._blocks import SCATTER_BLOCK_MOST_ROWS, SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE
 from ...utils._tensors import back_end, exact_products, for_blocks, take_rows
 
+# Elements, least and most rows of a chunk whose scatter matrix is added up. Half the elements cost
+# a twelfth with 1024 features. Half the rows cost a fifth with 16 features, double the rows digits
+# of float32.
+BLOCK_SIZE = 2**22
+BLOCK_ROWS = 512
+BLOCK_MOST_ROWS = 2**13
 # Number of chunks for which the references stay the same.
 _CHUNKS_PER_PIECE = 8
 
@@ -88,8 +93,7 @@ class GaussianStatistics:
         """
         work = working_dtype(X.dtype) if work is None else work
         input_dtype = X.dtype if X.dtype.kind == "f" else work
-        chunk_rows = max(SCATTER_BLOCK_ROWS, SCATTER_BLOCK_SIZE // X.shape[1])
-        chunk_rows = min(chunk_rows, SCATTER_BLOCK_MOST_ROWS)
+        chunk_rows = min(max(BLOCK_ROWS, BLOCK_SIZE // X.shape[1]), BLOCK_MOST_ROWS)
         total = replace(
             self,
             # Changed in place below.

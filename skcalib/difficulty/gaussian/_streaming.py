@@ -57,12 +57,6 @@ class StreamingMixin(DifficultyMixin):
         -------
         self : RelativeMahalanobisScorer
             The updated scorer. A chunk of no samples changes nothing.
-
-        Raises
-        ------
-        ValueError
-            If a label is not among `classes`, or `classes` or the number of features are not those
-            of the first call.
         """
         is_first = not hasattr(self, "classes_")
         with naming("X"):

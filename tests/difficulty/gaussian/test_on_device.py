@@ -21,8 +21,8 @@ def _data(n=N, seed=0):
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
-    monkeypatch.setattr(_statistics, "SCATTER_BLOCK_SIZE", 64)
-    monkeypatch.setattr(_statistics, "SCATTER_BLOCK_ROWS", 32)
+    monkeypatch.setattr(_statistics, "BLOCK_SIZE", 64)
+    monkeypatch.setattr(_statistics, "BLOCK_ROWS", 32)
 
 
 @pytest.mark.parametrize("options", [{}, {"relative": False}, {"normalize": True}])

@@ -11,8 +11,8 @@ from skcalib.difficulty.gaussian._statistics import GaussianStatistics
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr(_statistics, "SCATTER_BLOCK_SIZE", 64)
-    monkeypatch.setattr(_statistics, "SCATTER_BLOCK_ROWS", 16)
+    monkeypatch.setattr(_statistics, "BLOCK_SIZE", 64)
+    monkeypatch.setattr(_statistics, "BLOCK_ROWS", 16)
 
 
 def _data(n_samples=300, n_features=4, n_classes=5, seed=0):

@@ -19,8 +19,8 @@ def _data(n_samples=400, n_features=6, n_classes=4, seed=0):
 
 @pytest.fixture
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr(_statistics, "SCATTER_BLOCK_SIZE", 64)
-    monkeypatch.setattr(_statistics, "SCATTER_BLOCK_ROWS", 16)
+    monkeypatch.setattr(_statistics, "BLOCK_SIZE", 64)
+    monkeypatch.setattr(_statistics, "BLOCK_ROWS", 16)
 
 
 class FailingMap(np.ndarray):
