@@ -206,5 +206,5 @@ GROUPS = {
         "Predictions whose calibration is known": ["make_predictions"],
         "Label noise": ["flip_labels"],
     },
-    "utils": {"Warnings and optional packages": ["SkcalibWarning", "import_optional"]},
+    "utils": {"Warnings": ["SkcalibWarning"]},
 }

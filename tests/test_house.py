@@ -291,8 +291,8 @@ def test_public_docstring_is_complete(package, name):
         assert "Returns\n-------" in doc, f"{name} does not document what it returns"
 
 
-# What leads nowhere: a category of warnings, and an import for authors of extensions.
-NO_SEE_ALSO = {"SkcalibWarning", "import_optional"}
+# What leads nowhere: a category of warnings.
+NO_SEE_ALSO = {"SkcalibWarning"}
 
 
 def _resolve(name, package):

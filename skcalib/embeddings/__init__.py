@@ -1,6 +1,6 @@
 """Features of pre-trained models as scikit-learn transformers."""
 
-from ..utils import import_optional
+from ..utils._optional import import_optional
 
 import_optional("torch", extra="embeddings")
 

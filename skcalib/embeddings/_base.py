@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ..utils import import_optional
+from ..utils._optional import import_optional
 from ..utils._private import Interval, StrOptions, _fit_context, validate_parameters
 from ..utils._process import auto_device
 from ._images import ImageDataset, as_items, collate, set_pixel_limit

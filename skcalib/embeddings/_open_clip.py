@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from torch import nn
 
-from ..utils import import_optional
+from ..utils._optional import import_optional
 from ..utils._process import seeded
 from ..utils._validation import check_texts
 from ._base import BaseImageEmbedder

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..utils import import_optional
+from ..utils._optional import import_optional
 from ..utils._process import seeded
 from ._base import BaseImageEmbedder
 from ._pretrained import check_name, check_no_pretrained, check_pretrained, loading

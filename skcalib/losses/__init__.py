@@ -1,6 +1,6 @@
 """Losses that train calibrated networks."""
 
-from ..utils import import_optional
+from ..utils._optional import import_optional
 
 import_optional("torch", extra="nets")
 

@@ -1,6 +1,6 @@
 """Neural networks as scikit-learn classifiers."""
 
-from ..utils import import_optional
+from ..utils._optional import import_optional
 
 import_optional("torch", extra="nets")
 import_optional("skorch", extra="nets")

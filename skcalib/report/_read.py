@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils import import_optional
+from ..utils._optional import import_optional
 from ..utils._proba import ROW_SUM_TOLERANCE
 
 LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "true_label", "truth", "class")

@@ -13,8 +13,9 @@ from sklearn.base import clone
 
 from ..difficulty import RelativeMahalanobisScorer, score_difficulty
 from ..labels import LabelIssueFinder
-from ..utils import SkcalibWarning, import_optional
+from ..utils import SkcalibWarning
 from ..utils._estimators import last_step
+from ..utils._optional import import_optional
 from ..utils._private import _safe_indexing
 from ..utils._proba import label_log_loss
 from ._data import ReportData

@@ -1,6 +1,5 @@
-"""Validation, optional imports and shared private helpers."""
+"""The package's category of warnings, and helpers that all packages share."""
 
-from ._optional import import_optional
 from ._warnings import SkcalibWarning
 
-__all__ = ["SkcalibWarning", "import_optional"]
+__all__ = ["SkcalibWarning"]

@@ -7,31 +7,7 @@ from types import ModuleType
 
 
 def import_optional(module: str, *, extra: str) -> ModuleType:
-    """Import `module`, or raise an error that names the extra that brings it.
-
-    Parameters
-    ----------
-    module : str
-        Dotted name of the module, for instance ``"matplotlib.pyplot"``.
-    extra : str
-        The extra of skcalib that installs it, for instance ``"plots"``.
-
-    Returns
-    -------
-    module : module
-        The imported module.
-
-    Raises
-    ------
-    ImportError
-        If the module cannot be imported.
-
-    Examples
-    --------
-    >>> from skcalib.utils import import_optional
-    >>> import_optional("json", extra="plots").dumps(1)
-    '1'
-    """
+    """Import `module`, a dotted name, or raise an error that names the extra that installs it."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from skcalib.utils import import_optional
+from skcalib.utils._optional import import_optional
 
 
 def test_returns_the_module():
