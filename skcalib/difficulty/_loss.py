@@ -6,18 +6,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
-from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights
 from ..utils._estimators import (
+    MetaMixin,
     class_columns,
-    common_input_tags,
     fit_clone,
-    fit_router,
     folds_of,
     inner_fit_params,
     joint_classes,
@@ -32,7 +30,7 @@ from ..utils._proba import label_log_loss
 from ._base import DifficultyMixin
 
 
-class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
+class LossScorer(DifficultyMixin, MetaMixin, BaseEstimator):
     """Difficulty as the log-loss of the label under a classifier.
 
     ``difficulty(X, y)`` is minus the logarithm of the probability that the classifier gives to
@@ -127,11 +125,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            What the classifier takes.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
+        X, y, sample_weight
             As in `fit`; a fold's classifier gets the weights of its training samples.
         groups : array-like of shape (n_samples,), default=None
             Which samples belong together, such as those of a patient: no group is in two folds.
@@ -166,11 +160,6 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         difficulty : ndarray of shape (n_samples,)
             Non-negative; larger means harder.
-
-        Raises
-        ------
-        ValueError
-            If a label is not among `classes_`, or `y` is of another length.
         """
         check_is_fitted(self)
         proba = class_columns(self.estimator_, as_features(X), self.classes_)
@@ -181,19 +170,7 @@ class LossScorer(DifficultyMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"y must have shape ({len(proba)},), got {labels.shape}.")
         return label_log_loss(proba, encode(labels, self.classes_))
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of this object.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            `sample_weight` goes to the `fit` of the classifier, where it requests it, and
-            `groups` to `cv`.
-        """
-        return fit_router(self, cv=self.cv, estimator=self.estimator)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags = common_input_tags(self.estimator)
         tags.target_tags.required = True
         return tags

@@ -8,18 +8,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin, clone
+from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights
 from ..utils._estimators import (
-    common_input_tags,
+    MetaMixin,
     fit_clone,
-    fit_router,
     folds_of,
     indexable_samples,
     inner_fit_params,
@@ -39,7 +38,7 @@ from ..utils._private import (
 from ._knn import KNNScorer
 
 
-class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
+class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     """Detect new samples that are unlike the training samples, by any scorer.
 
     A sample is an outlier if its score is below a threshold. Scorers find the samples easy that
@@ -174,12 +173,8 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            As in `fit`.
-        y : array-like of shape (n_samples,), default=None
-            As in `fit`.
-        **fit_params : dict
-            As in `fit`, with `sample_weight`.
+        X, y, **fit_params
+            As in `fit`, with `sample_weight` and `groups`.
 
         Returns
         -------
@@ -227,17 +222,9 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         return _complete(self.scorer_.score_samples(as_features(X)))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score of every sample above the threshold.
+        """Score of every sample, less the threshold: negative for outliers.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Negative for outliers; larger = more normal.
+        Input and output are those of :meth:`score_samples`.
         """
         return self.score_samples(X) - self.offset_
 
@@ -256,20 +243,11 @@ class NoveltyDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of this object.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            `sample_weight` and further metadata of `fit` go to the scorer, as it requests, and
-            `groups` to `cv`.
-        """
-        return fit_router(self, cv=self.cv, scorer=self.scorer)
+    def _inside(self) -> dict[str, Any]:
+        return {"scorer": self.scorer}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags = common_input_tags(self.scorer)
         tags.target_tags.required = get_tags(self.scorer).target_tags.required
         return tags
 

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._estimators import fit_router
+from ..utils._estimators import MetaMixin
 
 
-class BaseSelector(TransformerMixin, BaseEstimator, ABC):
+class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
     """A selector scores samples, and chooses some of them by their scores."""
 
     random_state: int | np.random.RandomState | None
@@ -76,17 +75,6 @@ class BaseSelector(TransformerMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         return np.asarray([getattr(self, "criterion", "difficulty")], dtype=object)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of this object.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            `sample_weight` and further metadata of `fit` go to what is fitted inside, as it
-            requests.
-        """
-        return fit_router(self, **self._inside())
 
     def _draw_seed(self) -> int:
         """Return a seed to keep: the same samples are drawn in `fit` and in `select`."""

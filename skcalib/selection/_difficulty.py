@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.utils import Tags, check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..utils._arrays import as_features, check_weights, naming
 from ..utils._estimators import (
     check_fit_takes,
-    common_input_tags,
     indexable_samples,
     last_step,
     samples_and_labels,
@@ -41,7 +40,7 @@ N_STRATA = 50
 BETA_STRENGTH = 15.0
 
 
-class DifficultySelector(MetaEstimatorMixin, BaseSelector):
+class DifficultySelector(BaseSelector):
     """Choose the easiest samples by a difficulty scorer.
 
     Where labels are wrong, the hardest samples are those with wrong labels, and a classifier
@@ -233,7 +232,6 @@ class DifficultySelector(MetaEstimatorMixin, BaseSelector):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags = common_input_tags(self.scorer)
         tags.target_tags.required = get_tags(self.scorer).target_tags.required
         return tags
 

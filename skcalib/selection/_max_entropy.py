@@ -14,7 +14,6 @@ from ..utils._arrays import check_weights, is_chunked, naming, refuse_unreadable
 from ..utils._blocks import row_entropy, row_margin, row_max
 from ..utils._chunked import aligned, choose_samples
 from ..utils._estimators import (
-    common_input_tags,
     fit_clone,
     indexable_samples,
     inner_fit_params,
@@ -271,8 +270,6 @@ class MaxEntropySelector(BaseSelector):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.estimator is not None
-        if self.estimator is not None:
-            tags.input_tags = common_input_tags(self.estimator)
         return tags
 
     def _inside(self) -> dict[str, Any]:

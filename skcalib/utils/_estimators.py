@@ -334,8 +334,8 @@ def weight_params(
     return {f"{prefix}sample_weight": sample_weight}
 
 
-class MetaClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A classifier around a classifier, `estimator`, and possibly other estimators."""
+class MetaMixin(MetaEstimatorMixin):
+    """Routing and input tags of whatever fits other estimators inside."""
 
     estimator: Any
     cv: Any = "no folds"
@@ -355,10 +355,19 @@ class MetaClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return fit_router(self, cv=self.cv, **self._inside())
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
         inside = self._inside()
-        tags.input_tags = common_input_tags(*inside.values())
-        tags.classifier_tags = get_tags(inside["estimator"]).classifier_tags
+        if inside:
+            tags.input_tags = common_input_tags(*inside.values())
+        return tags
+
+
+class MetaClassifier(MetaMixin, ClassifierMixin, BaseEstimator):
+    """A classifier around a classifier, `estimator`, and possibly other estimators."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = get_tags(self._inside()["estimator"]).classifier_tags
         return tags
 
 
@@ -411,15 +420,7 @@ class DelegatingClassifier(MetaClassifier):
     def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
         """Return the logarithms of the class probabilities of the fitted classifier.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        log_proba : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`; -inf for a class that the classifier was not fitted on.
+        As `predict_proba`; -inf for a class that the classifier was not fitted on.
         """
         check_is_fitted(self)
         return class_columns(self.estimator_, as_features(X), self.classes_, "predict_log_proba")
