@@ -84,6 +84,10 @@ class DifficultyMixin(ABC):
         """
         return self.fit(X, y, **fit_params).difficulty(X, y)  # type: ignore[attr-defined]
 
+    def _fit_ranking(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating]:
+        """Fit, and return what weights and choices rank the samples by; larger means harder."""
+        return self.fit_difficulty(X, y, **fit_params)
+
     def score_samples(self, X: Any) -> NDArray[np.floating]:
         """Normality of every sample: minus its label-free difficulty.
 

@@ -34,11 +34,6 @@ def score_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray
     difficulty : ndarray of shape (n_samples,)
         Larger means harder.
 
-    Raises
-    ------
-    TypeError
-        If `scorer` is neither a difficulty scorer nor ends in one.
-
     See Also
     --------
     cross_val_difficulty : Out-of-fold difficulty.
@@ -93,13 +88,6 @@ def cross_val_difficulty(
     difficulty : ndarray of shape (n_samples,)
         Larger means harder. Infinite for a label that the other folds lack, if the scorer has
         classes.
-
-    Raises
-    ------
-    TypeError
-        If `estimator` is neither a difficulty scorer nor ends in one.
-    ValueError
-        If the folds do not leave out every sample once.
 
     See Also
     --------

@@ -56,12 +56,6 @@ def error_rate_by_difficulty(
         Fraction of wrong predictions in each group, in [0, 1], from the easiest group to the
         hardest. It rises if the difficulty is useful.
 
-    Raises
-    ------
-    ValueError
-        If `y_true` and `y_pred` are labels of different types, `difficulty` is not finite, lengths
-        differ, or there are more groups than samples.
-
     See Also
     --------
     skcalib.plots.DifficultyDisplay : The same as a picture.

@@ -63,11 +63,8 @@ def explain_difficulty(
 
     Raises
     ------
-    TypeError
-        If `prompts` is no sequence of str.
     ValueError
-        If X, y and the difficulties differ in length, or if difficulty or similarity is
-        constant within every class.
+        If difficulty or similarity is constant within every class.
 
     See Also
     --------
@@ -77,13 +74,8 @@ def explain_difficulty(
 
     Notes
     -----
-    The authors of [1]_ name such explanations as future work. A correlation is not a cause, but a
-    hint where to look.
-
-    References
-    ----------
-    .. [1] P. Cui, D. Zhang, Z. Deng, Y. Dong, J. Zhu, "Learning Sample Difficulty from
-       Pre-trained Models for Reliable Prediction", NeurIPS 2023.
+    The authors of the relative Mahalanobis difficulty name such explanations as future work. A
+    correlation is not a cause, but a hint where to look.
 
     Examples
     --------

@@ -44,10 +44,8 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where the input has string column names.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of features and, where the input has them, their names.
 
     See Also
     --------
@@ -129,17 +127,7 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
     ) -> NDArray[np.float64]:
         """Fit, and score the training samples: each by the others.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        y : None
-            Ignored: neighbors need no labels.
-
-        Returns
-        -------
-        difficulty : ndarray of shape (n_samples,)
-            Larger means harder.
+        Parameters and result are those of :meth:`DifficultyMixin.fit_difficulty`, without weights.
         """
         data = self._fit(X, self.n_neighbors + 1)
         neighbors = self._search.kneighbors(data, one_more=True)
@@ -160,11 +148,6 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         -------
         difficulty : ndarray of shape (n_samples,)
             Larger means harder.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite, or has another number of features than in `fit`.
         """
         check_is_fitted(self)
         data = self._scaled(validate_rows(self, X, reset=False, dtype=_DTYPES))

@@ -12,8 +12,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
-from ..utils import import_optional
 from ..utils._arrays import to_host
+from ..utils._optional import import_optional
 from ..utils._tensors import back_end, exact_products, row_squares
 
 # Up to this number of features, scikit-learn is as fast as faiss.
@@ -21,7 +21,7 @@ SMALL_DIM = 32
 # Below this fraction of the squared norm of x, rounding in |x|^2 - 2xy + |y|^2 moves a squared
 # distance in float32 by more than about 0.1 %. (So close to x, y has about the norm of x.)
 CANCELLATION = 2e-4
-# On an accelerator: distances at a time, and training samples among them.
+# Numbers prepared at a time and, on an accelerator, distances, and training samples among them.
 TILE_SIZE, TILE_TRAIN = 2**26, 2**16
 
 
@@ -124,12 +124,9 @@ class NeighborSearch:
         prepared = xp.empty(X.shape, dtype=xp.float32, **where)
         for block in _blocks(X):
             part = prepared[block]
-            # The difference is taken in the precision of X and rounded on its way out.
+            # The difference is taken in the precision of X and rounded when it is stored.
             with np.errstate(over="ignore", invalid="ignore"):
-                if xp is np:
-                    np.subtract(self._direction(X[block]), center, out=part, casting="same_kind")
-                else:
-                    xp.subtract(self._direction(X[block]), center, out=part)
+                part[:] = self._direction(X[block]) - center
             if not xp.isfinite(part).all():
                 raise ValueError(f"{self.name} must be finite in float32, got NaN or infinity.")
             part /= self.scale_
@@ -193,13 +190,8 @@ class NeighborSearch:
 
 
 def _blocks(X: Any) -> Iterator[slice]:
-    """Yield slices of X: all of an array; of a tensor, as much as an accelerator takes at once.
-
-    So intermediate results, some of them in float64, do not fill the device.
-    """
-    step = len(X) if back_end(X)[0] is np else max(1, TILE_SIZE // X.shape[1])
-    for start in range(0, len(X), step):
-        yield slice(start, start + step)
+    """Yield slices of X, so that intermediate results in float64 do not fill the memory."""
+    return gen_batches(len(X), max(1, TILE_SIZE // X.shape[1]))
 
 
 def _too_close(squared: Any, queries: Any) -> Any:
@@ -225,10 +217,8 @@ def nearest_in_tiles(queries: Any, train: Any, k: int) -> tuple[Any, Any]:
                 apart = xp.addmm(y_squares, x, y.T, alpha=-2) + x.square().sum(1)[:, None]
                 near, where = apart.topk(min(k, len(y)), largest=False)
                 # Together with the nearest of earlier parts.
-                near, where = (
-                    xp.cat([squared[rows], near], 1),
-                    xp.cat([indices[rows], where + part.start], 1),
-                )
+                near = xp.cat([squared[rows], near], 1)
+                where = xp.cat([indices[rows], where + part.start], 1)
                 squared[rows], best = near.topk(k, largest=False)
                 indices[rows] = where.gather(1, best)
     return squared, indices

@@ -39,10 +39,8 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The prototypes.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where the input has string column names.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of features and, where the input has them, their names.
 
     See Also
     --------
@@ -137,11 +135,6 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         -------
         difficulty : ndarray of shape (n_samples,)
             Larger means harder.
-
-        Raises
-        ------
-        ValueError
-            If X is not finite, or has another number of features than in `fit`.
         """
         check_is_fitted(self)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])

@@ -80,12 +80,6 @@ def difficulty_weights(
         In (0, 1), up to the range of float64: below 1e-308 they underflow to 0, and the
         largest rounds to 1 where `c` is negligible beside its numerator.
 
-    Raises
-    ------
-    ValueError
-        If a difficulty is NaN or minus infinity, a weight is negative or not finite, a parameter
-        is out of its range, or both `sample_weight` and `reference` are given.
-
     Warns
     -----
     SkcalibWarning

@@ -15,7 +15,8 @@ from typing import Any
 def raise_ctrl_c() -> Iterator[None]:
     """Raise KeyboardInterrupt at the end of the block where Ctrl-C was swallowed within it.
 
-    skorch catches KeyboardInterrupt, and `fit` returns a half-trained network as if it were whole.
+    MLPClassifier and skorch catch KeyboardInterrupt, and `fit` returns a half-trained network as
+    if it were whole.
     The exception alone could also come from a callback that ends the training by raising one, as
     EarlyStopping does; the signal is always Ctrl-C.
     """

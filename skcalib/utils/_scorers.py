@@ -27,9 +27,9 @@ def fit_difficulty(
         return scorer, score(scorer, X, y)
     if not isinstance(scorer, Pipeline):
         _check_scores(scorer, "fit_difficulty")
-        # Unbiased values do not give the best order: see RelativeMahalanobisScorer._fit_ranking.
-        score_fitted = getattr(scorer, "_fit_ranking", scorer.fit_difficulty)
-        return scorer, score_fitted(X, y, **fit_params)
+        # `_fit_ranking` of DifficultyMixin; a scorer without the mixin may lack it.
+        ranked = getattr(scorer, "_fit_ranking", scorer.fit_difficulty)
+        return scorer, ranked(X, y, **fit_params)
     if any(_resamples(step) for _, step in scorer.steps[:-1]):
         if fit_params:
             raise ValueError(

@@ -8,26 +8,25 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from ...utils._private import HasMethods, Interval, StrOptions, _fit_context
+from ...utils._private import Interval, StrOptions, _fit_context
 from ...utils._warnings import warn
 from .._base import DifficultyMixin
+from .._dynamics import prediction_depth
 from .._neighbors import NeighborSearch
-from ..records import prediction_depth
 from ._activations import ActivationReader
 from ._networks import check_queries, check_samples, unfrozen
 from ._probes import LayerProbes
 from ._training import trained_network
 
 
-class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
+class PredictionDepthScorer(DifficultyMixin, BaseEstimator):
     """Difficulty as the layer at which a network has made up its mind.
 
-    A probe, by default a k-nearest-neighbor vote of the training samples, is put on the input, on
-    layers of the network and on its softmax output. The prediction depth of a sample is the first
+    A probe, a k-nearest-neighbor vote of the training samples, is put on the input, on layers of
+    the network and on its softmax output. The prediction depth of a sample is the first
     probe such that it and all later ones agree with the network [1]_. **Larger = harder**; NaN if
     the last probe disagrees with the network, so that there is no such probe.
 
@@ -50,7 +49,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         ``MLPClassifier``, names from ``"linear_0"`` on, and "auto" is all but the last of them.
     n_neighbors : int, default=30
         Training samples that vote in a probe. If several are as far away as the last, any of them
-        may vote.
+        may vote. Where votes tie, the smallest label wins, as in scikit-learn.
     metric : str or callable, default="euclidean"
         Distance of the probes. "cosine" too is exact and fast; any other of
         :class:`~sklearn.neighbors.NearestNeighbors` needs ``algorithm="brute"``.
@@ -64,17 +63,14 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         takes faiss where it is installed and faster: "euclidean" or "cosine", more than 32
         features.
     n_jobs : int, default=None
-        Jobs of scikit-learn's search, and of the fitting of `probe`.
-    probe : classifier, default=None
-        A classifier to clone and fit on the activations of every layer; None means the
-        nearest-neighbor vote. Where votes tie, the smallest label wins, as in scikit-learn.
+        Jobs of scikit-learn's search.
     agree_with : {"prediction", "label"}, default="prediction"
         What the probes have to agree with: the prediction of the network, or the label `y` if
         `difficulty` gets one.
     undefined : {"nan", "hardest"}, default="nan"
         The depth where the last probe disagrees. "hardest" is ``len(layer_names_)``, one more
         than the largest depth, for consumers that take no NaN, such as
-        :class:`DifficultyAwareClassifier` or a following step of a Pipeline.
+        :class:`DifficultyAwareClassifier`.
     pooling : "mean" or callable, default=None
         How to reduce the axes of space or time of activations; None keeps every feature. See
         :class:`skcalib.embeddings.LayerEmbedder`.
@@ -97,10 +93,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         The probes in the order of the layers, from ``"input"`` to ``"softmax"``.
     probes_ : list
         The fitted probe of every layer.
-    n_features_in_ : int
-        Features seen during `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X has string column names.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of features and, where the input has them, their names.
 
     See Also
     --------
@@ -112,7 +106,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     Activations of a torch network on a GPU stay there, together with the input, and the probes
     search them there, whatever `algorithm` says: only neighbors come to the host. They are moved
     to the host and searched there if those of the training samples take more than half of the
-    free memory of the GPU, for a `probe`, and for another `metric` than the two fast ones. X may
+    free memory of the GPU, and for another `metric` than the two fast ones. X may
     be a tensor on a GPU, which other networks and Pipelines turn into an array. Results are numpy
     arrays; a pickle has the activations on the host.
 
@@ -145,7 +139,6 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         "exclude_self": ["boolean"],
         "algorithm": [StrOptions({"auto", "faiss", "brute"})],
         "n_jobs": [Integral, None],
-        "probe": [HasMethods(["fit", "predict"]), None],
         "agree_with": [StrOptions({"prediction", "label"})],
         "undefined": [StrOptions({"nan", "hardest"})],
         "pooling": [StrOptions({"mean"}), callable, None],
@@ -164,7 +157,6 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         exclude_self: bool = False,
         algorithm: str = "auto",
         n_jobs: int | None = None,
-        probe: Any = None,
         agree_with: str = "prediction",
         undefined: str = "nan",
         pooling: str | Callable | None = None,
@@ -179,7 +171,6 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         self.exclude_self = exclude_self
         self.algorithm = algorithm
         self.n_jobs = n_jobs
-        self.probe = probe
         self.agree_with = agree_with
         self.undefined = undefined
         self.pooling = pooling
@@ -237,35 +228,13 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         """
         return self._depth(*self._answers(X, y), y)
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the label-free prediction depth as a column.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples.
-
-        Returns
-        -------
-        depth : ndarray of shape (n_samples, 1)
-            As from `difficulty`.
-        """
-        return self.difficulty(X)[:, np.newaxis]
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
-        """Return ``["prediction_depth"]``; `input_features` is not used."""
-        check_is_fitted(self)
-        return np.array(["prediction_depth"], dtype=object)
-
     def probe_predict(self, X: Any, y: ArrayLike | None = None) -> NDArray:
         """Predict the label by every probe.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples.
-        y : array-like of shape (n_samples,), default=None
-            Labels; with ``exclude_self=True`` they tell duplicates apart. Not used otherwise.
+        X, y
+            As for `difficulty`; `y` only tells duplicates apart.
 
         Returns
         -------
@@ -275,24 +244,17 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         return self._answers(X, y)[0]
 
     def probe_predict_proba(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Class probabilities of every probe: for nearest neighbors, fractions of the votes.
+        """Class probabilities of every probe: fractions of the votes.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples.
-        y : array-like of shape (n_samples,), default=None
-            Labels; with ``exclude_self=True`` they tell duplicates apart. Not used otherwise.
+        X, y
+            As for `probe_predict`.
 
         Returns
         -------
         proba : ndarray of shape (n_samples, n_layers, n_classes)
             In the order of `layer_names_` and `classes_`.
-
-        Raises
-        ------
-        AttributeError
-            If `probe` is a classifier without ``predict_proba``.
         """
         X, y_encoded = check_queries(self, unfrozen(self.estimator), X, y)
         return self._probes.predict_proba(X, y_encoded)
@@ -302,10 +264,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, ...)
-            Samples.
-        y : array-like of shape (n_samples,)
-            True labels.
+        X, y
+            As for `difficulty`, with labels.
 
         Returns
         -------
@@ -363,9 +323,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             name="Activations",
         )
-        self._probes = LayerProbes(
-            self.probe, search, exclude_self=self.exclude_self, n_jobs=self.n_jobs
-        ).check(len(labels))
+        self._probes = LayerProbes(search, exclude_self=self.exclude_self, n_samples=len(labels))
         self.estimator_ = trained_network(self.estimator, X, labels, sample_weight, random_state)
         self._reader = ActivationReader(
             unfrozen(self.estimator_),

@@ -1,4 +1,4 @@
-"""Probes: one classifier for every layer of a network, by default a vote of neighbors."""
+"""Probes: a vote of the nearest training samples in every layer of a network."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from math import ceil
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from .._neighbors import NeighborSearch, drop
 from ._activations import ActivationReader
@@ -20,38 +18,24 @@ MAX_CHECKED = 1000
 
 
 class LayerProbes:
-    """Clones of `probe` on the activations of every layer or, for None, votes of neighbors.
+    """Votes of neighbors on the activations of every layer.
 
     Every layer has its own copy of `search`. Classes are numbered from 0 on.
     """
 
-    def __init__(
-        self, probe: Any, search: NeighborSearch, *, exclude_self: bool, n_jobs: int | None
-    ) -> None:
-        self.probe = probe
+    def __init__(self, search: NeighborSearch, *, exclude_self: bool, n_samples: int) -> None:
+        if (k := search.n_neighbors) + exclude_self > n_samples:
+            limit = "n_samples - 1" if exclude_self else "n_samples"
+            raise ValueError(
+                f"n_neighbors must be at most {limit}, got {k} with n_samples={n_samples}."
+            )
         self.search = search
         self.exclude_self = exclude_self
-        self.n_jobs = n_jobs
 
     @property
     def take_tensors(self) -> bool:
         """Whether the probes take tensors on a device; those of scikit-learn need arrays."""
-        return self.probe is None and self.search.metric in ("euclidean", "cosine")
-
-    def check(self, n_samples: int) -> Self:
-        """Raise, before the training, unless the probes can be fitted to so many samples."""
-        if self.probe is not None:
-            if self.exclude_self:
-                raise ValueError(
-                    "exclude_self must be False where a probe is given: only nearest-neighbor "
-                    "votes can leave a sample out, got True."
-                )
-        elif (k := self.search.n_neighbors) + self.exclude_self > n_samples:
-            limit = "n_samples - 1" if self.exclude_self else "n_samples"
-            raise ValueError(
-                f"n_neighbors must be at most {limit}, got {k} with n_samples={n_samples}."
-            )
-        return self
+        return self.search.metric in ("euclidean", "cosine")
 
     def fit(self, reader: ActivationReader, X: Any, y_encoded: NDArray) -> tuple[NDArray, NDArray]:
         """Fit to the activations that `reader` finds for X.
@@ -64,15 +48,10 @@ class LayerProbes:
         # Positions make a copy: a slice would keep the whole layer in memory.
         checked = np.arange(0, len(final), ceil(len(final) / MAX_CHECKED))
         last_layer = layers[-1][checked]
-        if self.probe is None:
-            self.probes: list[Any] = []
-            while layers:  # emptied on the way: large activations are not kept twice
-                vote = NeighborVote(copy(self.search))
-                self.probes.append(vote.fit(layers.pop(0), y_encoded))
-        else:
-            self.probes = Parallel(n_jobs=self.n_jobs)(
-                delayed(clone(self.probe).fit)(layer, y_encoded) for layer in layers
-            )
+        self.probes: list[NeighborVote] = []
+        while layers:  # emptied on the way: large activations are not kept twice
+            vote = NeighborVote(copy(self.search))
+            self.probes.append(vote.fit(layers.pop(0), y_encoded))
         return self.probes[-1].predict(last_layer), final[checked]
 
     def predict(self, X: Any, y_encoded: NDArray | None = None) -> tuple[NDArray, NDArray]:
@@ -80,24 +59,20 @@ class LayerProbes:
 
         `y_encoded` (n,) are the classes of the labels, where they are known.
         """
-        return self._ask(X, y_encoded, NeighborVote.winner, "predict")
+        return self._ask(X, y_encoded, NeighborVote.winner)
 
     def predict_proba(self, X: Any, y_encoded: NDArray | None = None) -> NDArray[np.float64]:
         """Return class probabilities (n, n_layers, n_classes); `y_encoded` as in `predict`."""
-        return self._ask(X, y_encoded, NeighborVote.proba, "predict_proba")[0]
+        return self._ask(X, y_encoded, NeighborVote.proba)[0]
 
     def _ask(
-        self, X: Any, y_encoded: NDArray | None, of_votes: Callable[..., NDArray], method: str
+        self, X: Any, y_encoded: NDArray | None, of_votes: Callable[..., NDArray]
     ) -> tuple[NDArray, NDArray]:
-        """Return the results of the votes, or of a method of the classifiers, and the answers."""
+        """Return the results of the votes, and the answers of the network."""
         found, final = [], []
         for block, (layers, answers) in self.reader.read(X):
-            if self.probe is None:
-                labels = None if y_encoded is None else y_encoded[block]
-                of_layers = [of_votes(*voters) for voters in self._voters(layers, labels)]
-            else:
-                pairs = zip(self.probes, layers)
-                of_layers = [getattr(probe, method)(layer) for probe, layer in pairs]
+            labels = None if y_encoded is None else y_encoded[block]
+            of_layers = [of_votes(*voters) for voters in self._voters(layers, labels)]
             found.append(np.stack(of_layers, axis=1))
             final.append(answers)
         return np.concatenate(found), np.concatenate(final)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from threading import current_thread, main_thread
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,28 +19,6 @@ from ...utils._process import raise_ctrl_c
 from ...utils._process import seeded as seeded_torch
 from ...utils._tensors import on_accelerator
 from ._networks import check_network, is_skorch_net, is_torch_module, unfrozen
-
-MLP_INTERRUPTED = "Training interrupted by user"
-
-
-@contextmanager
-def stopped_by_ctrl_c() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end of the block if one was swallowed inside.
-
-    MLPClassifier and skorch catch the exception, and `fit` returns a half-trained network as if
-    it were whole. MLPClassifier warns then.
-    """
-    if current_thread() is not main_thread():  # where no signal arrives
-        yield
-        return
-    try:
-        with raise_ctrl_c(), warnings.catch_warnings():
-            warnings.filterwarnings("error", MLP_INTERRUPTED)
-            yield
-    except UserWarning as warning:
-        if not str(warning).startswith(MLP_INTERRUPTED):
-            raise
-        raise KeyboardInterrupt from None
 
 
 def default_network(seed: int) -> MLPClassifier:
@@ -67,7 +42,7 @@ def trained_network(
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(model)
         return estimator
-    with stopped_by_ctrl_c():
+    with raise_ctrl_c():
         return clone(estimator).fit(X, y, **_weight_arguments(model, sample_weight))
 
 
@@ -107,7 +82,7 @@ def train_recorded(
             network.steps[:-1] = before.steps
         network = network[-1]
     weights = _weight_arguments(network, sample_weight)
-    with stopped_by_ctrl_c():
+    with raise_ctrl_c():
         if is_skorch_net(network):
             return _train_skorch(network, X, y, X_all, weights, seed)
         if network.solver != "lbfgs" and not network.early_stopping:

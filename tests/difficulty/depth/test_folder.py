@@ -5,7 +5,7 @@ from sklearn.datasets import make_blobs
 from sklearn.neural_network import MLPClassifier
 
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
-from skcalib.difficulty.depth import _repeats
+from skcalib.difficulty.depth import _profiler
 
 # Networks of these tests are trained for a few epochs or not at all.
 pytestmark = pytest.mark.filterwarnings("ignore:The depth is undefined")
@@ -31,13 +31,13 @@ def expected(blobs):
 @pytest.fixture
 def trained(monkeypatch):
     """Collect the seeds of the networks that are trained, not read."""
-    seeds, train = [], _repeats.train_recorded
+    seeds, train = [], _profiler.train_recorded
 
     def record(*args, seed, **options):
         seeds.append(seed)
         return train(*args, seed=seed, **options)
 
-    monkeypatch.setattr(_repeats, "train_recorded", record)
+    monkeypatch.setattr(_profiler, "train_recorded", record)
     return seeds
 
 
@@ -50,7 +50,7 @@ def assert_same(one, other):
 def test_an_interrupted_study_goes_on_where_it_stopped(
     blobs, tmp_path, monkeypatch, expected, trained
 ):
-    train = _repeats.train_recorded
+    train = _profiler.train_recorded
 
     def interrupted(*args, **options):
         if len(trained) == 2:
@@ -58,11 +58,11 @@ def test_an_interrupted_study_goes_on_where_it_stopped(
         return train(*args, **options)
 
     folder = tmp_path / "deep" / "study"
-    monkeypatch.setattr(_repeats, "train_recorded", interrupted)
+    monkeypatch.setattr(_profiler, "train_recorded", interrupted)
     with pytest.raises(KeyboardInterrupt):
         small(folder=folder).fit(*blobs)
     assert len(trained) == 2
-    monkeypatch.setattr(_repeats, "train_recorded", train)
+    monkeypatch.setattr(_profiler, "train_recorded", train)
     assert_same(small(folder=str(folder)).fit(*blobs), expected)
     assert len(trained) == len(set(trained)) == 4
     longer = small(folder=folder, n_repeats=6).fit(*blobs)

@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -74,7 +73,6 @@ def assert_same(found, expected, device):
         {"exclude_self": True},
         {"n_components": 8, "random_state": 0},
         {"layers": ["0", ""], "batch_size": 7},
-        {"probe": GaussianNB()},
         {"metric": "manhattan", "algorithm": "brute"},
     ],
 )

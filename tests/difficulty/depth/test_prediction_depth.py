@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -89,7 +89,6 @@ def test_equals_brute_force(data, net, scorer):
     np.testing.assert_array_equal(scorer.probe_predict(queries), labels)
     expected = depth_by_hand(labels, net.predict(queries))
     np.testing.assert_array_equal(scorer.difficulty(queries), expected)
-    np.testing.assert_array_equal(scorer.transform(queries)[:, 0], expected)
     np.testing.assert_array_equal(scorer.score_samples(queries), -expected)
     np.testing.assert_allclose(
         scorer.probe_score(queries, truth), [np.mean(column == truth) for column in labels.T]
@@ -150,7 +149,6 @@ def test_undefined_depth_can_be_the_hardest(data, scorer):
     full = clone(scorer).set_params(undefined="hardest").fit(X, y)
     expected = [4.0 if np.isnan(depth) else depth for depth in scorer.difficulty(queries)]
     np.testing.assert_array_equal(full.difficulty(queries), expected)
-    np.testing.assert_array_equal(full.transform(queries)[:, 0], expected)
     aware = DifficultyAwareClassifier(GaussianNB(), clone(full), fit_param="sample_weight")
     aware.fit(X, y)
     assert np.isfinite(aware.weights_).all()
@@ -170,8 +168,6 @@ def test_string_labels_and_frames(data, scorer):
     np.testing.assert_array_equal(
         named.probe_score(frame, names[truth]), scorer.probe_score(queries, truth)
     )
-    table = named.set_output(transform="pandas").transform(frame)
-    assert table.columns.tolist() == ["prediction_depth"]
 
 
 def test_blocks_do_not_change_the_depth(data, scorer):
@@ -233,25 +229,6 @@ def test_pipeline_reads_text_columns():
     assert scorer.fit(frame, y).difficulty(frame[:3]).tolist() == [0, 0, 0]
 
 
-def test_any_classifier_can_probe(data, net):
-    X, y, queries, _ = data
-    logistic = PredictionDepthScorer(
-        FrozenEstimator(net), layers=np.array(["linear_0", "linear_1"]), probe=GaussianNB()
-    ).fit(X, y)
-    assert logistic.layer_names_ == ["input", "linear_0", "linear_1", "softmax"]
-    by_hand = layers_by_hand(net, X)
-    for column, number in enumerate((0, 1, 2, 3)):
-        probe = GaussianNB().fit(by_hand[number], y)
-        expected = probe.predict_proba(layers_by_hand(net, queries)[number])
-        np.testing.assert_allclose(
-            logistic.probe_predict_proba(queries)[:, column], expected, rtol=1e-6
-        )
-    margin = clone(logistic).set_params(probe=RidgeClassifier()).fit(X, y)
-    assert margin.probe_predict(queries).shape == (len(queries), 4)
-    with pytest.raises(AttributeError, match="predict_proba"):
-        margin.probe_predict_proba(queries)
-
-
 def test_random_projection_of_wide_layers(data, net):
     X, y, queries, _ = data
     scorer = PredictionDepthScorer(
@@ -309,11 +286,6 @@ def test_all_training_samples_can_vote(data, net):
             {"estimator": LogisticRegression()},
             TypeError,
             "estimator must be an MLPClassifier",
-        ),
-        (
-            {"exclude_self": True, "probe": LogisticRegression()},
-            ValueError,
-            "exclude_self must be False where a probe is given",
         ),
         (
             {"metric": "manhattan", "algorithm": "faiss"},

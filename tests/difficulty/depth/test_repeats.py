@@ -3,7 +3,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from skcalib.difficulty.depth._repeats import plan_repeats
+from skcalib.difficulty.depth._profiler import plan_repeats
 
 
 @pytest.mark.parametrize(("n_samples", "n_test"), [(10, 1), (10, 3), (7, 4), (20, 20 - 1), (6, 3)])

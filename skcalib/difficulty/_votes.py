@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from ...utils._labels import as_label_matrix, check_labels_like, class_positions
+from ..utils._labels import as_label_matrix, check_labels_like, class_positions
 
 
 def is_correct(predictions: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]:
@@ -69,7 +69,7 @@ def consensus_class(
     Raises
     ------
     ValueError
-        If the shapes do not match, or a sample has no vote.
+        If a sample has no vote.
 
     See Also
     --------
@@ -114,22 +114,15 @@ def consistency_score(
 
     Parameters
     ----------
-    predictions : array-like of shape (n_models, n_samples)
-        Labels predicted by every model.
+    predictions, mask
+        As for :func:`consensus_class`.
     y : array-like of shape (n_samples,)
         True labels.
-    mask : array-like of bool of shape (n_models, n_samples), default=None
-        True where the model did not train on the sample: only those count. None: all count.
 
     Returns
     -------
     score : ndarray of shape (n_samples,)
         In [0, 1]; NaN where no model counts.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not match.
 
     See Also
     --------
@@ -153,35 +146,23 @@ def consistency_score(
 
 
 def consensus_consistency(predictions: ArrayLike, *, mask: ArrayLike | None = None) -> NDArray:
-    """Fraction of the models that vote for the consensus class of a sample; larger = easier [1]_.
+    """Fraction of the models that vote for the consensus class of a sample; larger = easier.
 
     Parameters
     ----------
-    predictions : array-like of shape (n_models, n_samples)
-        Labels predicted by every model.
-    mask : array-like of bool of shape (n_models, n_samples), default=None
-        True where the model did not train on the sample: only those vote. None: all vote.
+    predictions, mask
+        As for :func:`consensus_class`.
 
     Returns
     -------
     score : ndarray of shape (n_samples,)
         In [1 / n_classes, 1]; NaN where no model votes.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not match.
-
     See Also
     --------
-    consensus_class : The class itself.
+    consensus_class : The class itself, and the source of both.
     prediction_entropy : How far the votes are spread.
     DifficultyProfiler : Trains the models.
-
-    References
-    ----------
-    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Sec. 2.2.
 
     Examples
     --------
@@ -198,20 +179,13 @@ def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None)
 
     Parameters
     ----------
-    predictions : array-like of shape (n_models, n_samples)
-        Labels predicted by every model.
-    mask : array-like of bool of shape (n_models, n_samples), default=None
-        True where the model did not train on the sample: only those vote. None: all vote.
+    predictions, mask
+        As for :func:`consensus_class`.
 
     Returns
     -------
     entropy : ndarray of shape (n_samples,)
         In nats, from 0 (unanimous) to log(n_classes); NaN where no model votes.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not match.
 
     See Also
     --------

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...utils._arrays import as_floats
-from ...utils._validation import check_ndim
+from ..utils._arrays import as_floats
+from ..utils._validation import check_ndim
 
 TYPES = ("easy", "looks_like_other_class", "ambiguous_without_label", "ambiguous")
 UNDEFINED = "undefined"
@@ -44,10 +44,11 @@ def _range(held_out: NDArray, trained: NDArray) -> tuple[float, float]:
 
 
 def corner_distances(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> NDArray[np.float64]:
-    """Distance of every sample from the four corners of the plane of depths [1]_.
+    """Distance of every sample from the four corners of the plane of depths.
 
-    The samples nearest to a corner are the clearest ones of its form of difficulty. Corners are
-    at the smallest and at the largest depth of the two arrays.
+    The samples nearest to a corner are the clearest ones of its form of difficulty; the paper
+    behind :func:`difficulty_quadrant` shows them. Corners are at the smallest and at the largest
+    depth of the two arrays.
 
     Parameters
     ----------
@@ -60,19 +61,9 @@ def corner_distances(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> NDA
         Euclidean, in layers, from "easy", "looks_like_other_class", "ambiguous_without_label" and
         "ambiguous"; NaN where a depth is. 0 in the corner.
 
-    Raises
-    ------
-    ValueError
-        If the lengths differ, or a depth is negative or infinite.
-
     See Also
     --------
     difficulty_quadrant : The four forms.
-
-    References
-    ----------
-    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Sec. 4, which shows the samples nearest to each corner.
 
     Examples
     --------
@@ -118,11 +109,6 @@ def difficulty_quadrant(
     -------
     form : ndarray of str of shape (n_samples,)
         One of the four forms, or ``"undefined"`` where a depth is NaN.
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ, or a depth is negative or infinite.
 
     See Also
     --------

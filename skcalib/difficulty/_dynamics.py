@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...utils._arrays import as_floats
-from ...utils._labels import as_label_matrix, as_labels, check_labels_like, match_columns
-from ...utils._proba import check_proba_matrix, check_values
-from ...utils._validation import check_ndim, check_numbers
+from ..utils._arrays import as_floats
+from ..utils._labels import as_label_matrix, as_labels, check_labels_like, match_columns
+from ..utils._proba import check_proba_matrix, check_values
+from ..utils._validation import check_ndim, check_numbers
 from ._votes import is_correct
 
 
@@ -26,7 +26,8 @@ def steps_to_agreement(agrees: NDArray[np.bool_]) -> NDArray[np.float64]:
 def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None) -> NDArray:
     """Step from which on the prediction of a sample is the final one; larger = harder.
 
-    The smallest t such that the prediction at every step >= t equals the final prediction [1]_.
+    The smallest t such that the prediction at every step >= t equals the final prediction
+    (Baldock et al., source of :func:`prediction_depth`, Sec. 3.2).
 
     Parameters
     ----------
@@ -42,21 +43,11 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
         where the last step differs from `final`. To compare trainings of different length, divide
         by the 95th percentile, as the paper does.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not match or the arrays do not hold labels.
-
     See Also
     --------
     skcalib.nets.TrainingDynamics : Records a training.
     prediction_depth : The same over layers in place of steps.
     forgetting_events : How often a sample is forgotten.
-
-    References
-    ----------
-    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Sec. 3.2.
 
     Examples
     --------
@@ -88,13 +79,6 @@ def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike)
     -------
     depth : ndarray of shape (n_samples,)
         From 0 to n_layers - 1; NaN where the last probe disagrees.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not match or the arrays do not hold labels.
-    TypeError
-        If the arrays hold labels of several types.
 
     See Also
     --------
@@ -135,11 +119,6 @@ def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
     -------
     events : ndarray of shape (n_samples,)
         From 0 (never forgotten) upward; infinity where the sample was never correct.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not match or the arrays do not hold labels.
 
     See Also
     --------
@@ -237,12 +216,6 @@ def confidence_variability(
     spread : ndarray of shape (n_samples,)
         Standard deviation over the steps, in [0, 0.5].
 
-    Raises
-    ------
-    ValueError
-        If shapes do not match, a probability leaves [0, 1], those of all classes do not sum to 1,
-        or `y` or `labels` is missing or superfluous.
-
     See Also
     --------
     skcalib.nets.TrainingDynamics : Records a training.
@@ -280,22 +253,13 @@ def area_under_margin(
     ----------
     logits : array-like of shape (n_steps, n_samples) or (n_steps, n_samples, n_classes)
         Margins at every step; or the logits of every class, and then `y` picks the label.
-    y : array-like of shape (n_samples,), default=None
-        True labels; needed for, and only for, logits of every class.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `logits`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y` holds other labels, its sorted distinct values.
+    y, labels
+        As for :func:`confidence_variability`.
 
     Returns
     -------
     area : ndarray of shape (n_samples,)
         In units of logits.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, a number is not finite, or `y` or `labels` is missing or
-        superfluous.
 
     See Also
     --------
@@ -335,19 +299,13 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
         Class probabilities; those of several models are scored each, and the scores averaged.
     y : array-like of shape (n_samples,)
         True labels.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order. None: integers 0, ..., n_classes - 1 or, if
-        `y` holds other labels, its sorted distinct values.
+    labels
+        As for :func:`confidence_variability`.
 
     Returns
     -------
     score : ndarray of shape (n_samples,)
         In [0, sqrt(2)].
-
-    Raises
-    ------
-    ValueError
-        If shapes do not match, a probability leaves [0, 1] or those of a sample do not sum to 1.
 
     See Also
     --------
@@ -383,7 +341,8 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
 def output_margin(logits: ArrayLike) -> NDArray:
     """Largest logit minus the second largest; larger = easier.
 
-    The larger it is, the further is the prediction from changing [1]_.
+    The larger it is, the further is the prediction from changing (Baldock et al., source of
+    :func:`prediction_depth`, Sec. 3.3).
 
     Parameters
     ----------
@@ -395,21 +354,11 @@ def output_margin(logits: ArrayLike) -> NDArray:
     margin : ndarray of shape (n_samples,)
         Non-negative, in units of logits; 0 where the two best classes tie.
 
-    Raises
-    ------
-    ValueError
-        If `logits` is not finite, or has fewer than 2 columns.
-
     See Also
     --------
     area_under_margin : Mean margin of the label through a training.
     skcalib.nets.adversarial_input_margin : Margin in the input.
     skcalib.metrics.probability_margin : The margin of probabilities.
-
-    References
-    ----------
-    .. [1] R. Baldock, H. Maennel, B. Neyshabur, "Deep Learning Through the Lens of Example
-       Difficulty", NeurIPS 2021, Sec. 3.3.
 
     Examples
     --------
