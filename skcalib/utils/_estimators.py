@@ -355,7 +355,7 @@ class MetaMixin(MetaEstimatorMixin):
         return fit_router(self, cv=self.cv, **self._inside())
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         inside = self._inside()
         if inside:
             tags.input_tags = common_input_tags(*inside.values())
