@@ -174,22 +174,33 @@ def exact_products(samples: Any) -> Iterator[None]:
     if torch is np:
         yield
         return
-    cuda = torch.backends.cuda.matmul
-    settings: list[tuple[Any, str, Any]] = [(cuda, "allow_tf32", False)]
-    if hasattr(cuda, "fp32_precision"):  # torch >= 2.9
-        mkldnn = torch.backends.mkldnn.matmul
-        settings = [(cuda, "fp32_precision", "ieee"), (mkldnn, "fp32_precision", "ieee")]
+    read, write = torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
+    exact: Any = "highest"
+    if hasattr(torch.backends.cuda.matmul, "fp32_precision"):  # torch >= 2.9
+        read, write, exact = _read_precisions, _write_precisions, ["ieee", "ieee"]
     # The settings belong to the process: a second caller waits, or it would lose them midway.
     with _settings_in_use:
-        former = [getattr(where, name) for where, name, _ in settings]
+        former = read()
         try:
-            for where, name, value in settings:
-                setattr(where, name, value)
+            write(exact)
             with torch.no_grad(), torch.autocast(samples.device.type, enabled=False):
                 yield
         finally:
-            for (where, name, _), value in zip(settings, former):
-                setattr(where, name, value)
+            write(former)
+
+
+def _precisions() -> tuple[Any, Any]:
+    backends = sys.modules["torch"].backends
+    return backends.cuda.matmul, backends.mkldnn.matmul
+
+
+def _read_precisions() -> list[str]:
+    return [where.fp32_precision for where in _precisions()]
+
+
+def _write_precisions(values: list[str]) -> None:
+    for where, value in zip(_precisions(), values):
+        where.fp32_precision = value
 
 
 def for_blocks(

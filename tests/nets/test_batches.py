@@ -22,6 +22,8 @@ def batches(dataset, samples, own_collate=False, **params):
     return list(loader)
 
 
+# Of torch's own collation of single bools, with numpy 1.26.
+@pytest.mark.filterwarnings("ignore:In future, it will be an error for 'np.bool_'")
 @pytest.mark.parametrize("y", [Y, None, np.array(list("abc"))[Y], torch.from_numpy(Y), Y > 1])
 @pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy, sparse.csr_matrix])
 def test_batches_from_arrays_are_those_of_single_items(convert, y):

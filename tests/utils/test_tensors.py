@@ -159,7 +159,7 @@ def _is_exact():
     return _precision()[0] in ("ieee", False)
 
 
-@pytest.fixture(params=["high", "highest"])
+@pytest.fixture(params=["medium", "high", "highest"])
 def precision(request):
     former = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(request.param)

@@ -140,7 +140,8 @@ def _project(projection: SparseRandomProjection, layer: Any) -> Any:
         return projection.transform(layer)
     entries = projection.components_.tocoo()
     options = {"dtype": layer.dtype, "device": layer.device, "check_invariants": False}
-    matrix = xp.sparse_coo_tensor(np.stack(entries.coords), entries.data, entries.shape, **options)
+    places = np.stack([entries.row, entries.col])
+    matrix = xp.sparse_coo_tensor(places, entries.data, entries.shape, **options)
     with exact_products(layer):
         return xp.sparse.mm(matrix, layer.T).T
 

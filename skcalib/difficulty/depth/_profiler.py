@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._arrays import check_weights
+from ...utils._arrays import check_weights, to_host
 from ...utils._estimators import last_step
 from ...utils._groups import group_codes
 from ...utils._labels import as_labels, check_labels_like, class_positions
@@ -29,6 +29,7 @@ from ...utils._private import (
     validate_parameters,
 )
 from ...utils._tables import as_table, row_index
+from ...utils._tensors import on_accelerator
 from .._dynamics import iteration_learned
 from .._quadrant import corner_distances, difficulty_quadrant
 from .._votes import (
@@ -287,6 +288,8 @@ class DifficultyProfiler(BaseEstimator):
         index = row_index(X)
         scorer = self._scorer()
         X, labels = check_samples(self, scorer.estimator, X, y)
+        if self.folder is not None and on_accelerator(X):
+            X = to_host(X)  # joblib knows values of arrays, but not of tensors
         if isinstance(X, np.ndarray):
             # The order of a product's terms, and so its last digit, follows the layout.
             X = np.ascontiguousarray(X)
