@@ -28,6 +28,22 @@ def test_the_recipe_for_conda_has_the_same_requirements(repository, project):
     assert listed == wanted
 
 
+def test_builds_and_readers_start_from_the_same_versions(repository):
+    settings = tomllib.loads((repository / "pyproject.toml").read_text())
+    oldest = settings["project"]["requires-python"].removeprefix(">=")
+    assert settings["tool"]["mypy"]["python_version"] == oldest
+    recipe = (repository / "conda/recipe.yaml").read_text()
+    builder = settings["build-system"]["requires"][0].replace(">=", " >=")
+    assert f"  host:\n    - python {oldest}.*\n    - pip\n    - {builder}\n" in recipe
+    for page in ("README.md", "docs/getting_started.rst"):
+        assert f"Python {oldest} or later" in (repository / page).read_text()
+    jobs = (repository / ".github/workflows/ci.yml").read_text()
+    tested = set(re.findall(r'python: "([\d.]+)", resolution', jobs))
+    classified = re.findall(r"Python :: (3\.\d+)", " ".join(settings["project"]["classifiers"]))
+    assert tested == set(classified)
+    assert f'python: "{oldest}", resolution: lowest-direct' in jobs
+
+
 def test_the_paper_has_the_figures_of_the_page_of_evidence(repository):
     paper = run_path(str(repository / "paper/build.py"))["paper"]()
     judged = re.search(

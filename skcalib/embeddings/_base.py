@@ -170,13 +170,13 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         for batch in batches:
             if isinstance(batch, Exception):
                 raise batch
+            # An accelerator has computed them while the CPU prepared this batch.
+            if features is not None:
+                yield features.numpy(force=True)
             # (samples, views, ...) as one long batch for the model, and back.
             rows = self._forward(loaded, self._encode, batch.flatten(0, 1))
             # For the names of the features; it holds while the same model is asked for.
             self._size = (loaded.key, rows.shape[1])
-            # Fetched from an accelerator while it computes the next batch.
-            if features is not None:
-                yield features.numpy(force=True)
             features = rows.reshape(len(batch), n_views, -1)
         yield features.numpy(force=True)  # type: ignore[union-attr]
 

@@ -64,7 +64,9 @@ def _trained_values(net: Any) -> Iterator[Tensor]:
         if parameter.requires_grad:
             yield parameter.detach()
             for value in net.optimizer_.state.get(parameter, {}).values():
-                if isinstance(value, Tensor) and value.is_floating_point():
+                # Not the number of steps, which Adam keeps on the CPU: each would be a transfer.
+                here = isinstance(value, Tensor) and value.device == parameter.device
+                if here and value.is_floating_point():
                     yield value
 
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 
-from skcalib.embeddings import OpenClipEmbedder, TimmEmbedder
+from skcalib.embeddings import OpenClipEmbedder, TimmEmbedder, _base
 
 
 @pytest.fixture(params=["open_clip", "timm"])
@@ -57,6 +57,23 @@ def test_batches_workers_and_order_do_not_change_a_row(build, images, files):
     order = np.random.default_rng(0).permutation(7)
     assert_allclose(build(batch_size=3).transform(images[order]), want[order], atol=1e-6)
     assert_allclose(build().transform(images[2:3]), want[2:3], atol=1e-6)
+
+
+def test_an_accelerator_computes_while_the_next_batch_is_prepared(build, images, monkeypatch):
+    embedder, steps = build(batch_size=3), []
+
+    def note(owner, name):
+        inner = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *a, **k: (steps.append(name), inner(*a, **k))[1])
+
+    note(_base, "collate")
+    note(embedder, "_encode")
+    for _ in embedder._batches(images):
+        steps.append("fetched")
+    assert steps == [
+        *("collate", "_encode", "collate", "fetched"),
+        *("_encode", "collate", "fetched", "_encode", "fetched"),
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:This process .* multi-threaded:DeprecationWarning")

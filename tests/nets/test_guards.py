@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from torch import nn
 from skcalib.difficulty import RMDScorer
 from skcalib.losses import DifficultyAwareLoss, UncertaintyWeightedLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.nets._guards import _trained_values
 from skcalib.utils import SkcalibWarning
 
 X, Y = make_classification(120, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
@@ -37,6 +39,20 @@ def test_a_net_that_leaves_the_finite_numbers_says_in_which_epoch(optimizer, sca
 def test_a_learning_rate_that_is_too_large_is_an_error(lr):
     with pytest.raises(ValueError, match="lr"):
         make_net(optimizer=torch.optim.SGD, lr=lr, max_epochs=20).fit(X, Y)
+
+
+def test_numbers_are_looked_at_where_the_parameters_are():
+    """Adam keeps its number of steps on the CPU: on a GPU, each would be a transfer."""
+    module = nn.Linear(3, 2, device="meta")
+    optimizer = torch.optim.Adam(module.parameters())
+    for parameter in module.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    state = [value for values in optimizer.state.values() for value in values.values()]
+    assert {value.device.type for value in state} == {"cpu", "meta"}
+    values = list(_trained_values(SimpleNamespace(module_=module, optimizer_=optimizer)))
+    assert len(values) == 2 * 3  # a weight and a bias, each with two moments
+    assert {value.device.type for value in values} == {"meta"}
 
 
 def test_a_loss_that_becomes_nan_late_is_told_in_its_epoch():
