@@ -175,7 +175,7 @@ class BaseDisplay:
         self.ax_.set_axis_off()
         grid = spec.subgridspec(len(heights), n_columns, height_ratios=heights, **spacing)
         if heading:
-            place = {"ha": "center", "va": "top", "transform": self.ax_.transAxes}
+            place: Any = {"ha": "center", "va": "top", "transform": self.ax_.transAxes}
             # Not in axes of its own, to which matplotlib before 3.11 gives more and more room. The
             # grid has made room for the text: a layout need not do so again.
             self.ax_.text(0.5, 1, heading, size=size, **place).set_in_layout(False)

@@ -70,7 +70,7 @@ def draw_points(
     mapping = {"cmap": shades, "norm": colors.Normalize(*limits)}
     if len(x) > MANY_COLORS and not kwargs:
         # Without mincnt, matplotlib 3.8.0 takes means of empty cells as well.
-        grid = {"gridsize": N_CELLS, "mincnt": 1}
+        grid: Any = {"gridsize": N_CELLS, "mincnt": 1}
         points: Any = ax.hexbin(x, y, C=values[order], linewidths=0.2, **grid, **mapping)
         # The same cells once more, for the number of samples in each.
         cells: Any = ax.hexbin(x, y, **grid)
