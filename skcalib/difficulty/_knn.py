@@ -36,6 +36,7 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         Which neighbor counts, k. Small values are better for few samples per class.
     normalize : bool, default=False
         Scale every sample to unit length first, as [1]_ does: the distance then compares angles.
+        A sample of zeros has no direction, and is an error.
     algorithm : {"auto", "brute", "faiss"}, default="auto"
         Who searches: scikit-learn ("brute"), or faiss, which is faster beyond 32 features. "auto"
         takes faiss where it is installed.
@@ -58,8 +59,8 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
     Samples are centered, scaled and kept in float32: distances are right to about six digits of
     the largest distance from the mean.
 
-    A torch tensor on a GPU is kept and searched there, whatever `algorithm` says, and queries are
-    moved there. Results are numpy arrays; a pickle holds the samples on the host.
+    A torch tensor on a GPU is kept and searched there, whatever `algorithm` says: see
+    :ref:`tensors`.
 
     References
     ----------
@@ -111,12 +112,6 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
         -------
         self : KNNScorer
             The fitted scorer.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer samples than `n_neighbors`, or if a sample is 0 everywhere where
-            `normalize` is True.
         """
         self._fit(X, self.n_neighbors)
         return self
@@ -137,17 +132,7 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
     def difficulty(self, X: ArrayLike, y: Any = None) -> NDArray[np.float64]:
         """Euclidean distance to the k-th nearest training sample; larger means harder.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        y : None
-            Ignored: neighbors need no labels.
-
-        Returns
-        -------
-        difficulty : ndarray of shape (n_samples,)
-            Larger means harder.
+        Parameters and result are those of :meth:`DifficultyMixin.difficulty`; `y` is ignored.
         """
         check_is_fitted(self)
         data = self._scaled(validate_rows(self, X, reset=False, dtype=_DTYPES))

@@ -21,7 +21,9 @@ SMALL_DIM = 32
 # Below this fraction of the squared norm of x, rounding in |x|^2 - 2xy + |y|^2 moves a squared
 # distance in float32 by more than about 0.1 %. (So close to x, y has about the norm of x.)
 CANCELLATION = 2e-4
-# Numbers prepared at a time and, on an accelerator, distances, and training samples among them.
+# Numbers prepared at a time, so that intermediate results in float64 take little memory.
+BLOCK_SIZE = 2**22
+# On an accelerator: distances at a time, and training samples among them.
 TILE_SIZE, TILE_TRAIN = 2**26, 2**16
 
 
@@ -172,7 +174,7 @@ class NeighborSearch:
     def distance(self, X: Any, neighbor: NDArray) -> NDArray[np.float64]:
         """Return the Euclidean distance (n,) of every sample to one training sample (n,).
 
-        Of directions, for the cosine metric.
+        For the cosine metric it is the distance of unit vectors.
         """
         _, place = back_end(self.train_)
         # From the differences: the expansion |x|^2 - 2xy + |y|^2 loses digits.
@@ -190,8 +192,7 @@ class NeighborSearch:
 
 
 def _blocks(X: Any) -> Iterator[slice]:
-    """Yield slices of X, so that intermediate results in float64 do not fill the memory."""
-    return gen_batches(len(X), max(1, TILE_SIZE // X.shape[1]))
+    return gen_batches(len(X), max(1, BLOCK_SIZE // X.shape[1]))
 
 
 def _too_close(squared: Any, queries: Any) -> Any:

@@ -96,11 +96,6 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         -------
         self : KMeansPrototypeScorer
             The fitted scorer.
-
-        Raises
-        ------
-        ValueError
-            If both `n_clusters` and `y` are None, or if squares of `X` overflow.
         """
         data = validate_data(self, X, dtype=[np.float64, np.float32])
         # The inertia of k-means is a sum over all samples and features.
@@ -124,17 +119,7 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
     def difficulty(self, X: ArrayLike, y: Any = None) -> NDArray[np.floating]:
         """Euclidean distance to the nearest prototype; larger means harder.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        y : None
-            Ignored: prototypes have no labels.
-
-        Returns
-        -------
-        difficulty : ndarray of shape (n_samples,)
-            Larger means harder.
+        Parameters and result are those of :meth:`DifficultyMixin.difficulty`; `y` is ignored.
         """
         check_is_fitted(self)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])

@@ -136,10 +136,8 @@ class ClassReliabilityDisplay(PredictionDisplay):
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes whose place the grid takes; a new figure by default.
-        name : str, default=None
-            Title of the grid, by default the name of the display.
+        ax, name
+            Axes whose place the grid takes, by default new ones, and the title of the grid.
         n_panels : int, default=12
             Largest number of panels. Classes of smaller error are left out.
         n_columns : int, default=None

@@ -202,10 +202,8 @@ class DifficultyDisplay(BaseDisplay):
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; a new figure by default.
-        name : str, default=None
-            Name in the title, by default that of the display.
+        ax, name
+            Axes to draw on, by default new ones, and the name to show for the display's.
         histogram : bool, default=True
             Whether to draw the histogram below the curve, over the difficulty. False draws the
             curve alone over the percentile of the difficulty, by which measures of different

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # Letters between two columns, and letters of the note on columns that have no room.
 GAP, NOTE = 2, 9
-# Fewest letters of a column of text. Words are narrower than digits, in which room is counted.
-SHORTEST, NARROWER = 8, 1.15
+# Fewest letters of a column of text, and how many of equal width take the room of one that counts.
+SHORTEST, MONOSPACE = 8, 0.9
 
 
 @dataclass(repr=False, eq=False)
@@ -179,10 +179,8 @@ class HardestSamplesDisplay(BaseDisplay):
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes whose place the grid takes; a new figure by default.
-        name : str, default=None
-            Title of the grid, by default the name of the display.
+        ax, name
+            Axes whose place the grid takes, by default new ones, and the title of the grid.
         n_columns : int, default=None
             Number of samples in each row of images, or lines of each table, fewer where there are
             not twice as many. None shows up to eight, as many as there is room for.
@@ -240,15 +238,22 @@ class HardestSamplesDisplay(BaseDisplay):
                 ax.set_axis_off()
                 continue
             labels = [self._label_of(number) for number in numbers]
-            columns = [Column("#", [str(number) for number in numbers])]
+            columns = [("#", [str(number) for number in numbers])]
             # The first column to go where room is scarce: the order shows the difficulty already.
             if self._characters() >= NARROW:
-                columns.append(Column("difficulty", [difficulties[number] for number in numbers]))
+                columns.append(("difficulty", [difficulties[number] for number in numbers]))
             if any(labels):
-                columns.append(Column("label", labels))
+                columns.append(("label", labels))
             columns += sample_columns([_sample(self.samples, number) for number in numbers])
-            colors = [COLORS[1] if ", rather " in label else None for label in labels]
-            draw_table(ax, columns, colors, self._letters())
+            ax.set(xticks=[], yticks=[], ylim=(len(numbers) + 1, 0))
+            ax.axhline(1, color=ax.spines["left"].get_edgecolor(), linewidth=0.8)
+            lines = table_lines(columns, int(MONOSPACE * self._letters()) - 2)
+            for line, (text, label) in enumerate(zip(lines, ["", *labels])):
+                style = {"color": COLORS[1]} if ", rather " in label else {}
+                ax.text(
+                    0.01, line + 0.5, plain_text(text), va="center", size="small",
+                    family="monospace", **style,
+                ).set_in_layout(False)  # fmt: skip
 
     def _letters(self) -> int:
         """Return how many letters of the small font go along the grid."""
@@ -320,60 +325,37 @@ def distinct_numbers(values: NDArray[np.floating]) -> list[str]:
     return texts
 
 
-class Column(NamedTuple):
-    """A column of the table: its name and an entry for every line."""
-
-    name: str
-    entries: list[str]
-
-    def width(self, longest: int) -> int:
-        """Return how many letters the column takes; a long name does not make it wide."""
-        return min(max(max(map(len, self.entries)), min(len(self.name), longest // 2)), longest)
-
-
-def sample_columns(samples: Sequence[Any]) -> list[Column]:
+def sample_columns(samples: Sequence[Any]) -> list[tuple[str, list[str]]]:
     """Return the texts as one column, the rows of a table as a column for every feature."""
     if isinstance(samples[0], str):
-        return [Column("text", [" ".join(text.split()) for text in samples])]
+        return [("text", [" ".join(text.split()) for text in samples])]
     names = row_index(samples[0])  # a list has a method of the name index
-    n_features = len(samples[0])
-    names = range(n_features) if names is None else names
-    rows = [[_number(value) for value in sample] for sample in samples]
-    return [Column(str(name), [row[i] for row in rows]) for i, name in enumerate(names)]
+    names = range(len(samples[0])) if names is None else names
+    return [
+        (str(name), [_number(row) for row in column]) for name, column in zip(names, zip(*samples))
+    ]
 
 
 def _number(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def draw_table(ax: Axes, columns: list[Column], colors: list[Any], n_letters: int) -> None:
-    """Draw as many columns as fit into `n_letters`, and say how many are left out.
+def table_lines(columns: list[tuple[str, list[str]]], n_letters: int) -> list[str]:
+    """Return the names and the entries of the columns as lines of at most `n_letters`.
 
-    The last column is cut to the room that is left. `colors` are those of the lines; None stands
-    for the color of text.
+    Columns that do not fit are counted. The last one is cut to the room that is left.
     """
-    n_lines = len(colors) + 1
-    ax.set(xticks=[], yticks=[], xlim=(0, n_letters), ylim=(n_lines, 0))
-    ax.axhline(1, color=ax.spines["left"].get_edgecolor(), linewidth=0.8)
+    lines = [""] * (1 + len(columns[0][1]))
     longest = max(n_letters // 4, SHORTEST)
-    place = 1
-    for i, column in enumerate(columns):
-        left = n_letters - place - 1
-        last = i == len(columns) - 1
+    for i, (name, entries) in enumerate(columns):
+        room, last = n_letters - len(lines[0]), i == len(columns) - 1
+        # A long name does not make a column wide.
+        width = min(max(len(name[: longest // 2]), *map(len, entries)), longest)
         # A column before the last leaves room for the note.
-        width = left if last else column.width(longest)
-        if width < SHORTEST if last else place + width + GAP + NOTE > n_letters:
-            ax.text(place, 0.5, f"+ {len(columns) - i} more", va="center", size="small")
-            return
-        lines = zip([column.name, *column.entries], [None, *colors])
-        for line, (text, color) in enumerate(lines):
-            shown = _cut(text, int(width * NARROWER) if last else width)
-            style = {} if color is None else {"color": color}
-            ax.text(
-                place, line + 0.5, plain_text(shown), va="center", size="small", **style
-            ).set_in_layout(False)
-        place += width + GAP
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: max(width - 2, 1)]}.."
+        if room < SHORTEST if last else width + GAP + NOTE > room:
+            lines[0] += f"+ {len(columns) - i} more"
+            break
+        width = room if last else width
+        cells = [c if len(c) <= width else f"{c[: width - 2]}.." for c in (name, *entries)]
+        lines = [line + cell.ljust(width + GAP) for line, cell in zip(lines, cells)]
+    return lines

@@ -24,9 +24,8 @@ DARK_SHADES = ("#555555", "#D55E00", "#E69F00", "#FFF3B0")
 
 def point_style(n_points: int) -> dict[str, Any]:
     """Return the size and opacity that keep so many points visible."""
-    sizes = ((300, 24), (MANY_POINTS, 8))
     return {
-        "s": next((size for limit, size in sizes if n_points <= limit), 3),
+        "s": 24 if n_points <= 300 else 8 if n_points <= MANY_POINTS else 3,
         "alpha": 0.8,
         "linewidths": 0,
         "rasterized": n_points > MANY_POINTS,

@@ -229,10 +229,8 @@ class ReliabilityDisplay(PredictionDisplay):
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; a new figure by default.
-        name : str, default=None
-            Name in the title, by default that of the display.
+        ax, name
+            Axes to draw on, by default new ones, and the name to show for the display's.
         ref_line : bool, default=True
             Whether to draw the diagonal of perfect calibration.
         histogram : bool, default=True

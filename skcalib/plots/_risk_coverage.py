@@ -184,10 +184,8 @@ default="msp"
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; a new figure by default.
-        name : str, default=None
-            Name in the title, by default that of the display.
+        ax, name
+            Axes to draw on, by default new ones, and the name to show for the display's.
         ref_line : bool, default=True
             Whether to draw the curve of the best possible ranking.
         **kwargs : dict

@@ -20,7 +20,6 @@ def validate_data(
     X: Any,
     y: Any = "no_validation",
     *,
-    reset: bool = True,
     ensure_all_finite: bool = True,
     **options: Any,
 ) -> Any:
@@ -34,7 +33,7 @@ def validate_data(
     by_sum = ensure_all_finite and not is_half
     with naming("X", "y"):
         validated = sklearn_validation.validate_data(
-            estimator, X, y, reset=reset, ensure_all_finite=by_sum, **options
+            estimator, X, y, ensure_all_finite=by_sum, **options
         )
         if ensure_all_finite and is_half and not get_config()["assume_finite"]:
             _check_half_finite(X, type(estimator).__name__)
@@ -46,19 +45,17 @@ def validate_rows(
     X: Any,
     y: Any = "no_validation",
     *,
-    reset: bool = True,
     ensure_all_finite: bool = True,
     **options: Any,
 ) -> Any:
     """Validate as `validate_data` does; on an accelerator a tensor stays, as `TensorRows`."""
     if not on_accelerator(X) or (X.ndim != 2 and not options.get("allow_nd")):
-        options["ensure_all_finite"] = ensure_all_finite
-        return validate_data(estimator, X, y, reset=reset, **options)
+        return validate_data(estimator, X, y, ensure_all_finite=ensure_all_finite, **options)
     # scikit-learn checks everything but the values on a matrix of that shape without memory.
     stand_in = np.broadcast_to(np.zeros((), complex if X.is_complex() else float), X.shape)
     with naming("X", "y"):
         validated = sklearn_validation.validate_data(
-            estimator, stand_in, y, reset=reset, ensure_all_finite=False, **options
+            estimator, stand_in, y, ensure_all_finite=False, **options
         )
     rows = TensorRows(X)
     if ensure_all_finite:

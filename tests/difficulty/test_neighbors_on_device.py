@@ -15,6 +15,7 @@ from skcalib.difficulty.depth._probes import NeighborVote
 @pytest.fixture(autouse=True)
 def _small_tiles(monkeypatch):
     monkeypatch.setattr(_neighbors, "TILE_SIZE", 256)
+    monkeypatch.setattr(_neighbors, "BLOCK_SIZE", 256)
     monkeypatch.setattr(_neighbors, "TILE_TRAIN", 32)
 
 

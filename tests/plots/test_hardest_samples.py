@@ -1,5 +1,7 @@
 """HardestSamplesDisplay shows the right images in the right order."""
 
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -166,10 +168,7 @@ def test_other_suggested_labels_are_shown_in_color():
 
 def lines_of(ax):
     """Return the lines of a table, each a list of its entries."""
-    lines = {}
-    for text in ax.texts:
-        lines.setdefault(text.get_position()[1], []).append(text.get_text())
-    return [lines[place] for place in sorted(lines)]
+    return [re.split(r" {2,}", text.get_text().strip()) for text in ax.texts]
 
 
 def test_texts_are_lines_of_a_table():

@@ -104,11 +104,9 @@ class PredictionDepthScorer(DifficultyMixin, BaseEstimator):
     Notes
     -----
     Activations of a torch network on a GPU stay there, together with the input, and the probes
-    search them there, whatever `algorithm` says: only neighbors come to the host. They are moved
-    to the host and searched there if those of the training samples take more than half of the
-    free memory of the GPU, and for another `metric` than the two fast ones. X may
-    be a tensor on a GPU, which other networks and Pipelines turn into an array. Results are numpy
-    arrays; a pickle has the activations on the host.
+    search them there, whatever `algorithm` says: see :ref:`tensors`. They are moved to the host
+    and searched there if those of the training samples take more than half of the free memory of
+    the GPU, and for another `metric` than the two fast ones.
 
     References
     ----------

@@ -40,7 +40,7 @@ from .._votes import (
 )
 from ._networks import check_network, check_samples, is_torch_module
 from ._prediction_depth import PredictionDepthScorer
-from ._training import default_network, seeded, train_recorded
+from ._training import clone_with_seed, default_network, train_recorded
 
 
 class Plan(NamedTuple):
@@ -89,8 +89,8 @@ def run_repeat(
     train = np.flatnonzero(~plan.held_out)
     X_train, y_train = _safe_indexing(X, train), y[train]
     weight = None if sample_weight is None else sample_weight[train]
-    estimator = scorer.estimator
-    model = default_network(plan.seed) if estimator is None else seeded(estimator, plan.seed)
+    network = default_network(plan.seed) if scorer.estimator is None else scorer.estimator
+    model = clone_with_seed(network, plan.seed)
     history = train_recorded(model, X_train, y_train, X, sample_weight=weight, seed=plan.seed)
     predictions = as_labels(model.predict(X), name="predictions")
     # The probes are fitted to training samples only, and then asked about all.

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ...utils._estimators import last_step
 from ...utils._private import without_steps
-from ...utils._process import raise_ctrl_c
-from ...utils._process import seeded as seeded_torch
+from ...utils._process import raise_ctrl_c, seeded
 from ...utils._tensors import on_accelerator
 from ._networks import check_network, is_skorch_net, is_torch_module, unfrozen
 
@@ -59,7 +58,7 @@ def _weight_arguments(model: Any, sample_weight: Any) -> dict[str, Any]:
     return {f"{prefix}sample_weight": sample_weight}
 
 
-def seeded(estimator: Any, seed: int) -> Any:
+def clone_with_seed(estimator: Any, seed: int) -> Any:
     """Return a clone with the seed in every `random_state`, also in those of its steps."""
     model = clone(estimator)
     names = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
@@ -141,6 +140,6 @@ def _train_skorch(
         net.set_params(callbacks=[("recorder", Recorder()), *(former or [])])
     # A net without a random_state draws from the global generator, which is restored.
     own = hasattr(net, "random_state")
-    with nullcontext() if own else seeded_torch(seed, net.device or "cpu"):
+    with nullcontext() if own else seeded(seed, net.device or "cpu"):
         net.fit(X, y, **weights)
     return history

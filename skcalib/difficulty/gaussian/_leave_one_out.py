@@ -14,7 +14,7 @@ from ...utils._labels import check_class_labels, class_positions, encode
 from ...utils._threads import for_chunks
 from ._diagonalize import RankTolerance, default_tol, inverse_factor
 from ._downdate import Gaussian, Without
-from ._statistics import GaussianStatistics, shrunk, working_dtype
+from ._statistics import GaussianStatistics, shrinkage_amount, shrunk, working_dtype
 from ._streaming import StreamingMixin
 
 # Elements of a chunk of samples. In smaller chunks, threads wait for each other: a quarter of the
@@ -163,9 +163,9 @@ class _LeftOut:
         return self._gaussian(self.within, self.means, self.statistics.weight)
 
     def _gaussian(self, covariance: NDArray, means: NDArray, weight: NDArray) -> Gaussian:
-        shrunk_covariance = shrunk(covariance, self.shrinkage, self.statistics.total_weight)
-        factor = inverse_factor(shrunk_covariance, self.tolerance)
-        part = _scatter_part(covariance, shrunk_covariance)
+        shrinkage = self.shrinkage, self.statistics.total_weight
+        factor = inverse_factor(shrunk(covariance, *shrinkage), self.tolerance)
+        part = 1.0 - shrinkage_amount(covariance, *shrinkage)
         # About the mean of all samples: far from the origin, means would lose digits.
         return Gaussian(factor, means - self.mean, weight, part, self.work)
 
@@ -230,12 +230,3 @@ class _LeftOut:
         # In place: new memory costs more than the difference.
         deviation = np.subtract(to_host(X[rows]), own, out=own).astype(self.work, copy=False)
         return Without(gaussian, deviation, codes[rows], weight[rows])
-
-
-def _scatter_part(covariance: NDArray, shrunk_covariance: NDArray) -> float:
-    """Return a such that the shrunk covariance is ``a * covariance + ridge * identity``."""
-    deviation = covariance - np.trace(covariance) / len(covariance) * np.eye(len(covariance))
-    # The deviation D of C from a multiple of the identity has <D, I> = 0 and <D, C> = <D, D>:
-    # <D, a C + ridge I> = a <D, D>. If D is 0, C is such a multiple and a may be anything.
-    square = float(np.sum(deviation**2))
-    return float(np.sum(deviation * shrunk_covariance)) / square if square > 0 else 1.0

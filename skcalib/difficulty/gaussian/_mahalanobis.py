@@ -93,10 +93,8 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
     rounding. `fit` then computes them again in float64; `partial_fit` cannot, and the first use
     warns. An update that raises, in `partial_fit` or `merge`, leaves the scorer as it was.
 
-    A torch tensor on a GPU stays there: products run on the device, in the precision of the
-    tensor and never in TensorFloat-32, and only results come back, as numpy arrays. The scorer
-    keeps nothing on the device. Only the leave-one-out methods move the samples to the host,
-    block by block.
+    A torch tensor on a GPU stays there, see :ref:`tensors`: products run on the device, in the
+    precision of the tensor and never in TensorFloat-32.
 
     `predict` is linear discriminant analysis with equal priors.
 
@@ -261,17 +259,9 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         return self.classes_[distances.nearest_class(data)]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
-        """Names of the columns of `transform`.
+        """Names of the columns of `transform`, whatever the `input_features`.
 
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Ignored: the columns are classes.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_classes,)
-            ``rmd_<class>``, or ``mahalanobis_<class>`` with ``relative=False``.
+        They are ``rmd_<class>``, or ``mahalanobis_<class>`` with ``relative=False``.
         """
         check_is_fitted(self)
         prefix = "rmd" if self.relative else "mahalanobis"

@@ -281,16 +281,18 @@ def shrunk(
     """Return the covariance, moved toward the identity times its mean variance."""
     if shrinkage is None:
         return covariance
-    n_features = len(covariance)
-    variance = np.trace(covariance) / n_features
-    if shrinkage == "auto":
-        shrinkage = _oas_coefficient(covariance, variance, n_samples)
-    amount = float(shrinkage)
-    return (1.0 - amount) * covariance + amount * variance * np.eye(n_features)
+    amount = shrinkage_amount(covariance, shrinkage, n_samples)
+    variance = np.trace(covariance) / len(covariance)
+    return (1.0 - amount) * covariance + amount * variance * np.eye(len(covariance))
 
 
-def _oas_coefficient(covariance: NDArray[np.float64], variance: float, n_samples: float) -> float:
-    """Return the coefficient of Chen et al. (2010), in scikit-learn's form."""
+def shrinkage_amount(
+    covariance: NDArray[np.float64], shrinkage: float | str | None, n_samples: float
+) -> float:
+    """Return how far `shrunk` moves: for "auto" as Chen et al. (2010), in scikit-learn's form."""
+    if shrinkage != "auto":
+        return float(shrinkage or 0)
+    variance = float(np.trace(covariance)) / len(covariance)
     mean_square = float(np.mean(covariance**2))
     denominator = (n_samples + 1.0) * (mean_square - variance**2 / len(covariance))
     # Up to rounding, the denominator is 0 if the covariance is a multiple of the identity.

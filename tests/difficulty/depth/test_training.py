@@ -6,7 +6,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skcalib.difficulty.depth._training import seeded, train_recorded
+from skcalib.difficulty.depth._training import clone_with_seed, train_recorded
 
 # Whole batches in the given order: epochs of `fit` and of `partial_fit` are the same.
 PLAIN = {"shuffle": False, "batch_size": 60, "learning_rate_init": 0.05, "random_state": 3}
@@ -18,9 +18,9 @@ def data():
     return X, y
 
 
-def test_seeded_reaches_every_step():
+def test_the_seed_reaches_every_step():
     pipeline = make_pipeline(StandardScaler(), MLPClassifier(random_state=1))
-    model = seeded(pipeline, 7)
+    model = clone_with_seed(pipeline, 7)
     assert model[-1].random_state == 7
     assert pipeline[-1].random_state == 1
 
