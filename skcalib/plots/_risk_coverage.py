@@ -209,7 +209,11 @@ default="msp"
         markers = {"markevery": np.unique(marked).tolist()}
         self.line_ = self._draw_curve(x, risk, label, kwargs, **markers)
         if self.n_samples is not None and self.confidence_level is not None:
-            self._draw_interval(x, risk, self.n_samples, self.confidence_level)
+            # At about equal distances along the coverage, and at the last point.
+            places = np.searchsorted(x, np.linspace(x[0], x[-1], min(len(x), N_BAND_POINTS)))
+            places = np.unique(places)
+            ends = wilson_interval(risk[places], x[places] * self.n_samples, self.confidence_level)
+            self._draw_band(x[places], *ends, color=self.line_.get_color())
         if ref_line:
             self._draw_oracle()
         if self.chosen is not None:
@@ -221,14 +225,6 @@ default="msp"
         self._set_limits()
         self._explain()
         return self
-
-    def _draw_interval(
-        self, x: NDArray[np.float64], risk: NDArray[np.float64], n: float, level: float
-    ) -> None:
-        # At about equal distances along the coverage, and at the last point.
-        places = np.searchsorted(x, np.linspace(x[0], x[-1], min(len(x), N_BAND_POINTS)))
-        x, risk = x[np.unique(places)], risk[np.unique(places)]
-        self._draw_band(x, *wilson_interval(risk, x * n, level), color=self.line_.get_color())
 
     def _draw_oracle(self) -> None:
         """Draw the risk of a ranking with all correct samples first and all errors last."""

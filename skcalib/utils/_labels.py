@@ -59,7 +59,7 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
 
 def _undo_text(array: NDArray[Any], values: ArrayLike) -> NDArray[Any]:
-    """Return a list as objects, where numpy has turned what stood beside a string into text."""
+    """Return a list as objects: numpy has turned numbers that stand beside text into text."""
     return np.array(values, dtype=object) if isinstance(values, list | tuple) else array
 
 

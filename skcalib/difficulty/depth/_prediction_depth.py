@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ...utils._private import Interval, StrOptions, _fit_context
 from ...utils._warnings import warn
@@ -22,7 +23,7 @@ from ._probes import LayerProbes
 from ._training import trained_network
 
 
-class PredictionDepthScorer(DifficultyMixin, BaseEstimator):
+class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     """Difficulty as the layer at which a network has made up its mind.
 
     A probe, a k-nearest-neighbor vote of the training samples, is put on the input, on layers of
@@ -70,7 +71,7 @@ class PredictionDepthScorer(DifficultyMixin, BaseEstimator):
     undefined : {"nan", "hardest"}, default="nan"
         The depth where the last probe disagrees. "hardest" is ``len(layer_names_)``, one more
         than the largest depth, for consumers that take no NaN, such as
-        :class:`DifficultyAwareClassifier`.
+        :class:`DifficultyAwareClassifier` or a following step of a Pipeline.
     pooling : "mean" or callable, default=None
         How to reduce the axes of space or time of activations; None keeps every feature. See
         :class:`skcalib.embeddings.LayerEmbedder`.
@@ -225,6 +226,15 @@ class PredictionDepthScorer(DifficultyMixin, BaseEstimator):
             `undefined` says.
         """
         return self._depth(*self._answers(X, y), y)
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the label-free `difficulty` as a column, (n_samples, 1)."""
+        return self.difficulty(X)[:, np.newaxis]
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
+        """Return ``["prediction_depth"]``; `input_features` is not used."""
+        check_is_fitted(self)
+        return np.array(["prediction_depth"], dtype=object)
 
     def probe_predict(self, X: Any, y: ArrayLike | None = None) -> NDArray:
         """Predict the label by every probe.

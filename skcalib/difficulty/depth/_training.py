@@ -100,7 +100,8 @@ def _train_mlp(
     history = [untrained.partial_fit(X, y, classes=classes, **weights).predict(X_all)]
     best, waited = np.inf, 0
     for _ in range(net.max_iter):
-        net.partial_fit(X, y, classes=classes, **weights)
+        with raise_ctrl_c():  # after this epoch, not after all
+            net.partial_fit(X, y, classes=classes, **weights)
         history.append(net.predict(X_all))
         # The stopping rule of `fit`, which `partial_fit` leaves to its caller.
         waited = waited + 1 if net.loss_ > best - net.tol else 0

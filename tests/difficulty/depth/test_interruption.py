@@ -13,6 +13,7 @@ import pytest
 from sklearn.neural_network import MLPClassifier
 
 from skcalib.difficulty import PredictionDepthScorer
+from skcalib.difficulty.depth._training import train_recorded
 from skcalib.utils._process import raise_ctrl_c
 
 REPOSITORY = Path(__file__).parents[3]
@@ -138,7 +139,9 @@ def test_a_swallowed_ctrl_c_comes_back_at_the_end():
     assert signal.getsignal(signal.SIGINT) is former
 
 
-def test_what_interrupts_the_default_network_interrupts_the_scorer(monkeypatch):
+@pytest.fixture
+def passes(monkeypatch):
+    """Count passes through an MLPClassifier, and press Ctrl-C in the middle of the seventh."""
     n_passes = []
 
     def interrupted(net, *args):
@@ -150,10 +153,25 @@ def test_what_interrupts_the_default_network_interrupts_the_scorer(monkeypatch):
     # Private, but nothing else of it runs in the middle of an epoch.
     backprop = MLPClassifier._backprop
     monkeypatch.setattr(MLPClassifier, "_backprop", interrupted)
+    return n_passes
+
+
+# The network swallows it, with a warning.
+@pytest.mark.filterwarnings("ignore:Training interrupted by user")
+def test_what_interrupts_the_default_network_interrupts_the_scorer(passes):
     X = np.random.default_rng(0).normal(size=(40, 3))
-    # The network swallows it, with a warning.
-    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted"):
+    with pytest.raises(KeyboardInterrupt):
         PredictionDepthScorer(n_neighbors=3).fit(X, np.arange(40) % 2)
+    assert len(passes) == 7
+
+
+@pytest.mark.filterwarnings("ignore:Training interrupted by user")
+def test_ctrl_c_ends_a_recorded_training_after_its_epoch(passes):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    net = MLPClassifier((4,), max_iter=1000, batch_size=20)
+    with pytest.raises(KeyboardInterrupt):
+        train_recorded(net, X, np.arange(40) % 2, X, seed=0)
+    assert len(passes) == 7
 
 
 def test_whoever_handles_ctrl_c_otherwise_is_left_to_it():

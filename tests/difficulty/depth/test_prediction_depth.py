@@ -89,6 +89,7 @@ def test_equals_brute_force(data, net, scorer):
     np.testing.assert_array_equal(scorer.probe_predict(queries), labels)
     expected = depth_by_hand(labels, net.predict(queries))
     np.testing.assert_array_equal(scorer.difficulty(queries), expected)
+    np.testing.assert_array_equal(scorer.transform(queries)[:, 0], expected)
     np.testing.assert_array_equal(scorer.score_samples(queries), -expected)
     np.testing.assert_allclose(
         scorer.probe_score(queries, truth), [np.mean(column == truth) for column in labels.T]
@@ -149,6 +150,7 @@ def test_undefined_depth_can_be_the_hardest(data, scorer):
     full = clone(scorer).set_params(undefined="hardest").fit(X, y)
     expected = [4.0 if np.isnan(depth) else depth for depth in scorer.difficulty(queries)]
     np.testing.assert_array_equal(full.difficulty(queries), expected)
+    np.testing.assert_array_equal(full.transform(queries)[:, 0], expected)
     aware = DifficultyAwareClassifier(GaussianNB(), clone(full), fit_param="sample_weight")
     aware.fit(X, y)
     assert np.isfinite(aware.weights_).all()
@@ -168,6 +170,8 @@ def test_string_labels_and_frames(data, scorer):
     np.testing.assert_array_equal(
         named.probe_score(frame, names[truth]), scorer.probe_score(queries, truth)
     )
+    table = named.set_output(transform="pandas").transform(frame)
+    assert table.columns.tolist() == ["prediction_depth"]
 
 
 def test_blocks_do_not_change_the_depth(data, scorer):
