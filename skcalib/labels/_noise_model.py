@@ -288,8 +288,13 @@ def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
     common = likelihood.common_rate()
     if not mixed or likelihood.n_classes > MOST_CLASSES_OF_A_MATRIX:
         return Choice(common, common.log_likelihood)
+    # Flexible judges have learned the flips, and a fit that starts from few of them stays there.
+    # The other start takes the judges at their word, so that what they get wrong are flips.
+    starts = common, likelihood.soft(2.0, 0.3)
+    fits = [likelihood.fit(start, _SHRINKAGES[1]) for start in starts]
+    flips = max(fits, key=lambda fit: fit.log_likelihood)
     some = likelihood.part(_some_rows(len(likelihood.codes), likelihood.n_classes))
-    left_out = _left_out(some, common)
+    left_out = _left_out(some, common, flips)
     weight = some.weight / some.total
     mean = {name: float(weight @ values) for name, values in left_out.items()}
     best = max(_SHRINKAGES, key=mean.__getitem__)
@@ -299,7 +304,7 @@ def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
     return Choice(
         common,
         mean["common"],
-        likelihood.fit(common, best),
+        likelihood.fit(flips, best),
         mean[best] - mean["common"],
         mean["doubt"] - mean["common"],
         gain / max(float(error), _TINY),
@@ -307,7 +312,7 @@ def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
 
 
 def _left_out(
-    likelihood: LabelLikelihood, start: NoiseFit
+    likelihood: LabelLikelihood, start: NoiseFit, start_of_flips: NoiseFit
 ) -> dict[float | str, NDArray[np.float64]]:
     """Return log-likelihoods of labels left out: a common rate, every shrinkage, and doubt."""
     n_samples = len(likelihood.codes)
@@ -320,7 +325,7 @@ def _left_out(
         common = train.fit(start, None, steps=_STEPS_OF_A_FOLD)
         result["common"][held] = test.of_samples(common.weights, common.flips)
         for shrinkage in _SHRINKAGES:
-            flips = train.fit(start, shrinkage, steps=_STEPS_OF_A_FOLD)
+            flips = train.fit(start_of_flips, shrinkage, steps=_STEPS_OF_A_FOLD)
             result[shrinkage][held] = test.of_samples(flips.weights, flips.flips)
         result["doubt"][held] = _doubt(train, test, common)
     return result

@@ -59,6 +59,17 @@ def test_flips_from_class_to_class_are_found_with_few_samples_a_class():
     assert finder.noise_rate_ == pytest.approx(wrong.mean(), abs=0.05)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_flips_from_class_to_class_that_flexible_judges_have_learned(seed):
+    X, y = make_blobs(1200, 8, centers=6, cluster_std=2.0, random_state=seed)
+    wrong = np.random.default_rng(seed).random(1200) < 0.15
+    finder = LabelIssueFinder().fit(X, np.where(wrong, (y + 1) % 6, y))
+    found = finder.issues_["is_issue"].astype(bool)
+    assert found[wrong].mean() > 0.95
+    assert wrong[found].mean() > 0.95
+    assert finder.noise_rate_ == pytest.approx(wrong.mean(), abs=0.01)
+
+
 def test_clean_labels_are_left_alone():
     finder = LabelIssueFinder(_scorer()).fit(X, Y)
     assert finder.issues_["is_issue"].mean() < 0.01
