@@ -94,7 +94,7 @@ class HistogramBinning(OneVsRestCalibrator):
         else:
             edges, sums = quantile_sums(p, positive, sample_weight, self.n_bins)
         weight, _, positives = sums
-        # Where no sample tells otherwise, the middle: as near to the identity as a constant comes.
+        # Empty bins keep their midpoint, the constant closest to the identity.
         values = (edges[1:] + edges[:-1]) / 2
         filled = weight > 0
         values[filled] = positives[filled] / weight[filled]

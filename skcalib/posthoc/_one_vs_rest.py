@@ -34,7 +34,7 @@ class OneVsRestCalibrator(PostHocCalibrator):
         """Return the calibrated probabilities of one class."""
 
     def _columns(self) -> range:
-        # Of two classes, one probability tells the other.
+        # With two classes, one probability determines the other.
         return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
-from ...utils._arrays import check_weights, refuse_unreadable, to_host
-from ...utils._labels import check_class_labels, class_positions, encode
+from ...utils._arrays import to_host
 from ...utils._threads import for_chunks
 from ._diagonalize import RankTolerance, default_tol, inverse_factor
 from ._downdate import Gaussian, Without
-from ._statistics import GaussianStatistics, shrinkage_amount, shrunk, working_dtype
-from ._streaming import StreamingMixin
+from ._statistics import GaussianStatistics, shrinkage_amount, shrunk
 
 # Elements of a chunk of samples. In smaller chunks, threads wait for each other: a quarter of the
 # elements costs a tenth of the time with 512 features and 1000 classes.
@@ -23,121 +19,7 @@ _CHUNK_ELEMENTS = 2**22
 _MIN_CHUNK_ROWS = 64
 
 
-class LeftOutMixin(StreamingMixin):
-    """A difficulty scorer of Gaussians that can judge each fitted sample without itself."""
-
-    relative: bool
-    shrinkage: float | str | None
-    tol: float | None
-
-    def fit_difficulty(
-        self, X: Any, y: ArrayLike | None = None, **fit_params: Any
-    ) -> NDArray[np.float64]:
-        """Fit to the samples and return their difficulty, each judged without itself.
-
-        Parameters
-        ----------
-        X, y, **fit_params
-            As for `fit`, with `sample_weight`.
-
-        Returns
-        -------
-        difficulty : ndarray of shape (n_samples,)
-            That of `leave_one_out_difficulty`; larger means harder. Infinite for a sample that is
-            the only one of its class, of which `fit` warns.
-        """
-        refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
-        fitted = self.fit(X, y, **fit_params)  # type: ignore[attr-defined]
-        return fitted.leave_one_out_difficulty(X, y, **fit_params)
-
-    def _fit_ranking(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float64]:
-        """Fit, and return the difficulties of the samples as if they were new.
-
-        They rank wrong labels better than those with the sample left out. AUROC on CLINC150 for
-        both: 5 samples per class, 20 % random flips .874, .853, 20 % nearest-class flips .827,
-        .690; 20 samples per class .998, .993 and .916, .881. The only sample of a class would be
-        the easiest of all; it is infinitely hard here as well.
-        """
-        refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
-        fitted = self.fit(X, y, **fit_params)  # type: ignore[attr-defined]
-        codes = encode(check_class_labels(y), self.classes_)
-        weight = fit_params.get("sample_weight")
-        left_out = np.minimum(1.0 if weight is None else np.asarray(weight), 1.0)
-        alone = (self._statistics.weight[codes] - left_out <= 0) & (left_out > 0)
-        return np.where(alone, np.inf, fitted.difficulty(X, y))
-
-    def leave_one_out_difficulty(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
-        """Difficulty of the fitted samples, each left out of the fit; larger means harder.
-
-        The result of ``fit`` on all others and ``difficulty`` of this one, in closed form. The
-        only sample of a class is infinitely far from it. Weight k stands for k copies, one of
-        which is left out. With shrinkage, the multiple of the identity in both covariances
-        remains that of all samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The samples of the fit.
-        y : array-like of shape (n_samples,)
-            Their labels in the fit.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights in the fit. Samples of weight 0 are scored, too.
-
-        Returns
-        -------
-        difficulty : ndarray of shape (n_samples,)
-            Larger means harder.
-
-        Raises
-        ------
-        ValueError
-            If the weights of the classes show that these are not the samples of the fit.
-        """
-        left_out, *fitted = self._left_out(X, y, sample_weight)
-        return left_out.to_own(*fitted)
-
-    def leave_one_out_transform(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> NDArray:
-        """Distances of the fitted samples to every class, each left out of the fit.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `leave_one_out_difficulty`.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_classes)
-            What ``fit`` on the other samples and ``transform`` of this one give.
-        """
-        left_out, *fitted = self._left_out(X, y, sample_weight)
-        return left_out.to_all(*fitted)
-
-    def _left_out(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[_LeftOut, NDArray, NDArray[np.intp], NDArray[np.float64]]:
-        """Return the Gaussians, the samples, their classes and the weights to leave out."""
-        check_is_fitted(self)
-        samples, labels = self._read(X, y, reset=False)
-        given = check_weights(sample_weight, len(samples))
-        weight = np.ones(len(samples)) if given is None else given
-        encode(labels[weight > 0], self.classes_)
-        # A sample of weight 0 may have a label that the fit does not know.
-        codes = np.maximum(class_positions(labels, self.classes_), 0)
-        seen = np.bincount(codes, weight, len(self.classes_))
-        if not np.allclose(seen, self._statistics.weight, rtol=1e-6, atol=0.0):
-            raise ValueError(
-                "X, y and sample_weight must be those of the fit, got classes of other weights."
-            )
-        work = working_dtype(samples.dtype)
-        left_out = _LeftOut(self._statistics, self.relative, self.shrinkage, self.tol, work)
-        return left_out, samples, codes, np.minimum(weight, 1.0)
-
-
-class _LeftOut:
+class LeftOut:
     """Distances to both Gaussians of a fit: the classes, and the background."""
 
     def __init__(

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from numbers import Real
+from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._arrays import is_chunked
-from ...utils._chunked import aligned, map_chunks
-from ...utils._labels import check_class_labels, encode
-from ...utils._private import Interval, StrOptions, _fit_context
+from ...utils._arrays import check_weights, is_chunked, naming, refuse_unreadable
+from ...utils._chunked import aligned, map_chunks, reduce_chunks
+from ...utils._estimators import show_inner
+from ...utils._features import validate_rows
+from ...utils._labels import check_class_labels, class_positions, encode, joined_classes
+from ...utils._private import Interval, StrOptions, _fit_context, _num_samples
+from ...utils._tensors import UnitRows
+from .._base import DifficultyMixin
 from ._class_distances import ClassDistances, class_distances, warn_of_limits
-from ._leave_one_out import LeftOutMixin
-from ._statistics import shrunk, working_dtype
+from ._leave_one_out import LeftOut
+from ._statistics import GaussianStatistics, shrunk, working_dtype
+
+_DTYPES = [np.float64, np.float32, np.float16]
 
 
-class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
     """Difficulty as the relative Mahalanobis distance of a sample to its class.
 
     Every class is a Gaussian with its own mean and a covariance shared by all, the background
@@ -123,6 +131,9 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         "normalize": ["boolean"],
     }
 
+    classes_: NDArray[Any]
+    _statistics: GaussianStatistics
+    _announced: bool
     _distances: ClassDistances | None
 
     def __init__(
@@ -176,6 +187,96 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
             distances = self._new_distances()
         self._use(distances)
         return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add samples to the fit: equal to `fit` on all so far, in any order and chunking.
+
+        Parameters
+        ----------
+        X : array-like or dask array of shape (n_samples, n_features)
+            Features.
+        y : array-like or dask array of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            Labels to expect; one outside of them is an error. Read in the first call and, if
+            given again, compared with it. None adds classes as they come.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self : RelativeMahalanobisScorer
+            The updated scorer. A chunk of no samples changes nothing.
+        """
+        is_first = not hasattr(self, "classes_")
+        with naming("X"):
+            is_empty = not is_chunked(X) and _num_samples(X) == 0
+        if is_empty:
+            self._see_no_samples(X, classes, is_first)
+        else:
+            self._update(X, y, classes, sample_weight, reset=is_first)
+        return self
+
+    def merge(self, other: RelativeMahalanobisScorer) -> Self:
+        """Add the samples that another scorer was fitted on, as if fitted on the union.
+
+        Parameters
+        ----------
+        other : RelativeMahalanobisScorer
+            A scorer fitted on other samples of the same features; left unchanged. A scorer that
+            is not fitted, `other` or this one, counts as one without samples. The parameters
+            remain those of this scorer.
+
+        Returns
+        -------
+        self : RelativeMahalanobisScorer
+            The updated scorer.
+
+        Raises
+        ------
+        ValueError
+            If the features differ, or if only one of the scorers normalizes them.
+        """
+        if self.normalize != other.normalize:
+            raise ValueError(
+                f"other must have normalize={self.normalize}, as this scorer has, got "
+                f"{other.normalize}."
+            )
+        if not hasattr(other, "classes_"):
+            return self
+        if not hasattr(self, "classes_"):
+            show_inner(self, other)
+            names = ("classes_", "_statistics", "_announced")
+            self._set_state(**{name: vars(other)[name] for name in names})
+            return self
+        features, other_features = _features(self), _features(other)
+        if features != other_features:
+            raise ValueError(
+                f"other must have the features of this scorer, {features}, got {other_features}."
+            )
+        self._add_statistics(other)
+        return self
+
+    def _add_statistics(self, other: RelativeMahalanobisScorer) -> None:
+        classes = joined_classes(self.classes_, other.classes_, name="other")
+        merged = self._laid_out(classes).merged(other._laid_out(classes))
+        self._set_state(classes_=classes, _statistics=merged)
+
+    def __add__(self, other: Any) -> Self:
+        """Return a scorer of the samples of both, with the parameters of the left one."""
+        known = isinstance(other, RelativeMahalanobisScorer)
+        return copy(self).merge(other) if known else NotImplemented
+
+    def __radd__(self, other: Any) -> Self:
+        """Return a copy for the 0 that `sum` begins with."""
+        return copy(self) if isinstance(other, int) and other == 0 else NotImplemented
 
     def finalize(self) -> Self:
         """Compute now what scoring needs, before the scorer is sent to many processes.
@@ -258,6 +359,90 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         data, distances = self._query(X)
         return self.classes_[distances.nearest_class(data)]
 
+    def fit_difficulty(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float64]:
+        """Fit to the samples and return their difficulty, each judged without itself.
+
+        Parameters
+        ----------
+        X, y, **fit_params
+            As for `fit`, with `sample_weight`.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            That of `leave_one_out_difficulty`; larger means harder. Infinite for a sample that is
+            the only one of its class, of which `fit` warns.
+        """
+        refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
+        fitted = self.fit(X, y, **fit_params)
+        return fitted.leave_one_out_difficulty(X, y, **fit_params)
+
+    def _fit_ranking(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float64]:
+        """Fit, and return the difficulties of the samples as if they were new.
+
+        They rank wrong labels better than those with the sample left out. AUROC on CLINC150 for
+        both: 5 samples per class, 20 % random flips .874, .853, 20 % nearest-class flips .827,
+        .690; 20 samples per class .998, .993 and .916, .881. The only sample of a class would be
+        the easiest of all; it is infinitely hard here as well.
+        """
+        refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
+        fitted = self.fit(X, y, **fit_params)
+        codes = encode(check_class_labels(y), self.classes_)
+        weight = fit_params.get("sample_weight")
+        left_out = np.minimum(1.0 if weight is None else np.asarray(weight), 1.0)
+        alone = (self._statistics.weight[codes] - left_out <= 0) & (left_out > 0)
+        return np.where(alone, np.inf, fitted.difficulty(X, y))
+
+    def leave_one_out_difficulty(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Difficulty of the fitted samples, each left out of the fit; larger means harder.
+
+        The result of ``fit`` on all others and ``difficulty`` of this one, in closed form. The
+        only sample of a class is infinitely far from it. Weight k stands for k copies, one of
+        which is left out. With shrinkage, the multiple of the identity in both covariances
+        remains that of all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples of the fit.
+        y : array-like of shape (n_samples,)
+            Their labels in the fit.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights in the fit. Samples of weight 0 are scored, too.
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Larger means harder.
+
+        Raises
+        ------
+        ValueError
+            If the weights of the classes show that these are not the samples of the fit.
+        """
+        left_out, *fitted = self._left_out(X, y, sample_weight)
+        return left_out.to_own(*fitted)
+
+    def leave_one_out_transform(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray:
+        """Distances of the fitted samples to every class, each left out of the fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `leave_one_out_difficulty`.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_classes)
+            What ``fit`` on the other samples and ``transform`` of this one give.
+        """
+        left_out, *fitted = self._left_out(X, y, sample_weight)
+        return left_out.to_all(*fitted)
+
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
         """Names of the columns of `transform`, whatever the `input_features`.
 
@@ -294,6 +479,133 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         statistics = self._statistics
         return shrunk(statistics.background_covariance(), self.shrinkage, statistics.total_weight)
 
+    def _read(self, X: Any, y: Any = "no_validation", *, reset: bool, **options: Any) -> Any:
+        """Return checked samples, or samples and labels; normalized as they are read."""
+        read = validate_rows(self, X, y, reset=reset, dtype=_DTYPES, **options)
+        if not self.normalize:
+            return read
+        return (UnitRows(read[0]), read[1]) if isinstance(read, tuple) else UnitRows(read)
+
+    def _see_no_samples(self, X: Any, classes: ArrayLike | None, is_first: bool) -> None:
+        if is_first and classes is None:
+            return  # Neither features nor classes are known yet.
+        data = self._read(X, reset=is_first, ensure_min_samples=0)
+        announced = self._check_announced(classes, is_first)
+        if is_first and announced is not None:
+            statistics = GaussianStatistics.empty(len(announced), data.shape[1])
+            self._set_state(classes_=announced, _statistics=statistics, _announced=True)
+
+    def _check_announced(self, classes: ArrayLike | None, is_first: bool) -> NDArray[Any] | None:
+        """Return the classes announced in this call, sorted; those of the first call hold."""
+        if classes is None:
+            return None
+        announced = np.unique(check_class_labels(classes))
+        if not is_first and not np.array_equal(announced, self.classes_):
+            raise ValueError(
+                f"classes must be those of the first call, {self.classes_.tolist()}, "
+                f"got {announced.tolist()}."
+            )
+        return announced
+
+    def _update(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool,
+        work: type[np.floating] | None = None,
+    ) -> None:
+        if is_chunked(X):
+            self._update_from_chunks(X, y, classes, sample_weight, reset=reset, work=work)
+            return
+        # NaN and infinity show in the sums, which are checked below: X is read only once. Samples
+        # of weight 0 are not in the sums, and normalized ones are divided first.
+        check_first = self.normalize or sample_weight is not None
+        data, labels = self._read(
+            X, check_class_labels(y), reset=reset, ensure_all_finite=check_first
+        )
+        weight = check_weights(sample_weight, len(data))
+        found = np.unique(labels if weight is None else labels[weight > 0])
+        announced = self._check_announced(classes, reset)
+        is_final = announced is not None if reset else self._announced
+        if reset:
+            new_classes = found if announced is None else announced
+            statistics = GaussianStatistics.empty(len(new_classes), data.shape[1])
+        else:
+            joined = joined_classes(self.classes_, found, name="y")
+            new_classes = self.classes_ if is_final else joined
+            statistics = self._laid_out(new_classes)
+        # A sample of weight 0 may have a label of its own.
+        labels = labels if weight is None else np.where(weight > 0, labels, found[0])
+        statistics = statistics.with_samples(data, encode(labels, new_classes), weight, work=work)
+        if not np.isfinite(statistics.sums).all():
+            self._read(X, reset=False)
+        self._set_state(classes_=new_classes, _statistics=statistics, _announced=is_final)
+
+    def _update_from_chunks(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None,
+        sample_weight: Any,
+        *,
+        reset: bool,
+        work: type[np.floating] | None,
+    ) -> None:
+        X, y, sample_weight = aligned(X=X, y=y, sample_weight=sample_weight)
+        # Checks names, number and type of the features before anything is computed.
+        self._read(np.zeros((1, *X.shape[1:]), dtype=X.dtype), reset=reset)
+        announced = self._check_announced(classes, reset)
+        if not reset and self._announced:
+            announced = self.classes_
+        of_chunk = partial(_fitted_to_chunk, clone(self), announced, work)
+        whole = reduce_chunks(of_chunk, add, X, y, sample_weight)
+        if not getattr(whole, "class_count_", np.zeros(1)).any():
+            raise ValueError(
+                f"X must have samples of positive weight, got none in {X.numblocks[0]} chunks."
+            )
+        if reset:
+            self._set_state(
+                classes_=whole.classes_,
+                _statistics=whole._statistics,
+                _announced=announced is not None,
+            )
+        else:
+            self._add_statistics(whole)
+
+    def _laid_out(self, classes: NDArray[Any]) -> GaussianStatistics:
+        """Return the statistics with the classes of a superset of `classes_`."""
+        if len(classes) == len(self.classes_):
+            return self._statistics
+        return self._statistics.with_classes(np.searchsorted(classes, self.classes_), len(classes))
+
+    def _set_state(self, **state: Any) -> None:
+        # In one step, so that an interruption leaves the old state or the new one. The distances
+        # are computed on demand: a stream pays for one decomposition in all.
+        self.__dict__.update(state, _distances=None)
+
+    def _left_out(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[LeftOut, NDArray, NDArray[np.intp], NDArray[np.float64]]:
+        """Return the Gaussians, the samples, their classes and the weights to leave out."""
+        check_is_fitted(self)
+        samples, labels = self._read(X, y, reset=False)
+        given = check_weights(sample_weight, len(samples))
+        weight = np.ones(len(samples)) if given is None else given
+        encode(labels[weight > 0], self.classes_)
+        # A sample of weight 0 may have a label that the fit does not know.
+        codes = np.maximum(class_positions(labels, self.classes_), 0)
+        seen = np.bincount(codes, weight, len(self.classes_))
+        if not np.allclose(seen, self._statistics.weight, rtol=1e-6, atol=0.0):
+            raise ValueError(
+                "X, y and sample_weight must be those of the fit, got classes of other weights."
+            )
+        work = working_dtype(samples.dtype)
+        left_out = LeftOut(self._statistics, self.relative, self.shrinkage, self.tol, work)
+        return left_out, samples, codes, np.minimum(weight, 1.0)
+
     def _in_chunks(self, method: Callable[..., Any], X: Any, y: Any = None, **shape: Any) -> Any:
         """Return the results of a method for every chunk, lazily, with the samples seen so far."""
         X, *labels = aligned(X=X, **({} if y is None else {"y": y}))
@@ -317,6 +629,32 @@ class RelativeMahalanobisScorer(LeftOutMixin, ClassifierMixin, TransformerMixin,
         alone = (self._statistics.count == 1) & (self._statistics.weight < 2)
         warn_of_limits(distances, self.classes_[alone])
         return distances
+
+
+def _fitted_to_chunk(
+    unfitted: RelativeMahalanobisScorer,
+    classes: NDArray[Any] | None,
+    work: type[np.floating] | None,
+    X: NDArray,
+    y: NDArray,
+    sample_weight: NDArray | None,
+) -> RelativeMahalanobisScorer:
+    """Return a scorer of the samples of a chunk; of no samples if all weights are 0."""
+    scorer = clone(unfitted)
+    if sample_weight is not None and len(sample_weight) == len(X) and not sample_weight.any():
+        X, y = X[:0], y[:0]
+    if len(X):
+        scorer._update(X, y, classes, sample_weight, reset=True, work=work)
+    else:
+        scorer._see_no_samples(X, classes, True)
+    return scorer
+
+
+def _features(scorer: Any) -> list[str] | str:
+    """Return the names of the features or, without names, their number in words."""
+    if hasattr(scorer, "feature_names_in_"):
+        return scorer.feature_names_in_.tolist()
+    return f"{scorer.n_features_in_} unnamed ones"
 
 
 RMDScorer = RelativeMahalanobisScorer
