@@ -288,11 +288,14 @@ def _threshold(
     """Return the score below which a fraction `contamination` lies.
 
     In-sample, that is a fraction of these samples. Otherwise it is a probability: a new sample is
-    among the k smallest of n + 1 scores with probability k / (n + 1).
+    among the k smallest of n + 1 scores with probability k / (n + 1). It counts as one sample, or
+    less where the weights are below one, such as those that sum to one.
     """
     order = np.argsort(scores)
-    mass = np.cumsum(np.ones(len(scores)) if weight is None else weight[order])
-    share = contamination * (mass[-1] + (0 if in_sample else 1))
+    weight = np.ones(len(scores)) if weight is None else weight
+    mass = np.cumsum(weight[order])
+    new = 0.0 if in_sample else min(1.0, np.average(weight, weights=weight / weight.max()))
+    share = contamination * (mass[-1] + new)
     # A tenth of ten equal weights is one of them, even if the sum is rounded.
     place = int(np.searchsorted(mass, share * (1 + 1e-12), side="right"))
     following = float(scores[order[min(place, len(scores) - 1)]])

@@ -98,6 +98,25 @@ def test_weight_is_repetition():
     )
 
 
+@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1 / 150])
+def test_weights_below_one_have_no_scale(relative, scale):
+    weight, scorer = np.random.default_rng(0).uniform(0.2, 1, 150), RMDScorer(relative=relative)
+    fits = [
+        NoveltyDetector(scorer, contamination=0.1).fit(X, y, sample_weight=w)
+        for w in (weight, scale * weight)
+    ]
+    assert fits[1].offset_ == pytest.approx(fits[0].offset_)
+    assert 5 <= (fits[1].predict(X) == -1).sum() <= 25
+
+
+def test_weight_is_repetition_where_samples_are_left_out():
+    count = np.random.default_rng(0).integers(0, 4, 150)
+    weighted = NoveltyDetector(RMDScorer()).fit(X, y, sample_weight=count)
+    repeated = NoveltyDetector(RMDScorer()).fit(np.repeat(X, count, axis=0), np.repeat(y, count))
+    assert weighted.offset_ == pytest.approx(repeated.offset_)
+
+
 def test_a_pipeline_embeds_then_scores():
     weight = np.random.default_rng(0).random(150)
     embed = make_pipeline(StandardScaler(), PCA(2, random_state=0))
