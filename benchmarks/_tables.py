@@ -1,6 +1,18 @@
-"""Simple tables of reStructuredText, as they stand in the user guide."""
+"""Rows of results, and simple tables of reStructuredText as they stand in the user guide."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+def keep(rows: Iterable[dict], out: Path | None) -> None:
+    """Print rows as they come, rounded, and write all so far to a JSON file, if one is named."""
+    kept = []
+    for row in rows:
+        kept.append({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
+        print(kept[-1], flush=True)
+        if out is not None:
+            out.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def simple_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -7,7 +7,6 @@ benchmarks/calibration_test_results.json holds the table of the user guide.
 """
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
+from benchmarks._tables import keep
 from skcalib import metrics
 
 N_TRIALS = 200
@@ -91,11 +91,8 @@ def settings() -> Iterator[tuple[str, Callable[..., tuple[np.ndarray, np.ndarray
         yield name, partial(of_ten_classes, temperature), {**OF_CONFIDENCE, **OF_COLUMNS}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, help="JSON of all lines, written as they come")
-    out = parser.parse_args().out
-    lines = []
+def rejections() -> Iterator[dict]:
+    """Yield how often every test rejects every model."""
     for n_samples in (300, 2000):
         for name, draw, tests in settings():
             rejected = dict.fromkeys(tests, 0)
@@ -107,10 +104,13 @@ def main() -> None:
                 rate = count / N_TRIALS
                 error = (rate * (1 - rate) / N_TRIALS) ** 0.5
                 line = {"model": name, "samples": n_samples, "test": test}
-                lines.append(line | {"rejected": round(rate, 4), "error": round(error, 4)})
-                print(lines[-1], flush=True)
-            if out:
-                out.write_text(json.dumps(lines, indent=1) + "\n")
+                yield line | {"rejected": rate, "error": error}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, help="JSON of all lines, written as they come")
+    keep(rejections(), parser.parse_args().out)
 
 
 if __name__ == "__main__":

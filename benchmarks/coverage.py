@@ -9,15 +9,15 @@ coverage_differences_results.json that of --differences.
 """
 
 import argparse
-import json
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from benchmarks._tables import shown, simple_table
+from benchmarks._tables import keep, shown, simple_table
 from skcalib.metrics import (
     calibration_error_interval,
     classwise_calibration_error,
@@ -273,31 +273,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON of all lines, written as they come")
     parser.add_argument("--differences", action="store_true", help="of compare_calibration")
     arguments = parser.parse_args()
+    simulate, names = coverage, arguments.regimes
     if arguments.differences:
-        lines = []
-        for pair in PAIRS:
-            lines += difference_coverage(pair, arguments.metrics, arguments.draws)
-            lines = [
-                {k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()}
-                for line in lines
-            ]
-            print(*lines[-len(arguments.metrics) :], sep="\n", flush=True)
-            if arguments.out:
-                arguments.out.write_text(json.dumps(lines, indent=1) + "\n")
-        return
-    lines = []
-    for regime in arguments.regimes:
-        for line in coverage(regime, arguments.metrics, arguments.draws):
-            line = {k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()}
-            lines.append(line)
-            print(
-                f"{regime:34}{line['metric']:16} truth {line['truth']:.4f} mean error "
-                f"{line['mean_error']:.4f} coverage {line['coverage']:.3f} "
-                f"({line['truth_below']:.3f} below, {line['truth_above']:.3f} above), "
-                f"width {line['width']:.4f}", flush=True,
-            )  # fmt: skip
-        if arguments.out:
-            arguments.out.write_text(json.dumps(lines, indent=1) + "\n")
+        simulate, names = difference_coverage, list(PAIRS)
+    lines = (simulate(name, arguments.metrics, arguments.draws) for name in names)
+    keep(chain.from_iterable(lines), arguments.out)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,7 @@ benchmarks/false_alarms_results.json holds the figures of the user guide.
 """
 
 import argparse
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks._tables import shown, simple_table
+from benchmarks._tables import keep, shown, simple_table
 from skcalib.difficulty import KMeansPrototypeScorer, KNNScorer, NoveltyDetector, RMDScorer
 
 CONTAMINATION = 0.05
@@ -87,32 +86,31 @@ def guide_table(lines: list[dict]) -> str:
     return simple_table(("features", *SCORERS), rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    lines = []
+def rates_of_alarms(n_draws: int) -> Iterator[dict]:
+    """Yield the rate of every detector on every set."""
     for name, draw in SETS.items():
         for scorer_name, scorer in SCORERS.items():
             rates = []
-            for seed in range(arguments.draws):
+            for seed in range(n_draws):
                 train, labels, new = draw(seed)
                 rates.append([
                     np.mean(NoveltyDetector(scorer, cv=cv).fit(train, labels).predict(new) == -1)
                     for cv in ("auto", None)
                 ])  # fmt: skip
             (rate, in_sample), spread = np.mean(rates, axis=0), np.std(rates, axis=0)[0]
-            error = spread / np.sqrt(arguments.draws - 1)
-            lines.append({
-                "features": name, "scorer": scorer_name, "n": len(labels),
-                "draws": arguments.draws, "rate": round(rate, 4),
-                "standard_error": round(error, 4), "spread": round(spread, 4),
-                "in_sample": round(in_sample, 4),
-            })  # fmt: skip
-            print(lines[-1], flush=True)
-        if arguments.out:
-            arguments.out.write_text(json.dumps(lines, indent=1) + "\n")
+            yield {
+                "features": name, "scorer": scorer_name, "n": len(labels), "draws": n_draws,
+                "rate": rate, "standard_error": spread / np.sqrt(n_draws - 1), "spread": spread,
+                "in_sample": in_sample,
+            }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    keep(rates_of_alarms(arguments.draws), arguments.out)
 
 
 if __name__ == "__main__":

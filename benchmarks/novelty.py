@@ -28,6 +28,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
+from benchmarks._tables import simple_table
 from skcalib.difficulty import KMeansPrototypeScorer, KNNScorer, RMDScorer
 from skcalib.metrics import confidence_score, energy_score, max_logit_score
 
@@ -144,49 +145,22 @@ def features(folder: Path) -> Iterator[tuple]:
     )  # fmt: skip
 
 
-def image_classes(folder: Path) -> dict[str, float]:
-    """Return the mean AUROC of every scorer for a class of CIFAR-10 that it was not fitted on.
-
-    Features of a ResNet-20 for the test images, half of them to fit; every class is left out once.
-    """
-    data = np.load(folder / "cifar10_resnet20_features.npz")
-    X, y = data["features"].astype(np.float32), data["y"]
-    order = np.random.default_rng(0).permutation(len(y))
-    fitted, queries = order[:5000], order[5000:]
-    found: dict[str, list[float]] = {}
-    for label in np.unique(y):
-        rows = fitted[y[fitted] != label]
-        for name, values, *_ in scores(X[rows], y[rows], X[queries]):
-            known = y[queries] != label
-            found.setdefault(name, []).append(detection(values[known], values[~known])[0])
-    return {name: round(float(np.mean(values)), 4) for name, values in found.items()}
-
-
 def guide_table(rows: list[dict]) -> str:
     """Return the table of the user guide."""
     by_key = {(row["features"], row["samples_a_class"], row["method"]): row for row in rows}
-    line = " ".join(["=" * 24, *["=" * 11, "=" * 11] * 2, "=" * 11, *["=" * 8] * 2])
 
-    def text(value: float, error: float) -> str:
-        return f"{value:.3f}±{error:.3f}".replace("0.", ".")
+    def text(row: dict, name: str) -> str:
+        return f"{row[name]:.3f}±{row[f'{name}_se']:.3f}".replace("0.", ".")
 
-    lines = [
-        line,
-        f"{'features':24s} {'sentences, 20 a class':23s} {'sentences, 100 a class':23s} "
-        f"{'words, 100':11s} {'seconds, sentences':17s}".rstrip(),
-        " ".join(["-" * 24, "-" * 23, "-" * 23, "-" * 11, "-" * 17]),
-        f"{'method':24s} {'AUROC':11s} {'FPR':11s} {'AUROC':11s} {'FPR':11s} {'AUROC':11s} "
-        f"{'fit':8s} scoring",
-        line,
-    ]
+    lines = []
     shown = (("sentence embeddings", 20), ("sentence embeddings", 100), ("words", 100))
     for method in dict.fromkeys(row["method"] for row in rows):
         few, many, words = (by_key[*key, method] for key in shown)
-        cells = [text(row[n], row[f"{n}_se"]) for row in (few, many) for n in ("auroc", "fpr")]
-        cells.append(text(words["auroc"], words["auroc_se"]))
-        seconds = f"{many['fit_seconds']:<8.2f} {many['score_seconds']:.2f}"
-        lines.append(f"{method:24s} " + " ".join(f"{cell:11s}" for cell in cells) + f" {seconds}")
-    return "\n".join([*lines, line])
+        cells = [text(row, name) for row in (few, many) for name in ("auroc", "fpr")]
+        seconds = [f"{many[name]:.2f}" for name in ("fit_seconds", "score_seconds")]
+        lines.append([method, *cells, text(words, "auroc"), *seconds])
+    of = [f"{name}, {n}" for n in (20, 100) for name in ("AUROC", "FPR")]
+    return simple_table(["method", *of, "words, 100", "fit, s", "scoring, s"], lines)
 
 
 def main() -> None:
@@ -204,7 +178,6 @@ def main() -> None:
                 rows += new
                 if arguments.out:
                     arguments.out.write_text(json.dumps(rows, indent=0) + "\n")
-    print("classes of CIFAR-10 left out, mean AUROC:", image_classes(arguments.data))
 
 
 if __name__ == "__main__":

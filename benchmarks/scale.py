@@ -26,6 +26,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks._timing import peak_bytes, seconds
+from benchmarks.papers.tables import csv_table
 from skcalib import metrics
 from skcalib.difficulty import KNNScorer, RMDScorer
 from skcalib.difficulty._neighbors import NeighborSearch
@@ -249,25 +250,19 @@ def stream(folder: Path, n_rows: int) -> dict:
 # --- the page ------------------------------------------------------------------------------------
 
 
-def table(header: list[str], rows: list[list[str]], widths: str) -> str:
-    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
-    for row in [header, *rows]:
-        lines += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(row)]
-    return "\n".join(lines)
-
-
 def constants_table(rows: list[dict]) -> str:
     cells = [
         [f"``{r['path']}``" if "(K" not in r["path"] else r["path"], r["unit"],
          f"{r['nanoseconds']:.2g} ns", f"{r['memory']:.1f}"]
         for r in rows
     ]  # fmt: skip
-    return table(["path", "grows with", "each", "memory / input"], cells, "46 24 15 15")
+    header = ["path", "grows with", "each", "memory / input"]
+    return csv_table("", header, cells, widths="46 24 15 15")
 
 
 def limits_table(rows: list[dict]) -> str:
     cells = [[row["limit"], row["after"]] for row in rows]
-    return table(["at the limits", "takes"], cells, "60 40")
+    return csv_table("", ["at the limits", "takes"], cells, widths="60 40")
 
 
 def stream_table(stream: dict) -> str:
@@ -277,7 +272,7 @@ def stream_table(stream: dict) -> str:
         for row in stream["processes"]
     ]  # fmt: skip
     header = ["who", "``fit``", "``difficulty(X, y)``", "most memory a process"]
-    return table(header, cells, "28 20 26 26")
+    return csv_table("", header, cells, widths="28 20 26 26")
 
 
 def page(results: dict) -> str:

@@ -11,14 +11,15 @@ benchmarks/selective_guarantee_results.json holds the table of the user guide.
 """
 
 import argparse
-import json
+from collections.abc import Iterator
+from itertools import product
 from math import ceil, log2
 from pathlib import Path
 
 import numpy as np
 from scipy.special import softmax
 
-from benchmarks._tables import shown, simple_table
+from benchmarks._tables import keep, shown, simple_table
 from skcalib.selection._risk_control import risk_control, upper_bound
 
 N_SPLITS = 2000
@@ -127,20 +128,19 @@ def guide_table(records: list[dict]) -> str:
     return simple_table(("risk", "samples", *rules), rows)
 
 
+def records(folder: Path | None) -> Iterator[dict]:
+    cases = product(populations(folder).items(), (0.02, 0.05, 0.1), (200, 500, 2000, 5000))
+    for (name, population), risk, n_samples in cases:
+        rules = simulate(*population, risk, n_samples)
+        yield {"population": name, "risk": risk, "n": n_samples, **rules}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    records = []
-    for name, (confidence, correct) in populations(arguments.data).items():
-        for risk in (0.02, 0.05, 0.1):
-            for n_samples in (200, 500, 2000, 5000):
-                rules = simulate(confidence, correct, risk, n_samples)
-                records.append({"population": name, "risk": risk, "n": n_samples, **rules})
-                print(records[-1], flush=True)
-    if arguments.out:
-        arguments.out.write_text(json.dumps(records, indent=1) + "\n")
+    keep(records(arguments.data), arguments.out)
 
 
 if __name__ == "__main__":
