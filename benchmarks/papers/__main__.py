@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 
 def main(arguments=None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
-    parser.add_argument("study", choices=(*page.STUDIES, "quick", "page"))
+    parser.add_argument("study", choices=(*page.STUDIES, "replicate", "quick", "page"))
     parser.add_argument("--data", type=Path, help="folder with the real data")
     parser.add_argument("--out", type=Path, default=HERE.parent / "results" / "papers")
     parser.add_argument("--scale", choices=("small", "full"), default="small")
@@ -45,19 +45,21 @@ def main(arguments=None) -> None:
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     options.out.mkdir(parents=True, exist_ok=True)
+    options.seeds = range(options.seeds)
     if options.study == "page":
         summarize(page.STUDIES.values(), options.out)
+        import_module("benchmarks.papers.replicate").summarize(options)
         page.write()
         return
     if options.data is None:
         parser.error("--data is needed by every study")
-    if options.study == "quick":
-        import_module("benchmarks.papers.quick").run(options)
-        return
-    parts = page.STUDIES[options.study].parts
-    if options.scale == "full":
-        parts = import_module("benchmarks.papers.full").parts(options.study)
     try:
+        if options.study in ("quick", "replicate"):
+            import_module(f"benchmarks.papers.{options.study}").run(options)
+            return
+        parts = page.STUDIES[options.study].parts
+        if options.scale == "full":
+            parts = import_module("benchmarks.papers.full").parts(options.study)
         for name, part in parts.items():
             if options.only in ("", name) or options.scale == "full":
                 part.run(options, Records(options.out / f"{name}.jsonl", options.minutes))

@@ -32,13 +32,15 @@ METRICS = {column.metric: column for column in (*COLUMNS, *CALIBRATION)} | {
     "value": Column("value", "Spearman or accuracy", 1, 3, 1),
     "correlation": Column("correlation", "correlation", 1, 3, 1),
     "range of ece": Column("", "range of the ECE, %", 100, 1, -1),
+    "log margin": Column("log margin", "logarithm of the median input margin", 1, 2, 1),
+    "depth": Column("depth", "mean depth, layers", 1, 2, -1),
 }
 # The smallest effects of interest, in the units of the columns.
 OF_INTEREST = {
     "accuracy": 1.0, "ece": 1.0, "ece_scaled": 1.0, "ECE": 1.0, "classwise": 0.05, "nll": 0.02,
     "nll_scaled": 0.02, "aurc": 0.5, "errors_auroc": 1.0, "ood_auroc": 1.0, "human_kl": 0.02,
     "human_kl_scaled": 0.02, "AUROC of flips": 1.0, "gain": 0.02, "value": 0.1,
-    "correlation": 0.01, "range of ece": 1.0,
+    "correlation": 0.01, "range of ece": 1.0, "log margin": 0.1, "depth": 0.1,
 }  # fmt: skip
 
 

@@ -30,22 +30,24 @@ from skcalib.difficulty import (
     output_margin,
     prediction_entropy,
 )
+from skcalib.losses import CrossEntropyLoss, ZeroHingeLoss
+from skcalib.nets import MLP, CalibratedNetClassifier
 
-from .claims import claim, untested
+from .claims import METRICS, claim, untested
 from .results import Part, Study, described, short
 from .runner import found
-from .tables import Column, values_table
+from .tables import Column, values_tables
 
 N_REPEATS = 12
-SETS = ("digits", "made classes", "queries", "image features")
+LOSSES = {CrossEntropyLoss: "cross-entropy", ZeroHingeLoss: "0-hinge"}
 
 
-def digits():
+def digits(folder):
     X, y = load_digits(return_X_y=True)
     return X / 16, y
 
 
-def made():
+def made(folder):
     return make_classification(
         2000, 20, n_informative=8, n_redundant=4, n_classes=5, n_clusters_per_class=2,
         class_sep=1.5, flip_y=0.0, random_state=0,
@@ -64,6 +66,10 @@ def image_features(folder):
         return data["features"][:2000].astype(np.float32), data["y"][:2000]
 
 
+SETS = {"digits": digits, "made classes": made, "queries": queries,
+        "image features": image_features}  # fmt: skip
+
+
 def scorer(seed=None, max_iter=60):
     net = MLPClassifier(
         (64,) * 4, alpha=0.0, learning_rate_init=3e-3, max_iter=max_iter, tol=0.0,
@@ -73,9 +79,9 @@ def scorer(seed=None, max_iter=60):
 
 
 def run(options, records):
-    for seed in range(options.seeds):
-        for name, load in zip(SETS, (digits, made, queries, image_features)):
-            load = partial(load, options.data) if name in SETS[2:] else load
+    for seed in options.seeds:
+        for name in options.noise or SETS:
+            load = partial(SETS[name], options.data)
             compute = partial(measured, name, load, seed)
             records.get({"setting": name, "seed": seed}, compute)
 
@@ -195,23 +201,29 @@ def of_a_fresh_network(X, y, form, seed, make_scorer=scorer):
     found["ambiguous without label"] = unclear.mean()
     found["middle minus network, all"] = middle.mean() - network.mean()
     if isinstance(net, MLPClassifier):
-        found["depth and input margin"] = rank_correlation(depth, input_margin(net, X[test]))
+        margin = input_margin(partial(_logits, net), X[test])
+        found["depth and input margin"] = rank_correlation(depth, margin)
     if unclear.any():
         found["middle minus network, ambiguous"] = middle[unclear].mean() - network[unclear].mean()
     return found
 
 
-def input_margin(net, X):
-    """Distance to the nearest linearized boundary of a perceptron, min (z_i - z_j) / |grad|."""
-    X = torch.tensor(np.asarray(X), dtype=torch.float64, requires_grad=True)
-    hidden, last = X, len(net.coefs_) - 1
+def _logits(net, X):
+    """Return the logits of a perceptron of scikit-learn for a tensor."""
     for i, (weights, bias) in enumerate(zip(net.coefs_, net.intercepts_)):
-        hidden = hidden @ torch.from_numpy(weights).double() + torch.from_numpy(bias).double()
-        hidden = hidden.relu() if i < last else hidden
-    top = hidden.argmax(dim=1)
+        X = X.relu() if i else X
+        X = X @ torch.from_numpy(weights).double() + torch.from_numpy(bias).double()
+    return X
+
+
+def input_margin(logits_of, X):
+    """Distance to the nearest linearized boundary of a network, min (z_i - z_j) / |grad|."""
+    X = torch.tensor(np.asarray(X), dtype=torch.float64, requires_grad=True)
+    logits = logits_of(X)
+    top = logits.argmax(dim=1)
     margins = []
-    for j in range(hidden.shape[1]):
-        gap = hidden.gather(1, top[:, None])[:, 0] - hidden[:, j]
+    for j in range(logits.shape[1]):
+        gap = logits.gather(1, top[:, None])[:, 0] - logits[:, j]
         (slope,) = torch.autograd.grad(gap.sum(), X, retain_graph=True)
         distance = gap / slope.norm(dim=1).clamp_min(1e-12)
         margins.append(torch.where(top == j, torch.inf, distance).detach())
@@ -233,6 +245,35 @@ def of_random_labels(X, y, seed, make_scorer=scorer, max_iter=300):
         "changed label, last probe": memorized[-1],
         "early minus last, true label": early - true[-1],
     }
+
+
+def margins(options, records):
+    """Train for margins, by cross-entropy, and for none, by the 0-hinge loss."""
+    for seed in options.seeds:
+        for name in options.noise or SETS:
+            compute = partial(of_the_loss, name, *SETS[name](options.data), seed)
+            records.get({"setting": name, "seed": seed}, compute)
+
+
+def of_the_loss(name, X, y, seed):
+    """Return accuracy, mean depth and median margin of both networks, on held-out samples."""
+    parts = train_test_split(X.astype(np.float32), y, test_size=0.25, random_state=seed)
+    X_train, X_test, y_train, y_test = parts
+    methods = {}
+    for loss in (CrossEntropyLoss, ZeroHingeLoss):
+        net = CalibratedNetClassifier(
+            MLP, module__hidden=(64,) * 4, criterion=loss, max_epochs=60, lr=3e-3, batch_size=200,
+            train_split=None, random_state=seed, verbose=0, device="cpu",
+        )  # fmt: skip
+        fitted = PredictionDepthScorer(net, undefined="hardest").fit(X_train, y_train)
+        net, depth = fitted.estimator_, fitted.difficulty(X_test)
+        values = {
+            "accuracy": (net.predict(X_test) == y_test).mean(),
+            "depth": depth.mean(),
+            "log margin": np.log(np.median(input_margin(net.module_.double(), X_test))),
+        }
+        methods[LOSSES[loss]] = {"last": {metric: float(v) for metric, v in values.items()}}
+    return {"found": {name: methods}}
 
 
 def _claim(text, name, better, settings=SETS, **options):
@@ -268,16 +309,25 @@ CLAIMS = (
     _claim("On samples that are ambiguous without their label, the middle of the network is more "
            "often right than its end (accuracy).", "middle minus network, ambiguous", 1,
            headline="digits"),
-    untested("Depths agree between architectures; training against small margins makes "
-             "predictions shallower (0-hinge).",
+    *(claim("depth_margins", text, LOSSES[CrossEntropyLoss], metric, LOSSES[ZeroHingeLoss], SETS)
+      for text, metric in (
+          ("Cross-entropy trains for margins, the 0-hinge loss for none: the input margins of "
+           "cross-entropy are wider.", "log margin"),
+          ("With the wider margins, predictions are shallower.", "depth"),
+      )),
+    untested("Depths agree between architectures.",
              "one architecture was trained; `--scale full` has three"),
 )  # fmt: skip
 
 
-def table(settings):
-    return values_table(settings, "Means over runs", Column("value", "", 1, 3))
-
-
+TABLE = partial(values_tables, columns=[Column("value", "Means over runs", digits=3)])
+MARGINS = [METRICS[metric] for metric in ("accuracy", "log margin", "depth")]
 STUDY = Study(
-    "[DEPTH]", {"depth": Part(run, table, derive=over_data_sets)}, CLAIMS, described(__doc__)
+    "[DEPTH]",
+    {
+        "depth": Part(run, TABLE, derive=over_data_sets),
+        "depth_margins": Part(margins, partial(values_tables, columns=MARGINS)),
+    },
+    CLAIMS,
+    described(__doc__),
 )

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -42,10 +42,12 @@ from skcalib import losses
 from skcalib.difficulty import RelativeMahalanobisScorer, difficulty_weights
 from skcalib.metrics import predictive_entropy
 
+from . import gra
 from .images import Pictures, as_input, human_proba, pictures
 from .measures import measure, proba_of
-from .methods import CE, Method, aware, by_loss, mixed, ranked
+from .methods import CE, DECAY, FOCAL, Method, aware, by_loss, mixed
 from .results import Part
+from .rmd import OTHER_LOSSES
 from .runner import compare
 from .students import Settings, Trainer, half_precision, logits_of
 from .tasks import Task
@@ -131,41 +133,24 @@ def full_task(options, network, seed):
 
 
 def rmd_methods(options):
-    alpha = 0.05 if options.dataset == "cifar10" else 0.01
+    """Yield the methods of [RMD] with the published parameters."""
+    published = PUBLISHED["rmd"] | PUBLISHED.get(f"rmd, {options.dataset}", {})
     yield CE
-    for name, loss, values in (
-        ("label smoothing", losses.label_smoothing_loss, {"alpha": 0.1}),
-        ("focal", losses.focal_loss, {"gamma": 3.0}),
-        ("L1 of logits", losses.logit_norm_loss, {"alpha": alpha}),
-        ("entropy regularization", losses.entropy_regularized_loss, {"alpha": 0.1}),
-        ("Poly-1", losses.poly_loss, {"epsilon": 1.0}),
-    ):
-        yield Method(name, by_loss(loss), (values,))
-    yield Method("correctness ranking", ranked, ({"weight": 1.0},))
+    for method in OTHER_LOSSES:
+        yield replace(method, candidates=(published[method.name],))
     if options.features:
-        yield Method(
-            "difficulty-aware, as published", aware(scale=None), (PUBLISHED["difficulty-aware"],)
-        )
-        yield Method(
-            "difficulty-aware, min-max", aware(scale="minmax"), (PUBLISHED["difficulty-aware"],)
-        )
+        of_paper = (PUBLISHED["difficulty-aware"],)
+        yield Method("difficulty-aware, as published", aware(scale=None), of_paper)
+        yield Method("difficulty-aware, min-max", aware(scale="minmax"), of_paper)
         yield Method("difficulty-aware", aware(), ({"temperature": 0.3, "alpha": 0.3},))
 
 
 def gra_methods(options):
-    yield CE
-    for name, loss, fixed in (
-        ("Brier", losses.brier_loss, {}),
-        ("MMCE", losses.mmce_loss, {}),
-        ("focal", losses.focal_loss, {"gamma": 3.0}),
-        ("FLSD-53", losses.sample_dependent_focal_loss, {}),
-        ("FLSD-GRA", losses.sample_dependent_focal_loss, {"detach_weight": True}),
-        ("dual focal", losses.dual_focal_loss, {}),
-        ("dual focal-GRA", losses.dual_focal_loss, {"detach_weight": True}),
-        ("BSCE", losses.bsce_loss, {}),
-        ("BSCE-GRA", losses.bsce_gra_loss, {}),
-    ):
-        yield Method(name, by_loss(loss, **fixed))
+    """Yield the methods of [GRA]; the losses have the published parameters by default."""
+    for method in gra.METHODS:
+        if method.name != DECAY.name and not method.name.endswith("as published"):
+            of_paper = {"gamma": 3.0} if method.name == FOCAL.name else {}
+            yield replace(method, candidates=(of_paper,))
 
 
 def image_settings(options, study, batch_size=128, **other):
@@ -187,7 +172,7 @@ def compared(methods, options, records):
         [m for m in methods(options) if options.only in m.name],
         image_settings(options, options.study),
         named_setting(options, network),
-        range(options.seeds),
+        options.seeds,
         every=True,
     )
 
@@ -216,7 +201,7 @@ def prioritization(options, records):
         (1.0, "all"),
         *((f, guide) for f in FRACTIONS[1:] for guide in GUIDES),
     ]
-    for seed in range(options.seeds):
+    for seed in options.seeds:
         tasks = cache(partial(full_task, options, network))
         for loss in (CE.name, *published(options)["alone"]):
             for fraction, guide in runs:

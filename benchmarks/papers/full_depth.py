@@ -77,7 +77,7 @@ def scorer(options, name, seed=None, max_iter=None):
 
 def run(options, records):
     names = [name for name in NETWORKS if options.only in name]
-    for seed in range(options.seeds):
+    for seed in options.seeds:
         made = {name: partial(measured, options, name, seed) for name in names}
         if len(names) > 1:
             made[" and ".join(names)] = partial(between_architectures, options, names, seed)

@@ -26,7 +26,7 @@ def validation(options, records):
     """Choice, stopping and temperature by noisy, by repaired and by clean validation labels."""
     clinc = Clinc(options.data, options.out)
     make = partial(text_task, clinc, 20, "U20", noisy_validation=True)
-    how = (SETTINGS[20], "U20", range(options.seeds))
+    how = (SETTINGS[20], "U20", options.seeds)
     compare(records, make, (CE, DROP, SOFT), *how, every=True)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import benchmarks.papers
 
 from . import depth, gra, labels, prio, pruning, rmd, shift
-from .claims import VERDICTS, Judgement, hardest, judge, sentence, stated, verdict_of, written
+from .claims import VERDICTS, hardest, judge, sentence, stated, written
 from .forest import forest
 from .results import described, load, settings_of
 from .tables import csv_table
@@ -46,16 +47,28 @@ def plot(lines):
 
 
 def headlines():
-    """Return (part, claim, judgement) of the lines of the overview, in one setting each."""
-    found = []
-    for study in STUDIES.values():
-        for claim, whole in judged(study.claims):
-            here = [r for r in whole.results if r.setting == claim.headline]
-            if here:
-                least = min(here, key=lambda r: r.low)
-                verdict = verdict_of([least], whole.effect, claim.no_loss)
-                found.append((study.name, claim, Judgement(verdict, [least], *whole[2:])))
-    return found
+    """Return (study, claim, judgement) of the lines of the overview, in one setting each."""
+    return [
+        (study.name, *found)
+        for study in STUDIES.values()
+        for found in judged(
+            [replace(c, settings=(c.headline,)) for c in study.claims if c.headline]
+        )
+    ]
+
+
+def replication():
+    """Return how many verdicts of the overview are the same on fresh seeds, and each on both."""
+    rows, same = [], 0
+    for _, claim, before in headlines():
+        again = judge(claim, settings_of(f"fresh_{claim.part}"))
+        if again.results:
+            same += before.verdict == again.verdict
+            cells = [f"{written(f.results[0], f.column)}: {f.verdict}" for f in (before, again)]
+            rows.append([claim.text, f"{before.column.header}, {claim.headline}", *cells])
+    header = ["claim", "of", "seeds of the pages", "fresh seeds"]
+    table = csv_table("", header, rows, widths="34 16 25 25")
+    return f"{same} of {len(rows)} verdicts are the same on the fresh seeds.\n\n{table}"
 
 
 def overview():
@@ -105,12 +118,12 @@ def in_numbers():
 def runs():
     """Return the run times and versions, a line a study."""
     rows, machine = [], {}
-    for study in STUDIES.values():
-        for name in study.parts:
-            content = load(name)
-            if "machine" in content:
-                machine = content["machine"]
-                rows.append([name, content["runs"], f"{content['cpu_seconds'] / 60:.1f}"])
+    names = [name for study in STUDIES.values() for name in study.parts]
+    for name in (*names, *dict.fromkeys(f"fresh_{claim.part}" for _, claim, _ in headlines())):
+        content = load(name)
+        if "machine" in content:
+            machine = content["machine"]
+            rows.append([name, content["runs"], f"{content['cpu_seconds'] / 60:.1f}"])
     versions = ", ".join(f"{name} {value}" for name, value in machine.items())
     table = csv_table("", ["study", "runs", "minutes of one core"], rows)
     return f"One thread, no accelerator: {versions}.\n\n{table}"
@@ -124,6 +137,7 @@ def render():
         "overview.svg": plot(
             (f"{name}: {claim.text}", found) for name, claim, found in headlines()
         ),
+        "replication.inc": replication(),
         "counts.inc": counts_table(),
         "in_numbers.inc": in_numbers(),
         "settings.inc": settings,

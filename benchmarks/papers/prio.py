@@ -48,8 +48,9 @@ TARGET_EPOCHS = 20
 def losses(options, records):
     """Every loss at every fraction, by the student's own entropy and by that of a target."""
     make, seeds = partial(make_task, Clinc(options.data, options.out), "clean"), options.seeds
-    for setting, fraction in FRACTIONS.items():
-        how = (SETTINGS, setting, range(seeds))
+    for setting in options.noise or FRACTIONS:
+        fraction = FRACTIONS[setting]
+        how = (SETTINGS, setting, seeds)
         train_one = partial(_guided, options.out, fraction)
         by = partial(compare, records, make, stops=False, train_one=train_one)
         by((*ALONE, replace(CE, name="random samples")), *how)
@@ -94,7 +95,7 @@ def against_random(options, records):
     for case in options.noise or CASES:
         when = EARLY if case.endswith(", early") else LATE
         tasks = cache(partial(make_task, clinc, case))
-        for seed in range(options.seeds):
+        for seed in options.seeds:
             for guide in (*EVERYWHERE, *["balanced"] * case.startswith("imbalanced")):
                 key = {"setting": case, "method": guide, "seed": seed}
                 compute = lambda s=seed, g=guide, t=tasks, w=when: prioritized(

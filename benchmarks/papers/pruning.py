@@ -129,7 +129,7 @@ def pruning_methods(pruned):
 def run(options, records):
     clinc = Clinc(options.data, options.out)
     for noise in options.noise or NOISES:
-        for seed in range(options.seeds):
+        for seed in options.seeds:
             task = text_task(clinc, 100, noise, seed)
             for pruned in PRUNED:
                 compare(

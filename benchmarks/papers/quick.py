@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from skcalib import losses
@@ -42,7 +44,9 @@ def run(options):
         _line(guide, ("accuracy", "nll", "seconds"), list(map(train, tasks)))
     print("\n[DEPTH]: digits, one run")
     n_repeats = 4 if options.small else depth.N_REPEATS
-    (values,) = depth.measured("digits", depth.digits, 0, n_repeats)["found"].values()
+    (values,) = depth.measured("digits", partial(depth.digits, None), 0, n_repeats)[
+        "found"
+    ].values()
     for name in ("depth and correct", "depth and consensus", "depth and iteration learned"):
         print(f"{name:<28}{values[name]['last']['value']:13.3f}")
 

@@ -101,14 +101,14 @@ METHODS = (
     Method("label issues: weight", cleaned("weight")),
     Method("true labels", oracle),
 )
-# Methods and seeds of the studies with weight decay, by samples a class and noise.
+# Methods of the studies with weight decay, by samples a class and noise.
 DECAYED = {
     20: {
-        "clean": ((ENTROPY, AWARE, SHUFFLED, SOFT, INVERTED), 12),
-        "U20": ((ENTROPY, AWARE, SHUFFLED, SOFT), 10),
-        "I20": ((AWARE, SOFT), 8),
+        "clean": (ENTROPY, AWARE, SHUFFLED, SOFT, INVERTED),
+        "U20": (ENTROPY, AWARE, SHUFFLED, SOFT),
+        "I20": (AWARE, SOFT),
     },
-    100: {"clean": ((AWARE,), 6), "U20": ((AWARE, SHUFFLED), 6)},
+    100: {"clean": (AWARE,), "U20": (AWARE, SHUFFLED)},
 }
 
 IMAGE_CANDIDATES = pairs((0.1, 1.0), (0.3, 0.6), (0.3, 1.2), (0.3, 2.4))
@@ -136,22 +136,22 @@ def without_decay(n_each, options, records):
     clinc = Clinc(options.data, options.out)
     for noise in options.noise or NOISES:
         make = partial(text_task, clinc, n_each, noise)
-        compare(records, make, METHODS, SETTINGS[n_each], noise, range(options.seeds))
+        compare(records, make, METHODS, SETTINGS[n_each], noise, options.seeds)
 
 
 def with_chosen_decay(n_each, options, records):
     """Cross-entropy with and without decay, and methods at the decay that it chose."""
     clinc, settings = Clinc(options.data, options.out), SETTINGS[n_each]
     for noise in options.noise or DECAYED[n_each]:
-        methods, n_seeds = DECAYED[n_each][noise]
-        how = (settings, noise, range(n_seeds))
+        how = (settings, noise, options.seeds)
         make = partial(text_task, clinc, n_each, noise)
         more = () if noise == "clean" else grid(weight_decay=(1.0,))
         decay = replace(DECAY, candidates=(*DECAY.candidates, *more))
         compare(records, make, (CE, decay), *how)
         weight_decay = chosen(records, DECAY.name, noise)["last"]["weight_decay"]
         methods = [
-            replace(m, candidates=FROM_SMALL) if m.candidates == CANDIDATES else m for m in methods
+            replace(m, candidates=FROM_SMALL) if m.candidates == CANDIDATES else m
+            for m in DECAYED[n_each][noise]
         ]
         without = Method("difficulty-aware, no decay", aware(), FROM_SMALL)
         compare(records, make, [*(with_decay(m, weight_decay) for m in methods), without], *how)
@@ -168,7 +168,7 @@ def sensitivity(options, records):
         replace(AWARE, candidates=(*by_alpha, *by_temperature)),
     )
     make = partial(text_task, Clinc(options.data, options.out), 20, "U20")
-    how = (SETTINGS[20], "U20", range(options.seeds))
+    how = (SETTINGS[20], "U20", options.seeds)
     compare(records, make, methods, *how, every=True, stops=False)
 
 
@@ -201,9 +201,9 @@ def sources(options, records):
     for noise in options.noise or ("U20", "I20"):
         make = partial(text_task, clinc, 20, noise)
         if noise == "U20":  # of the other noise, only how well the scores find it
-            compare(records, make, trained, SETTINGS[20], noise, range(options.seeds), stops=False)
+            compare(records, make, trained, SETTINGS[20], noise, options.seeds, stops=False)
         names = [name for name in DIFFICULTIES if name != "RMD by rotation"]
-        find_flips(records, make, noise, range(options.seeds), names)
+        find_flips(records, make, noise, options.seeds, names)
 
 
 def find_flips(records, make, noise, seeds, names):
@@ -224,9 +224,9 @@ def images(options, records):
     for noise in options.noise or IMAGE_NOISES:
         methods = [m for m in IMAGE_METHODS if noise != "clean" or m.name != "true labels"]
         make = partial(cifar_task, cifar, noise)
-        compare(records, make, methods, IMAGES, noise, range(options.seeds))
+        compare(records, make, methods, IMAGES, noise, options.seeds)
         if noise != "clean":
-            find_flips(records, make, noise, range(options.seeds), ASKED)
+            find_flips(records, make, noise, options.seeds, ASKED)
 
 
 def human(options, records):

@@ -20,10 +20,15 @@ class TimeIsUp(Exception):
 
 
 class Records:
-    """The runs of one study, kept in a file that only grows; none is begun too late to end."""
+    """The runs of one study, kept in a file that only grows; none is begun too late to end.
 
-    def __init__(self, path: Path, minutes: float = math.inf):
+    With the `settings` of earlier results, methods have the options that were chosen there, and
+    only those of `only`, pairs of setting and method, are run.
+    """
+
+    def __init__(self, path: Path, minutes: float = math.inf, *, settings=None, only=()):
         self.path, self.end, self.longest = path, time.monotonic() + 60 * minutes, 0.0
+        self.settings, self.only = settings, only
         path.parent.mkdir(parents=True, exist_ok=True)
         self.rows = {}
         if path.exists():
@@ -100,8 +105,10 @@ def compare(
         compute = lambda: train_one(tasks(seed), method, options, settings, seed, stops)
         records.get(key, compute)
 
+    if records.settings is not None:
+        methods = [method for method in methods if (setting, method.name) in records.only]
     tasks = cache(make_task)
-    for method in methods if not every else ():
+    for method in methods if not (every or records.settings) else ():
         for options in method.candidates:
             run(tasks, method, options, SCREENING_SEED)
     for seed in seeds:
@@ -117,6 +124,9 @@ def compare(
 
 def chosen(records, method, setting):
     """Return the options chosen for the last epoch and for early stopping."""
+    if records.settings is not None:
+        points = records.settings.get(setting, {}).get(method, {})
+        return {point: values["options"] for point, values in points.items()}
     rows = list(records.where(setting=setting, method=method, seed=SCREENING_SEED))
     criteria = {"last": "val_nll", "stop": "val_nll_scaled"}
     return {

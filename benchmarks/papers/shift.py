@@ -24,7 +24,7 @@ from .measures import divergence, nll, proba_of
 from .methods import CE
 from .results import Part, Study, described
 from .students import Plan, logits_of, train
-from .tables import Column, values_table
+from .tables import Column, values_tables
 
 LOSSES = {
     "cross-entropy": losses.cross_entropy_loss,
@@ -77,7 +77,7 @@ def corrupted_inputs(folder):
 def run(options, records):
     images = cifar.Cifar(options.data, options.out)
     inputs = corrupted_inputs(options.data)
-    for seed in range(options.seeds):
+    for seed in options.seeds:
         task = cifar.cifar_task(images, "clean", seed)
         for name in LOSSES:
             key = {"setting": "clean", "method": name, "seed": seed}
@@ -132,16 +132,13 @@ def _judged(logits, y, clean):
     return rows
 
 
-def table(settings):
-    return "\n".join(
-        values_table(settings, title, Column(metric, "", factor, digits))
-        for title, metric, factor, digits in (
-            ("Accuracy, %", "accuracy", 100, 1),
-            ("ECE as trained and with a temperature from clean images or the same shift, %",
-             "ECE", 100, 1),
-            ("Divergence from human labels, CIFAR-10H", "human_kl", 1, 3),
-        )
-    )  # fmt: skip
+COLUMNS = (
+    Column("accuracy", "Accuracy, %", 100),
+    Column(
+        "ECE", "ECE as trained and with a temperature from clean images or the same shift, %", 100
+    ),
+    Column("human_kl", "Divergence from human labels, CIFAR-10H", digits=3),
+)
 
 
 def _lower(text, method, rival):
@@ -160,4 +157,9 @@ CLAIMS = (
     _lower("Focal loss is better calibrated than cross-entropy.", "focal 3, last", AS_TRAINED),
 )  # fmt: skip
 
-STUDY = Study("shift", {"shift": Part(run, table)}, CLAIMS, described(__doc__))
+STUDY = Study(
+    "shift",
+    {"shift": Part(run, partial(values_tables, columns=COLUMNS))},
+    CLAIMS,
+    described(__doc__),
+)

@@ -108,15 +108,16 @@ def comparison(title, methods, point, columns=COLUMNS, reference="cross-entropy"
     """Return the table of one setting at one point, marked against the reference."""
     columns = [c for c in columns if any(c.metric in m[point] for m in methods.values())]
     by_column = [marks(methods, point, column, reference) for column in columns]
+    chosen = any(points[point].get("options") for points in methods.values())
     rows = []
     for name, points in methods.items():
-        cells = [name, options_text(points[point].get("options", {}))]
+        cells = [name, *[options_text(points[point].get("options", {}))] * chosen]
         for column, mark in zip(columns, by_column):
             values = points[point].get(column.metric)
             text = cell(values, column) if values else NONE
             cells.append(f"{mark.get(name, '')}{text}{mark.get(name, '')}")
         rows.append(cells)
-    header = ["method", "chosen", *(c.header for c in columns)]
+    header = ["method", *["chosen"] * chosen, *(c.header for c in columns)]
     return csv_table(title, header, rows, css_class="numbers")
 
 
@@ -132,16 +133,20 @@ def comparisons(settings, columns=COLUMNS, points=POINTS, reference="cross-entro
         ]
     found = {s: m for s, m in settings.items() if s.startswith("flips")}
     if found:
-        column = Column(FLIPS, "", 100, 2)
-        tables.append(values_table(found, "AUROC of flipped labels, %", column))
+        tables.append(values_tables(found, [Column(FLIPS, "AUROC of flipped labels, %", 100, 2)]))
     return "\n".join(tables) or NOTHING
 
 
-def values_table(settings, title, column):
-    """Return one row a method and one column a setting."""
-    rows = []
-    for name in dict.fromkeys(name for methods in settings.values() for name in methods):
-        values = [m.get(name, {}).get("last", {}).get(column.metric) for m in settings.values()]
-        if any(values):
-            rows.append([name, *(cell(v, column) if v else NONE for v in values)])
-    return csv_table(title, ["", *settings], rows) if rows else NOTHING
+def values_tables(settings, columns):
+    """Return a table of every metric: one row a method and one column a setting."""
+    tables = []
+    for column in columns:
+        rows = []
+        for name in dict.fromkeys(name for methods in settings.values() for name in methods):
+            values = [
+                m.get(name, {}).get("last", {}).get(column.metric) for m in settings.values()
+            ]
+            if any(values):
+                rows.append([name, *(cell(v, column) if v else NONE for v in values)])
+        tables += [csv_table(column.header, ["", *settings], rows)] if rows else []
+    return "\n".join(tables) or NOTHING

@@ -79,6 +79,18 @@ def test_a_second_call_trains_nothing_and_reported_seeds_choose_nothing(tmp_path
     assert len(focal["last"]["accuracy"]) == 4
 
 
+def test_a_replication_has_the_options_of_the_results_and_chooses_nothing(tmp_path):
+    known = {"toy": {"focal": {"last": {"options": {"gamma": 4.0}}}}}
+    records = Records(tmp_path / "runs.jsonl", settings=known, only={("toy", "focal")})
+    settings = Settings(n_epochs=2, batch_size=10)
+    compare(records, _task, (CE, FOCAL), settings, "toy", range(200, 204))
+    assert [row["key"] for row in records.rows.values()] == [
+        {"setting": "toy", "method": "focal", "options": {"gamma": 4.0}, "seed": seed}
+        for seed in range(200, 204)
+    ]
+    assert collected(records, Part(run=None))["toy"]["focal"]["last"]["options"] == {"gamma": 4.0}
+
+
 def test_all_candidates_of_a_sensitivity_are_kept_and_a_measured_number_of_many_names(tmp_path):
     records = Records(tmp_path / "runs.jsonl")
     settings = Settings(n_epochs=1, batch_size=10)
@@ -103,7 +115,7 @@ def test_settings_in_full_train(study, tmp_path, monkeypatch):
     np.savez(tmp_path / "features.npz", train=rng.normal(size=(60, 3)))
     options = SimpleNamespace(
         study=study, dataset="cifar10", network="resnet18", data=tmp_path, out=tmp_path,
-        epochs=1, images=60, features=tmp_path / "features.npz", device="cpu", seeds=1,
+        epochs=1, images=60, features=tmp_path / "features.npz", device="cpu", seeds=range(1),
         only="difficulty-aware, min-max" if study == "rmd" else "BSCE-GRA",
     )  # fmt: skip
     full.parts(study)[f"full_{study}"].run(options, Records(tmp_path / "full.jsonl"))

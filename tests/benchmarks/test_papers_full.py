@@ -133,7 +133,9 @@ def test_gray_images_get_a_border_and_three_channels(data):
 
 
 def _options(**options):
-    return SimpleNamespace(**{"dataset": "cifar10", "epochs": None, "device": "cpu", **options})
+    return SimpleNamespace(
+        **{"dataset": "cifar10", "epochs": None, "device": "cpu", "features": None, **options}
+    )
 
 
 def test_settings_are_those_that_the_papers_print():
@@ -155,6 +157,18 @@ def test_settings_are_those_that_the_papers_print():
     assert methods["difficulty-aware, as published"].candidates == (
         {"temperature": 0.7, "alpha": 0.3},
     )
+    for dataset, alpha in (("cifar10", 0.05), ("cifar100", 0.01)):
+        options = {m.name: m.candidates for m in rmd_methods(_options(dataset=dataset))}
+        assert options == {
+            "cross-entropy": ({},), "label smoothing": ({"alpha": 0.1},),
+            "focal": ({"gamma": 3.0},), "L1 of logits": ({"alpha": alpha},),
+            "entropy regularization": ({"alpha": 0.1},), "Poly-1": ({"epsilon": 1.0},),
+            "correctness ranking": ({"weight": 1.0},),
+        }  # fmt: skip
+    options = {m.name: m.candidates for m in full.gra_methods(_options())}
+    assert options.pop("focal") == ({"gamma": 3.0},)
+    assert "BSCE-GRA" in options
+    assert all(candidates == ({},) for candidates in options.values())
 
 
 @pytest.mark.parametrize(
