@@ -97,6 +97,18 @@ def test_index_of_r_has_no_place_in_the_header(frame, tmp_path):
     np.testing.assert_array_equal(read_predictions(path)["y_proba"], expected)
 
 
+def test_words_among_many_numbers_are_named(binary, tmp_path):
+    """pandas reads long files in pieces, each of which may have a type of its own."""
+    long = pd.concat([binary] * 4000, ignore_index=True).astype({"0": object})
+    path = tmp_path / "p.csv"
+    long.assign(id=np.where(np.arange(len(long)) % 7, "x", "1")).to_csv(path, index=False)
+    assert len(read_predictions(path)["y_true"]) == len(long)
+    long.loc[len(long) - 1, "0"] = "half"
+    long.to_csv(path, index=False)
+    with pytest.raises(ValueError, match=f"got half in line {len(long) + 1}"):
+        read_predictions(path, classes=["0", "1"])
+
+
 def test_classes_without_samples_complete_the_rows(frame, tmp_path):
     check(frame[frame["label"] != "dog"], tmp_path / "p.csv")
 
