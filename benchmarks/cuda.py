@@ -209,7 +209,7 @@ def epochs(
         "class weights": {"class_weight": "balanced"},
         "a loss that looks back": {"criterion": losses.CorrectnessRankingLoss},
         "30 % by entropy": {"prioritizer": by_entropy},
-        "records": {"callbacks": [nets.TrainingDynamics(source="batches")]},
+        "records": {"callbacks": [nets.TrainingDynamics()]},
         "validation": monitored,
     }
     for name, options in variants.items():

@@ -22,8 +22,7 @@ _STREAM = 0x666C6970
         "y": ["array-like"],
         "fraction": [Interval(Real, 0, 1, closed="both")],
         "random_state": ["random_state"],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def flip_labels(
     y: Any,

@@ -19,8 +19,7 @@ from ..utils._private import Interval, validate_params
         "scale": [Interval(Real, 0, None, closed="neither")],
         "temperature": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def make_predictions(
     n_samples: int = 1000,

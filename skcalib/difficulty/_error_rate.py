@@ -20,8 +20,7 @@ from ..utils._validation import check_numbers
         "difficulty": ["array-like"],
         "n_groups": [Interval(Integral, 1, None, closed="left")],
         "sample_weight": ["array-like", None],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def error_rate_by_difficulty(
     y_true: ArrayLike,

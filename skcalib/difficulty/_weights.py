@@ -27,8 +27,7 @@ _POSITIVE = Interval(Real, 0, sys.float_info.max, closed="right")
         "scale": [StrOptions({"rank", "minmax", "std"}), None],
         "sample_weight": ["array-like", None],
         "reference": ["array-like", None],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def difficulty_weights(
     difficulty: ArrayLike,

@@ -12,7 +12,6 @@ from ._softmax import (
     largest_probabilities,
     miss_probability,
     power,
-    target_logit,
     target_nll,
 )
 
@@ -28,7 +27,7 @@ def _check_parameters(gamma: float, rival: str, detach_weight: bool = False) -> 
 def _below_label(logits: Tensor, target: Tensor, nll: Tensor) -> Tensor:
     """Compute the largest probability strictly below that of the label, shape (n,)."""
     # The logits rank the classes as the probabilities do, and do not tie where these underflow.
-    gap = target_logit(logits, target).unsqueeze(1) - logits
+    gap = logits.gather(1, target.unsqueeze(1)) - logits
     # The least positive gap; none is infinite, and then p_j is 0.
     nearest = torch.nn.functional.threshold(gap, 0.0, torch.inf).min(1).values
     return (-nearest - nll).exp()  # log p_j = log p_y - (z_y - z_j)
@@ -48,10 +47,9 @@ def _below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
 
 
 def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: str) -> Tensor:
-    miss = miss_probability(nll)
     # A single class has no rival: p_j = 0.
     if logits.shape[1] == 1:
-        return power(miss, gamma)
+        return power(miss_probability(nll), gamma)
     if rival == "second_largest":
         proba = largest_probabilities(logits, target, nll, 2)[:, 1]
         # One rival for the whole row, so the same one for every class of a soft target.
@@ -60,7 +58,8 @@ def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: st
         proba = _below_every_class(logits, nll)
     else:
         proba = _below_label(logits, target, nll)
-    return power(miss + proba, gamma)
+    # 1 - p_y + p_j, with 1 - p_y = -expm1(log p_y).
+    return power(proba - torch.expm1(-nll), gamma)
 
 
 def dual_focal_weight(

@@ -164,7 +164,7 @@ def largest_probabilities(
     if target.is_floating_point():
         return (-nll.topk(n_largest, largest=False).values).exp()
     top = logits.topk(n_largest).values
-    return (top - target_logit(logits, target).unsqueeze(1) - nll.unsqueeze(1)).exp()
+    return (top - logits.gather(1, target.unsqueeze(1)) - nll.unsqueeze(1)).exp()
 
 
 def answer_residual(logits: Tensor, label: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:

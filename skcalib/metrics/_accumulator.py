@@ -130,10 +130,7 @@ class CalibrationAccumulator:
     CalibrationAccumulator(n_bins=5, samples=4, expected_calibration_error=0.2000)
     """
 
-    @validate_params(
-        {"n_bins": [Interval(Integral, 1, None, closed="left")]} | NORM_CONSTRAINTS,
-        prefer_skip_nested_validation=True,
-    )
+    @validate_params({"n_bins": [Interval(Integral, 1, None, closed="left")]} | NORM_CONSTRAINTS)
     def __init__(
         self,
         n_bins: int = 15,
@@ -404,7 +401,7 @@ def _summed_over_chunks(
     proba, labels, weight = aligned(y_proba=y_proba, y_true=y_true, sample_weight=sample_weight)
     if empty.classes_ is None and empty.labels is None:
         # One chunk alone may lack a class that another chunk has.
-        distinct = reduce_chunks(_distinct, _union, labels)
+        distinct = np.unique(labels).compute()  # by dask, chunk by chunk
         empty.labels = _classes(distinct, proba.shape[1:], empty.pos_label)
     return reduce_chunks(partial(_updated, empty), add, proba, labels, weight)
 
@@ -417,22 +414,11 @@ def _updated(empty: Any, y_proba: NDArray, y_true: NDArray, sample_weight: NDArr
     return accumulator.update(y_true, y_proba, sample_weight=sample_weight)
 
 
-def _distinct(labels: NDArray) -> NDArray | None:
-    return np.unique(as_labels(labels, name="y_true")) if len(labels) else None
-
-
-def _union(some: NDArray | None, others: NDArray | None) -> NDArray | None:
-    if some is None or others is None:
-        return others if some is None else some
-    return np.union1d(some, others)
-
-
-def _classes(
-    distinct: NDArray | None, columns: tuple[int, ...], pos_label: Any
-) -> NDArray[Any] | None:
+def _classes(labels: NDArray, columns: tuple[int, ...], pos_label: Any) -> NDArray[Any] | None:
     """Return the classes that the labels of all chunks imply, as for arrays in memory."""
-    if distinct is None:
+    if not len(labels):
         return None
+    distinct = as_labels(labels, name="y_true")
     if columns:
         return match_columns(distinct, labels=None, n_columns=columns[0])[1]
     classes = match_binary(distinct, labels=None, pos_label=pos_label)[1]

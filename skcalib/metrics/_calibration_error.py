@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..utils._arrays import count_unit, is_chunked
 from ..utils._private import validate_params
@@ -22,9 +22,10 @@ from ._bins import (
     gap_norm,
     top_label,
 )
+from ._ties import tie_groups
 
 
-@validate_params(BINNING_CONSTRAINTS | NORM_CONSTRAINTS, prefer_skip_nested_validation=True)
+@validate_params(BINNING_CONSTRAINTS | NORM_CONSTRAINTS)
 def expected_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -109,7 +110,7 @@ def expected_calibration_error(
     return float(gap_norm(bins.sums, norm))
 
 
-@validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
+@validate_params(BINNING_CONSTRAINTS)
 def maximum_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -157,9 +158,7 @@ def maximum_calibration_error(
     return float(gap_norm(bins.sums, "max"))
 
 
-@validate_params(
-    BINNING_CONSTRAINTS | {"squared": ["boolean"]}, prefer_skip_nested_validation=True
-)
+@validate_params(BINNING_CONSTRAINTS | {"squared": ["boolean"]})
 def debiased_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -272,14 +271,13 @@ def ks_calibration_error(
         y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     confidence, correct = top_label(predictions)
-    confidence, gap = _in_order(confidence, correct, predictions.weight)
-    total = len(gap) if predictions.weight is None else predictions.weight.sum()
-    # Within a tie the partial sums depend on the order: only the one behind its last counts.
-    last_of_ties = np.append(confidence[1:] > confidence[:-1], True)
-    return float(np.abs(np.cumsum(gap)[last_of_ties]).max() / total)
+    # Rounding may take a probability below 0. Groups of ties come in decreasing order.
+    score, weight, positive = tie_groups(np.maximum(confidence, 0), correct, predictions.weight)
+    gap = score.astype(np.float64) * weight - positive
+    return float(np.abs(np.cumsum(gap[::-1])).max() / weight.sum())
 
 
-@validate_params(BINNING_CONSTRAINTS, prefer_skip_nested_validation=True)
+@validate_params(BINNING_CONSTRAINTS)
 def reliability_curve(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -352,21 +350,3 @@ def _bins_of(
         y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     return binned(predictions, n_bins=n_bins, strategy=strategy), predictions.unit
-
-
-def _in_order(
-    confidence: NDArray[Any], correct: NDArray[np.bool_], weight: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return confidences in increasing order, and confidence minus correctness, weighted."""
-    # Rounding may take a probability below 0.
-    confidence = np.maximum(confidence.astype(np.float64), 0)
-    if weight is not None:
-        order = np.argsort(confidence)
-        confidence = confidence[order]
-        return confidence, (confidence - correct[order]) * weight[order]
-    # Non-negative floats sort like their bits. Shifting out the sign bit makes room for the
-    # outcome as the last bit: one sort instead of an argsort, which takes 1.8 times as long.
-    key = (confidence.view(np.uint64) << np.uint64(1)) | correct
-    key.sort()
-    confidence = (key >> np.uint64(1)).view(np.float64)
-    return confidence, confidence - (key & np.uint64(1))

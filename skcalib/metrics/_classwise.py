@@ -16,8 +16,7 @@ from ._bins import BINNING_CONSTRAINTS, NORM_CONSTRAINTS, binned, gap_norm, sums
 
 
 @validate_params(
-    BINNING_CONSTRAINTS | NORM_CONSTRAINTS | {"average": [StrOptions({"macro"}), None]},
-    prefer_skip_nested_validation=True,
+    BINNING_CONSTRAINTS | NORM_CONSTRAINTS | {"average": [StrOptions({"macro"}), None]}
 )
 def classwise_calibration_error(
     y_true: ArrayLike,

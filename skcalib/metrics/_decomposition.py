@@ -30,8 +30,7 @@ class ScoreDecomposition(NamedTuple):
     {
         "scoring_rule": [StrOptions({"brier", "log_loss"})],
         "average": [StrOptions({"sum"}), None],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def score_decomposition(
     y_true: ArrayLike,

@@ -30,9 +30,7 @@ Report = dict[str, dict[str, float]]
 _RATE_SLACK = 1e-12
 
 
-@validate_params(
-    {"tpr": [Interval(Real, 0, 1, closed="right")]}, prefer_skip_nested_validation=True
-)
+@validate_params({"tpr": [Interval(Real, 0, 1, closed="right")]})
 def fpr_at_tpr(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -94,7 +92,7 @@ def fpr_at_tpr(
     return _fpr_at_tpr(found, false, tpr)
 
 
-@validate_params(_CONSTRAINTS, prefer_skip_nested_validation=True)
+@validate_params(_CONSTRAINTS)
 def misclassification_report(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -110,19 +108,14 @@ def misclassification_report(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels`, or of the positive class; the class
-        of the largest is the prediction.
+    y_true, y_proba, sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
     confidence : sequence of str, dict or DataFrame, default=("msp", "entropy", "margin")
         The scores to report on: names of those that `y_proba` gives (see
         :func:`area_under_risk_coverage`), or scores of one's own as a dict of arrays of shape
         (n_samples,) or the columns of a DataFrame; larger = more confident.
     tpr : float, default=0.95
         True-positive rate at which the false-positive rate is taken, in (0, 1].
-    sample_weight, labels, pos_label
-        As for :func:`expected_calibration_error`.
     as_frame : bool, default=False
         Whether to return a DataFrame with one line for every score.
 
@@ -137,8 +130,7 @@ def misclassification_report(
     Raises
     ------
     ValueError
-        If all predictions are correct or all are wrong, if a score holds NaN or is unknown, or if
-        `y_proba` is not valid.
+        If all predictions are correct or all are wrong, or if a score holds NaN or is unknown.
 
     See Also
     --------
@@ -174,7 +166,7 @@ def misclassification_report(
     )
 
 
-@validate_params(_CONSTRAINTS, prefer_skip_nested_validation=True)
+@validate_params(_CONSTRAINTS)
 def ood_report(
     y_true: ArrayLike,
     scores: ArrayLike | Mapping[str, ArrayLike],

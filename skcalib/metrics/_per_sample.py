@@ -157,10 +157,7 @@ def max_logit_score(logits: ArrayLike) -> NDArray:
     return np.concatenate([row_max(block) for _, block in iter_blocks(matrix)])
 
 
-@validate_params(
-    {"temperature": [Interval(Real, 0, None, closed="neither")]},
-    prefer_skip_nested_validation=True,
-)
+@validate_params({"temperature": [Interval(Real, 0, None, closed="neither")]})
 def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
     """Negative free energy of every sample: larger = more like the training data.
 
@@ -204,8 +201,7 @@ def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
     {
         "order": [Interval(Real, 1, None, closed="both")],
         "exponent": [Interval(Real, 0, None, closed="neither")],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def generalized_brier_score(
     y_true: ArrayLike,

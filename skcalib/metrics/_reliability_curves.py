@@ -53,7 +53,7 @@ class SmoothReliabilityCurve(NamedTuple):
     bandwidth: float
 
 
-@validate_params(_BAND_CONSTRAINTS, prefer_skip_nested_validation=True)
+@validate_params(_BAND_CONSTRAINTS)
 def isotonic_reliability_curve(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -122,10 +122,7 @@ def isotonic_reliability_curve(
     return IsotonicReliabilityCurve(np.clip(prob_true, 0, 1), forecast, lower, upper)
 
 
-@validate_params(
-    _BAND_CONSTRAINTS | {"bandwidth": [None, Interval(Real, 0, 1, closed="right")]},
-    prefer_skip_nested_validation=True,
-)
+@validate_params(_BAND_CONSTRAINTS | {"bandwidth": [None, Interval(Real, 0, 1, closed="right")]})
 def smooth_reliability_curve(
     y_true: ArrayLike,
     y_proba: ArrayLike,

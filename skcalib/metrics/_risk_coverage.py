@@ -42,24 +42,18 @@ def risk_coverage_curve(
 ) -> RiskCoverageCurve:
     """Error rate of the accepted samples (risk) against their fraction (coverage).
 
-    Every distinct confidence is a threshold, at which all samples of at least that confidence are
-    accepted [1]_. Samples of equal confidence are accepted together.
+    The class of the largest probability is the prediction. Every distinct confidence is a
+    threshold, at which all samples of at least that confidence are accepted [1]_. Samples of equal
+    confidence are accepted together.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
-        by them, or of the positive class. The class of the largest probability is the prediction.
+    y_true, y_proba, sample_weight, labels, pos_label
+        As for :func:`expected_calibration_error`.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
         What orders the samples: the largest probability (maximum softmax probability), the
         negative entropy, the difference of the two largest probabilities, or any score where
         larger = more confident.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples; a weight of k counts as k samples.
-    labels, pos_label
-        As for :func:`expected_calibration_error`.
 
     Returns
     -------
@@ -67,12 +61,6 @@ def risk_coverage_curve(
         Named tuple of arrays of shape (n_thresholds,): ``coverage``, the accepted fraction, in
         (0, 1] and increasing to 1; ``risk``, the error rate of the accepted samples, in [0, 1];
         ``threshold``, the smallest confidence accepted, decreasing.
-
-    Raises
-    ------
-    ValueError
-        If `y_proba` holds NaN, values outside [0, 1] or rows that do not sum to 1, if a label has
-        no column, or if `confidence` is unknown.
 
     See Also
     --------
@@ -97,10 +85,7 @@ def risk_coverage_curve(
     >>> curve.threshold
     array([0.9, 0.8, 0.7, 0.6])
     """
-    groups = rank_predictions(y_true, y_proba, confidence, sample_weight, labels, pos_label)
-    accepted = np.cumsum(groups.weight)
-    wrong = np.cumsum(groups.weight - groups.positive)
-    return RiskCoverageCurve(accepted / accepted[-1], wrong / accepted, groups.score)
+    return _curve(y_true, y_proba, confidence, sample_weight, labels, pos_label)
 
 
 def accuracy_rejection_curve(
@@ -149,22 +134,13 @@ def accuracy_rejection_curve(
     >>> curve.accuracy
     array([0.75, 1.  , 1.  , 1.  ])
     """
-    curve = risk_coverage_curve(
-        y_true,
-        y_proba,
-        confidence=confidence,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    curve = _curve(y_true, y_proba, confidence, sample_weight, labels, pos_label)
     return AccuracyRejectionCurve(
         1 - curve.coverage[::-1], 1 - curve.risk[::-1], curve.threshold[::-1]
     )
 
 
-@validate_params(
-    {"coverage": [Interval(Real, 0, 1, closed="right")]}, prefer_skip_nested_validation=True
-)
+@validate_params({"coverage": [Interval(Real, 0, 1, closed="right")]})
 def accuracy_at_coverage(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -213,10 +189,7 @@ def accuracy_at_coverage(
     return float(part @ groups.positive / accepted)
 
 
-@validate_params(
-    {"risk": [Interval(Real, 0, 1, closed="both")], "return_threshold": ["boolean"]},
-    prefer_skip_nested_validation=True,
-)
+@validate_params({"risk": [Interval(Real, 0, 1, closed="both")], "return_threshold": ["boolean"]})
 def coverage_at_risk(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -268,14 +241,7 @@ def coverage_at_risk(
     >>> coverage_at_risk([0, 0, 1, 0], y_proba, return_threshold=True)
     (0.75, 0.7)
     """
-    curve = risk_coverage_curve(
-        y_true,
-        y_proba,
-        confidence=confidence,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
+    curve = _curve(y_true, y_proba, confidence, sample_weight, labels, pos_label)
     # Risk rises and falls along the curve: the last point within the limit is the answer, not
     # the one before the first beyond it.
     within = np.flatnonzero(curve.risk <= risk + _RISK_SLACK)
@@ -283,3 +249,11 @@ def coverage_at_risk(
     if len(within):
         coverage, threshold = curve.coverage[within[-1]], curve.threshold[within[-1]]
     return (float(coverage), float(threshold)) if return_threshold else float(coverage)
+
+
+def _curve(*call: Any) -> RiskCoverageCurve:
+    """Return the curve of one call of :func:`rank_predictions`."""
+    groups = rank_predictions(*call)
+    accepted = np.cumsum(groups.weight)
+    wrong = np.cumsum(groups.weight - groups.positive)
+    return RiskCoverageCurve(accepted / accepted[-1], wrong / accepted, groups.score)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -38,32 +37,15 @@ class ProbabilityScorer(LabeledProbaScorer):
 
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
-        return f"<scorer {self.name}({options}) {_what_is_judged(self.metric)}>"
+        return f"<scorer {self.name}({options})>"
 
 
-def _what_is_judged(metric: Metric) -> str:
-    """Tell it from the parameters: one model of two classes has more than one error."""
-    if metric is refined_log_loss:
-        return "of all probabilities"
-    parameters = inspect.signature(metric).parameters
-    if "confidence" in parameters:
-        return "of the predicted class"
-    if "average" in parameters:
-        return "of every class; with two classes, of the positive class"
-    return "of the top label; with two classes, of the positive class"
+def _discrimination(y_true: ArrayLike, y_proba: ArrayLike, **options: Any) -> float:
+    return score_decomposition(y_true, y_proba, **options).discrimination
 
 
-# `average` is a parameter of its own in these two, for `_what_is_judged` looks for it.
-def _discrimination(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: str = "sum", **options: Any
-) -> float:
-    return score_decomposition(y_true, y_proba, average=average, **options).discrimination
-
-
-def _miscalibration(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: str = "sum", **options: Any
-) -> float:
-    return score_decomposition(y_true, y_proba, average=average, **options).miscalibration
+def _miscalibration(y_true: ArrayLike, y_proba: ArrayLike, **options: Any) -> float:
+    return score_decomposition(y_true, y_proba, **options).miscalibration
 
 
 # By the names of the scorers; "neg_" marks metrics where smaller = better.
@@ -91,9 +73,9 @@ def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
     A scorer hands the classes of the estimator to the metric, so a fold may lack a class. As
     with the scorers of scikit-learn, larger = better, and with two classes the metric gets the
     probability of the **positive class**, the second of ``estimator.classes_`` unless `pos_label`
-    is given; with more classes it gets all columns and judges the **top label**. The `repr` says
-    so. The number for two classes is thus not the one that the metric gives for
-    ``estimator.predict_proba(X)``, which has two columns.
+    is given; with more classes it gets all columns and judges the **top label**. The number for
+    two classes is thus not the one that the metric gives for ``estimator.predict_proba(X)``, which
+    has two columns.
 
     Parameters
     ----------

@@ -24,10 +24,7 @@ _STEPS_PER_BANDWIDTH = 150
 _STEPS_OF_INTEGRAL = 64
 
 
-@validate_params(
-    {"bandwidth": [None, Interval(Real, 0, 1, closed="right")]},
-    prefer_skip_nested_validation=True,
-)
+@validate_params({"bandwidth": [None, Interval(Real, 0, 1, closed="right")]})
 def smooth_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,

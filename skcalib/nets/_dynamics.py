@@ -25,21 +25,14 @@ class TrainingDynamics(Callback):
     :func:`~skcalib.difficulty.forgetting_events`, ...), and ``entropy_`` guides the choice of
     samples of another training as the ``target`` of its prioritizer. It takes 7 bytes a sample and
     epoch for up to 127 classes. All samples given to `fit` are recorded, those held out for
-    validation included: column i is sample i.
-
-    Parameters
-    ----------
-    source : {"forward", "batches"}, default="forward"
-        "forward" evaluates all samples before the first epoch and after every epoch, by one
-        forward pass in evaluation mode. "batches" costs nothing: it takes the outputs of the
-        training and validation steps themselves, each before the step of its batch. There is no
-        row for the untrained network, and samples left out of an epoch hold -1 and NaN.
+    validation included: column i is sample i. They are evaluated before the first epoch and after
+    every epoch, by one forward pass in evaluation mode.
 
     Attributes
     ----------
     prediction_ : ndarray of shape (n_steps, n_samples), int8, int16 or int32
-        Predicted classes, as positions in the net's ``classes_``. With source "forward" row 0 is
-        the untrained network and n_steps = n_epochs + 1.
+        Predicted classes, as positions in the net's ``classes_``. Row 0 is the untrained network:
+        n_steps = n_epochs + 1.
     confidence_ : ndarray of shape (n_steps, n_samples), float16
         Probability of the label, in [0, 1].
     margin_ : ndarray of shape (n_steps, n_samples), float16
@@ -53,8 +46,7 @@ class TrainingDynamics(Callback):
     Raises
     ------
     ValueError
-        In `fit`, if the labels of the samples are not known, if source is "batches" with mixup,
-        where no output belongs to one sample, or if the batches do not know their samples.
+        In `fit`, if the labels of the samples are not known.
 
     See Also
     --------
@@ -81,9 +73,6 @@ class TrainingDynamics(Callback):
     (150,)
     """
 
-    def __init__(self, *, source: str = "forward") -> None:
-        self.source = source
-
     def initialize(self) -> Self:
         """Forget the record, as the net forgets its weights."""
         # One block for every call of fit or partial_fit, allocated for its epochs at once; of the
@@ -100,7 +89,7 @@ class TrainingDynamics(Callback):
             self.initialize()  # other data
         self._crop()
         self.label_ = net._encoded(y)
-        first = self.source == "forward" and not self._blocks_
+        first = not self._blocks_
         # True counts as 1: the row of the untrained network.
         n_classes, n_epochs = len(net.classes_), net.max_epochs + first
         whole = next(t for t in (np.int8, np.int16, np.int32) if n_classes <= np.iinfo(t).max)
@@ -113,26 +102,9 @@ class TrainingDynamics(Callback):
             self._record_all(net, net.get_dataset(X, y))
             self._n_steps_ = 1
 
-    def on_batch_end(
-        self, net: Any, batch: Any = None, training: Any = None, **kwargs: Any
-    ) -> None:
-        """Record the samples of a batch, with source "batches"."""
-        if self.source == "batches":
-            samples = net._fit_.batch_samples
-            if samples is None:
-                if training:  # validation data may come from elsewhere
-                    raise ValueError(
-                        "iterator_train must be a DataLoader, and train_split must return torch "
-                        "Subsets, for TrainingDynamics with source='batches', got batches that do "
-                        "not know their samples."
-                    )
-                return
-            self._record(samples.cpu().numpy(), first_output(kwargs["y_pred"]))
-
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
-        """Record all samples, with source "forward"."""
-        if self.source == "forward":
-            self._record_all(net, net._fit_.split.dataset)
+        """Record all samples."""
+        self._record_all(net, net._fit_.split.dataset)
         self._n_steps_ += 1
 
     prediction_ = property(
@@ -162,17 +134,10 @@ class TrainingDynamics(Callback):
                 "net must be a CalibratedNetClassifier for TrainingDynamics, got "
                 f"{type(net).__name__}."
             )
-        if self.source not in ("forward", "batches"):
-            raise ValueError(f"source must be 'forward' or 'batches', got {self.source!r}.")
         if y is None:
             raise ValueError(
                 "y must be given to fit for TrainingDynamics, which needs the labels of all "
                 "samples, got None."
-            )
-        if self.source == "batches" and net.mixup_alpha:
-            raise ValueError(
-                "source must be 'forward' with mixup_alpha, for mixup combines the samples of a "
-                "batch, got 'batches'."
             )
 
     def _crop(self) -> None:

@@ -121,9 +121,6 @@ class CalibrationReport:
         ------
         TypeError
             If `estimator` has no `predict_proba`.
-        ValueError
-            If the arguments do not fit together, see
-            :func:`~skcalib.metrics.expected_calibration_error`.
         """
         for name in ("predict_proba", "classes_"):
             if not hasattr(estimator, name):
@@ -163,16 +160,8 @@ class CalibrationReport:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            True labels, integers or strings.
-        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Probabilities of the classes, in the order of `labels` or as columns of a DataFrame
-            named by them, or of the positive class.
-        labels : array-like of shape (n_classes,), default=None
-            Labels of the columns of `y_proba`, in order; see
-            :func:`~skcalib.metrics.expected_calibration_error`.
-        pos_label : int, bool or str, default=None
-            Label of the positive class where `y_proba` has shape (n_samples,).
+        y_true, y_proba, labels, pos_label
+            As for :func:`~skcalib.metrics.expected_calibration_error`.
         images, groups, sample_weight, title, random_state
             As for :meth:`from_estimator`.
 
@@ -180,12 +169,6 @@ class CalibrationReport:
         -------
         report : CalibrationReport
             The report.
-
-        Raises
-        ------
-        ValueError
-            If the arguments do not fit together, see
-            :func:`~skcalib.metrics.expected_calibration_error`.
         """
         given = {"labels": labels, "pos_label": pos_label, "groups": groups, "title": title}
         given |= {"sample_weight": sample_weight, "random_state": random_state, "shown": images}

@@ -284,7 +284,7 @@ class SelectiveClassifier(DelegatingClassifier):
             In the units of `confidence`.
         """
         check_is_fitted(self)
-        return _confidence_of(self.estimator_, self.confidence_, as_features(X))
+        return _answer_confidence(self.estimator_, self.confidence_, as_features(X))
 
     def accept(self, X: Any) -> NDArray[np.bool_]:
         """Tell which samples are answered.
@@ -355,7 +355,7 @@ def _dtype_of_both(dtype: np.dtype, reject_label: int | str) -> np.dtype:
     return np.result_type(dtype, np.asarray(reject_label))
 
 
-def _confidence_of(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floating]:
+def _answer_confidence(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floating]:
     """Return the confidence of every sample: larger = more confident."""
     if not isinstance(confidence, str):
         return confidence.score_samples(X)
@@ -380,4 +380,4 @@ def _confidence_of(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floati
 def _judge(estimator: Any, confidence: Any, X: Any, labels: NDArray) -> NDArray[np.floating]:
     """Return (n, 2): the confidence of every sample, and 1 where its predicted class is right."""
     correct = predict_labels(estimator, X) == labels
-    return np.column_stack([_confidence_of(estimator, confidence, X), correct])
+    return np.column_stack([_answer_confidence(estimator, confidence, X), correct])

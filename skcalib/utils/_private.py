@@ -38,9 +38,11 @@ _MOST_REMEMBERED = 100
 
 
 def validate_params(
-    constraints: dict[str, Any], *, prefer_skip_nested_validation: bool
+    constraints: dict[str, Any], *, prefer_skip_nested_validation: bool = True
 ) -> Callable[[Decorated], Decorated]:
     """Return scikit-learn's decorator that checks the arguments of a function.
+
+    What the function calls is not checked again, unless it passes on arguments of the user.
 
     Its check takes longer than a metric of a hundred samples does, so keyword-only numbers and
     texts that passed it once are not checked again.

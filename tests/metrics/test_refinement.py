@@ -4,7 +4,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from sklearn.metrics import log_loss
 
-from skcalib.metrics import get_scorer, refined_log_loss
+from skcalib.metrics import refined_log_loss
 from skcalib.posthoc import TemperatureScaling
 
 
@@ -65,8 +65,3 @@ def test_probabilities_of_zero_are_not_the_end():
 def test_narrow_floats_of_zero(dtype):
     found = refined_log_loss([0, 0], np.array([0.0, 1.0], dtype=dtype))
     assert found == pytest.approx(np.log(2), rel=1e-3)
-
-
-def test_scorer_says_what_it_judges():
-    scorer = get_scorer("neg_refined_log_loss")
-    assert repr(scorer) == "<scorer neg_refined_log_loss() of all probabilities>"

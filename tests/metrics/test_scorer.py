@@ -156,26 +156,9 @@ def test_larger_is_better(name, n_classes):
     assert perfect > min(poor, hopeless) or "excess" in name
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "text"),
-    [
-        (
-            "neg_expected_calibration_error",
-            {"n_bins": 10, "norm": "l2"},
-            "<scorer neg_expected_calibration_error(n_bins=10, norm='l2') of the top label; "
-            "with two classes, of the positive class>",
-        ),
-        (
-            "neg_classwise_calibration_error",
-            {},
-            "<scorer neg_classwise_calibration_error() of every class; "
-            "with two classes, of the positive class>",
-        ),
-        ("coverage_at_risk", {}, "<scorer coverage_at_risk() of the predicted class>"),
-    ],
-)
-def test_scorers_say_what_they_judge(name, options, text):
-    assert repr(get_scorer(name, **options)) == text
+def test_repr_names_the_metric_and_its_options():
+    scorer = get_scorer("neg_expected_calibration_error", n_bins=10, norm="l2")
+    assert repr(scorer) == "<scorer neg_expected_calibration_error(n_bins=10, norm='l2')>"
 
 
 class CountingRegression(LogisticRegression):

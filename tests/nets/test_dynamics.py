@@ -70,34 +70,6 @@ def test_feeds_the_measures_of_difficulty():
     np.testing.assert_allclose(area_under_margin(dynamics.margin_), expected)
 
 
-def test_batches_are_recorded_before_their_step():
-    class Outputs(Callback):
-        logits_ = ()
-
-        def on_batch_end(self, net, batch=None, training=None, y_pred=None, **kwargs):
-            samples = net._fit_.batch_samples
-            self.logits_ = (*self.logits_, (samples.numpy(), y_pred.detach().numpy()))
-
-    dynamics, outputs = TrainingDynamics(source="batches"), Outputs()
-    make_net(dynamics, outputs, max_epochs=2).fit(X, Y)
-    assert dynamics.prediction_.shape == (2, 150)
-    first = len(outputs.logits_) // 2
-    seen = np.full(150, -1)
-    for samples, logits in outputs.logits_[first:]:
-        seen[samples] = logits.argmax(1)
-    np.testing.assert_array_equal(dynamics.prediction_[1], seen)
-    assert (seen >= 0).all()
-
-
-def test_samples_left_out_by_a_prioritizer_are_missing():
-    dynamics = TrainingDynamics(source="batches")
-    prioritizer = EpochPrioritizer(MaxEntropySelector(fraction=0.1, criterion="random"))
-    make_net(dynamics, prioritizer=prioritizer, train_split=None).fit(X, Y)
-    assert (dynamics.prediction_[0] >= 0).all()
-    assert (dynamics.prediction_[1:] == -1).sum(axis=1).tolist() == [135] * 3
-    assert np.isnan(dynamics.entropy_[1:]).sum() == 3 * 135
-
-
 def test_guides_another_training():
     dynamics = TrainingDynamics()
     make_net(dynamics).fit(X, Y)
@@ -135,7 +107,7 @@ def test_clone_and_pickle():
     np.testing.assert_array_equal(again.margin_, dynamics.margin_)
     fresh = clone(net)
     assert not hasattr(fresh.callbacks[0], "margin_")
-    assert fresh.fit(X, Y).callbacks[0].get_params() == {"source": "forward"}
+    assert fresh.fit(X, Y).callbacks[0].get_params() == {}
 
 
 def test_large_logits_stay_finite():
@@ -143,19 +115,6 @@ def test_large_logits_stay_finite():
     make_net(dynamics, lr=0.0).fit(X * 1e7, Y)
     assert np.isfinite(dynamics.margin_).all()
     assert np.isfinite(dynamics.entropy_).all()
-
-
-@pytest.mark.parametrize(
-    ("source", "params", "message"),
-    [
-        ("epochs", {}, "source must be 'forward' or 'batches', got 'epochs'"),
-        ("batches", {"mixup_alpha": 0.2}, "source must be 'forward' with mixup_alpha"),
-        ("batches", {"train_split": lambda data, y: (list(data), None)}, "not know their samples"),
-    ],
-)
-def test_bad_use_is_told_in_one_sentence(source, params, message):
-    with pytest.raises(ValueError, match=message):
-        make_net(TrainingDynamics(source=source), **params).fit(X, Y)
 
 
 def test_needs_labels():
