@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -20,7 +19,7 @@ from torch.utils.data import DataLoader
 from ..utils._optional import import_optional
 from ..utils._private import Interval, StrOptions, _fit_context, validate_parameters
 from ..utils._process import auto_device
-from ._images import ImageDataset, as_items, collate, set_pixel_limit
+from ._images import ImageDataset, as_items, collate
 
 
 class Loaded(NamedTuple):
@@ -150,15 +149,12 @@ class BaseImageEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         items = as_items(X)
         loaded = self._ready()
         n_views = self.n_views or 1
-        limit = import_optional("PIL.Image", extra="embeddings").MAX_IMAGE_PIXELS
         batches: Any = DataLoader(
             ImageDataset(items, loaded.preprocess, self.n_views, self.random_state),
             # Views count as images, and all views of a sample belong to one batch.
             batch_size=max(1, self.batch_size // n_views),
             num_workers=self.num_workers,
             collate_fn=collate,
-            # A spawned worker imports PIL anew, with PIL's own limit.
-            worker_init_fn=partial(set_pixel_limit, limit=limit),
             # Without one of its own, the loader would draw from the generator of the user.
             generator=torch.Generator(),
             pin_memory=loaded.device.type == "cuda",

@@ -98,12 +98,6 @@ def _open_file(path: str | os.PathLike, pil: Any) -> Image:
         raise OSError(f"cannot read the image {os.fspath(path)!r}: {error}.") from error
 
 
-def set_pixel_limit(worker: int, *, limit: int | None) -> None:
-    """Give a worker process the limit of PIL that is set in the main process."""
-    pil: Any = import_optional("PIL.Image", extra="embeddings")
-    pil.MAX_IMAGE_PIXELS = limit
-
-
 def random_view(image: Image, seed: int, view: int) -> Image:
     """Return a random crop of 60 to 100 % of the area, mirrored in half of the cases.
 

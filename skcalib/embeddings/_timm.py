@@ -18,9 +18,8 @@ from ._pretrained import check_name, check_no_pretrained, check_pretrained, load
 class TimmEmbedder(BaseImageEmbedder):
     """Image features of a model of timm: the pooled output in front of its classifier.
 
-    A transformer of images: file paths, PIL images, uint8 arrays or a DataFrame column of them.
-    It learns nothing: `transform` needs no `fit`. The model is loaded at first use; until then,
-    and in clones and pickles, the object holds only its name.
+    A transformer of the same images as :class:`OpenClipEmbedder`. It learns nothing, and loads the
+    model at first use.
 
     Parameters
     ----------

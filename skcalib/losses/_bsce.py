@@ -189,13 +189,8 @@ class BSCEGRALoss(BSCELoss):
 
     Parameters
     ----------
-    order : float in [1, inf], default=2
-        Order of the norm of p - t.
-    exponent : float in [0, inf), default=4
-        Exponent of the norm; 0 is the cross-entropy. [1]_ tries 3 to 8 and finds 4 best; on small
-        data 1 or 2 work better (the user guide shows how).
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    order, exponent, weight, ignore_index, reduction
+        As in :class:`BSCELoss`. [1]_ tries exponents of 3 to 8 and finds 4 best.
 
     See Also
     --------

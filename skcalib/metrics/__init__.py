@@ -8,13 +8,12 @@ from ._calibration_error import (
     maximum_calibration_error,
     reliability_curve,
 )
-from ._calibration_test import calibration_test
 from ._classwise import classwise_calibration_error
 from ._compare import compare_calibration
-from ._decomposition import score_decomposition
+from ._decomposition import refined_log_loss, score_decomposition
 from ._detection import fpr_at_tpr, misclassification_report, ood_report
 from ._groupwise import groupwise_calibration_error
-from ._interval import calibration_error_interval
+from ._interval import calibration_error_interval, calibration_test
 from ._multilabel import multilabel_calibration_error
 from ._per_sample import (
     confidence_score,
@@ -24,20 +23,17 @@ from ._per_sample import (
     predictive_entropy,
     probability_margin,
 )
-from ._refinement import refined_log_loss
 from ._reliability_curves import isotonic_reliability_curve, smooth_reliability_curve
 from ._risk_coverage import (
     accuracy_at_coverage,
     accuracy_rejection_curve,
+    area_under_generalized_risk_coverage,
+    area_under_risk_coverage,
     coverage_at_risk,
+    excess_area_under_risk_coverage,
     risk_coverage_curve,
 )
 from ._scorer import get_scorer, get_scorer_names
-from ._selective import (
-    area_under_generalized_risk_coverage,
-    area_under_risk_coverage,
-    excess_area_under_risk_coverage,
-)
 from ._smooth import smooth_calibration_error
 
 __all__ = [

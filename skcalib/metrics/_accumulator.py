@@ -97,10 +97,8 @@ class CalibrationAccumulator:
         "smooth_calibration_error" (2**14 + 1 sums), "generalized_brier_score" (one).
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
-    labels : array-like of shape (n_classes,), default=None
-        Labels of the columns of `y_proba`, in order; see :func:`expected_calibration_error`.
-    pos_label : int, bool or str, default=None
-        Label of the positive class where `y_proba` has shape (n_samples,).
+    labels, pos_label
+        As for :func:`expected_calibration_error`.
 
     Attributes
     ----------
@@ -270,12 +268,8 @@ class CalibrationAccumulator:
         metric : str, default="expected_calibration_error"
             "expected_calibration_error", with `norm`, "maximum_calibration_error" or
             "debiased_calibration_error".
-        confidence_level : float, default=0.95
-            Level in (0, 1).
-        n_resamples : int, default=1000
-            Number of resamples.
-        random_state : int, RandomState instance or None, default=None
-            Seed of the resamples.
+        confidence_level, n_resamples, random_state
+            As for :func:`calibration_error_interval`.
 
         Returns
         -------

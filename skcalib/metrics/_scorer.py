@@ -15,12 +15,12 @@ from ._calibration_error import (
     maximum_calibration_error,
 )
 from ._classwise import classwise_calibration_error
-from ._decomposition import score_decomposition
-from ._refinement import refined_log_loss
-from ._risk_coverage import accuracy_at_coverage, coverage_at_risk
-from ._selective import (
+from ._decomposition import refined_log_loss, score_decomposition
+from ._risk_coverage import (
+    accuracy_at_coverage,
     area_under_generalized_risk_coverage,
     area_under_risk_coverage,
+    coverage_at_risk,
     excess_area_under_risk_coverage,
 )
 from ._smooth import smooth_calibration_error

@@ -75,37 +75,21 @@ class TrainingDynamics(Callback):
 
     def initialize(self) -> Self:
         """Forget the record, as the net forgets its weights."""
-        # One block for every call of fit or partial_fit, allocated for its epochs at once; of the
-        # last block, _n_steps_ rows are filled.
-        self._blocks_: list[dict[str, NDArray[Any]]] = []
-        self._n_steps_ = 0
+        self._steps_: list[dict[str, NDArray[Any]]] = []
         return self
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
-        """Make room for the epochs to come, and record the untrained network."""
+        """Record the untrained network, unless an earlier call has recorded these samples."""
         self._check(net, y)
-        n_samples = skorch.dataset.get_len(X)
-        if self._blocks_ and self._blocks_[-1]["margin"].shape[1] != n_samples:
+        if self._steps_ and len(self._steps_[0]["margin"]) != skorch.dataset.get_len(X):
             self.initialize()  # other data
-        self._crop()
         self.label_ = net._encoded(y)
-        first = not self._blocks_
-        # True counts as 1: the row of the untrained network.
-        n_classes, n_epochs = len(net.classes_), net.max_epochs + first
-        whole = next(t for t in (np.int8, np.int16, np.int32) if n_classes <= np.iinfo(t).max)
-        # Half precision is enough to rank and to average; 1 + 3 * 2 bytes a sample and epoch.
-        shape = n_epochs, n_samples
-        block = {name: np.full(shape, np.nan, np.float16) for name in _FIELDS[1:]}
-        self._blocks_.append({"prediction": np.full(shape, -1, whole), **block})
-        self._n_steps_ = 0
-        if first:
-            self._record_all(net, net.get_dataset(X, y))
-            self._n_steps_ = 1
+        if not self._steps_:
+            self._record(net, net.get_dataset(X, y))
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         """Record all samples."""
-        self._record_all(net, net._fit_.split.dataset)
-        self._n_steps_ += 1
+        self._record(net, net._fit_.split.dataset)
 
     prediction_ = property(
         lambda self: self._recorded("prediction"),
@@ -121,12 +105,9 @@ class TrainingDynamics(Callback):
     entropy_ = property(lambda self: self._recorded("entropy"), doc="Predictive entropy in nats.")
 
     def _recorded(self, field: str) -> NDArray[Any]:
-        if not getattr(self, "_blocks_", None):
+        if not getattr(self, "_steps_", None):
             raise AttributeError(f"TrainingDynamics has no {field}_ before the net is fitted.")
-        # The blocks of earlier calls are cropped.
-        *full, last = [block[field] for block in self._blocks_]
-        last = last[: self._n_steps_]
-        return np.concatenate([*full, last]) if full else last
+        return np.stack([step[field] for step in self._steps_])
 
     def _check(self, net: Any, y: Any) -> None:
         if not isinstance(net, TrainingLoop):
@@ -140,33 +121,32 @@ class TrainingDynamics(Callback):
                 "samples, got None."
             )
 
-    def _crop(self) -> None:
-        """Drop the rows of epochs that early stopping has skipped."""
-        if self._blocks_:
-            last = self._blocks_[-1]
-            self._blocks_[-1] = {name: block[: self._n_steps_] for name, block in last.items()}
-
-    def _record_all(self, net: Any, dataset: Any) -> None:
-        n_done = 0  # batches of the whole dataset come in the order of its samples
+    def _record(self, net: Any, dataset: Any) -> None:
+        measured, n_done = [], 0  # batches of the whole dataset come in the order of its samples
         for batch in net.get_iterator(dataset, ranking=True):
-            logits = first_output(net.evaluation_step(batch))
-            self._record(np.arange(n_done, n_done + len(logits)), logits)
+            logits = first_output(net.evaluation_step(batch)).detach().float()
+            label = torch.from_numpy(self.label_[n_done : n_done + len(logits)])
+            measured.append(_measures(logits, label.to(logits.device)))
             n_done += len(logits)
+        # Half precision is enough to rank and to average; 1 + 3 * 2 bytes a sample and epoch.
+        integers = (np.int8, np.int16, np.int32)
+        whole = next(t for t in integers if len(net.classes_) <= np.iinfo(t).max)
+        dtypes = whole, *[np.float16] * 3
+        values = zip(_FIELDS, np.concatenate(measured, axis=1), dtypes)
+        self._steps_.append({name: value.astype(dtype) for name, value, dtype in values})
 
-    def _record(self, samples: NDArray[np.intp], logits: Tensor) -> None:
-        logits = logits.detach().float()
-        label = torch.from_numpy(self.label_[samples])[:, None].to(logits.device)
-        proba = torch.softmax(logits, dim=1)
-        of_label = logits.gather(1, label)[:, 0]
-        others = logits.scatter(1, label, -torch.inf)
-        limit = float(np.finfo(np.float16).max)  # beyond it float16 is infinite
-        values = [
-            logits.argmax(1).float(),
-            proba.gather(1, label)[:, 0],
-            (of_label - others.amax(1)).clamp(-limit, limit),
-            # xlogy is 0 where the probability is 0; 0 * log 0 would be NaN.
-            -torch.special.xlogy(proba, proba).sum(1),
-        ]
-        # All at once: a step waits for an accelerator once.
-        for name, value in zip(_FIELDS, torch.stack(values).cpu().numpy()):
-            self._blocks_[-1][name][self._n_steps_, samples] = value
+
+def _measures(logits: Tensor, label: Tensor) -> NDArray[np.float32]:
+    """Return what is recorded of a batch, (4, n_samples), in one transfer from its device."""
+    label = label[:, None]
+    proba = torch.softmax(logits, dim=1)
+    others = logits.scatter(1, label, -torch.inf)
+    limit = float(np.finfo(np.float16).max)  # beyond it float16 is infinite
+    values = [
+        logits.argmax(1).float(),
+        proba.gather(1, label)[:, 0],
+        (logits.gather(1, label)[:, 0] - others.amax(1)).clamp(-limit, limit),
+        # xlogy is 0 where the probability is 0; 0 * log 0 would be NaN.
+        -torch.special.xlogy(proba, proba).sum(1),
+    ]
+    return torch.stack(values).cpu().numpy()

@@ -99,7 +99,7 @@ def escape(text: str) -> str:
 
 
 def as_markdown(report: Any) -> str:
-    """Return a document as Markdown: text and tables, no pictures."""
+    """Return a document as Markdown: text and tables. What a chart shows is in the tables."""
     tiles = [
         f"- {escape(what)} **{escape(answer)}** {escape(why)}"
         for what, answer, why, _ in report.tiles
@@ -124,13 +124,6 @@ def as_markdown(report: Any) -> str:
 def _block(block: Any) -> list[str]:
     if isinstance(block, Table):
         return [_table(block)]
-    if isinstance(block, Chart):
-        rows = [
-            [row["name"], *said_and_observed({"says": row["says"], "is": row}), str(row["n"])]
-            for row in block.rows
-        ]
-        header = ["", "says", "observed", "range", "samples"]
-        return [escape(block.heading), _table(Table(header, rows))]
     if isinstance(block, Text):
         return [escape(block.text)]
     if isinstance(block, Samples):

@@ -317,10 +317,8 @@ class SelectiveClassifier(DelegatingClassifier):
         y_pred : ndarray of shape (n_samples,)
             Class labels, and `reject_label_` where the classifier declines.
         """
-        accepted = self.accept(X)
         predicted = predict_labels(self.estimator_, as_features(X))
-        dtype = _dtype_of_both(predicted.dtype, self.reject_label_)
-        return np.where(accepted, predicted.astype(dtype), np.array(self.reject_label_, dtype))
+        return np.where(self.accept(X), predicted, np.asarray(self.reject_label_))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -342,17 +340,6 @@ def _reject_label(reject_label: int | str | None, classes: NDArray) -> int | str
     if reject_label in classes.tolist():
         raise ValueError(f"reject_label must not be one of the classes, got {reject_label!r}.")
     return reject_label
-
-
-def _dtype_of_both(dtype: np.dtype, reject_label: int | str) -> np.dtype:
-    """Return a dtype that holds every label of `dtype` and the reject label."""
-    if dtype.kind == "b":
-        dtype = np.dtype(np.int8)
-    if dtype.kind in "iuf":
-        both = np.result_type(dtype, np.min_scalar_type(reject_label))
-        # Neither float64 nor int64 holds both -1 and all of uint64.
-        return both if both.kind == dtype.kind or dtype != np.uint64 else np.dtype(object)
-    return np.result_type(dtype, np.asarray(reject_label))
 
 
 def _answer_confidence(estimator: Any, confidence: Any, X: Any) -> NDArray[np.floating]:
