@@ -31,17 +31,12 @@ class TopLabels(NamedTuple):
     counts: NDArray[np.float64] | None
 
 
-def check_top_labels(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    sample_weight: ArrayLike | None,
-    labels: ArrayLike | None,
-    pos_label: Any,
-) -> TopLabels:
-    """Validate one call, and compare the class of the largest probability with the true one."""
-    predictions = check_predictions(
-        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
-    )
+def check_top_labels(y_true: ArrayLike, y_proba: ArrayLike, *given: Any) -> TopLabels:
+    """Validate one call, and compare the class of the largest probability with the true one.
+
+    `given` are weights, labels and the positive label.
+    """
+    predictions = check_predictions(y_true, y_proba, *given, defer_values=True)
     if predictions.proba.ndim == 1:
         # Checked before (1 - p, p) is built: an error should name a column that the user gave.
         check_values(predictions.proba)
@@ -76,17 +71,15 @@ def rank_predictions(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     confidence: str | ArrayLike,
-    sample_weight: ArrayLike | None,
-    labels: ArrayLike | None,
-    pos_label: Any,
-    *,
+    *given: Any,
     counted: bool = False,
 ) -> TieGroups:
     """Return the samples grouped by confidence, most confident first; positive means correct.
 
-    Weights are proportions or, with `counted`, numbers of samples.
+    `given` are as for :func:`check_top_labels`. Weights are proportions or, with `counted`,
+    numbers of samples.
     """
-    predicted = check_top_labels(y_true, y_proba, sample_weight, labels, pos_label)
+    predicted = check_top_labels(y_true, y_proba, *given)
     weight = predicted.counts if counted else predicted.weight
     return tie_groups(confidence_of(confidence, predicted), predicted.correct, weight)
 

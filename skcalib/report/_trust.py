@@ -9,7 +9,6 @@ import numpy as np
 
 from ..metrics import (
     calibration_error_interval,
-    debiased_calibration_error,
     expected_calibration_error,
     isotonic_reliability_curve,
     reliability_curve,
@@ -17,11 +16,6 @@ from ..metrics import (
 from ..plots import ReliabilityDisplay
 from ._data import LEVEL, N_BINS, ReportData, fraction, mean, thinned
 from ._document import Picture, Section, Table, Text, interval, label, number
-
-MEASURES: dict[str, Any] = {
-    "Expected calibration error": expected_calibration_error,
-    "Debiased calibration error (L2)": debiased_calibration_error,
-}
 
 
 def overview(data: ReportData) -> dict[str, Any]:
@@ -59,22 +53,18 @@ def results(data: ReportData) -> dict[str, Any]:
 
 
 def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
-    """Return errors with intervals, and the curves, of one question."""
-    errors = {}
-    for metric in MEASURES.values():
-        low, high = calibration_error_interval(
-            **predictions,
-            metric=metric,
-            n_bins=N_BINS,
-            confidence_level=LEVEL,
-            n_resamples=n_resamples(len(data.codes)),
-            random_state=data.seed,
-        )
-        value = metric(**predictions, n_bins=N_BINS)
-        errors[metric.__name__] = {"value": value, "low": low, "high": high}
+    """Return the error with its interval, and the curves, of one question."""
+    low, high = calibration_error_interval(
+        **predictions,
+        n_bins=N_BINS,
+        confidence_level=LEVEL,
+        n_resamples=n_resamples(len(data.codes)),
+        random_state=data.seed,
+    )
+    value = expected_calibration_error(**predictions, n_bins=N_BINS)
     cells = reliability_curve(**predictions, n_bins=N_BINS)
     return {
-        "errors": errors,
+        "errors": {"expected_calibration_error": {"value": value, "low": low, "high": high}},
         "curve": _isotonic_curve(data, predictions),
         "histogram": {"count": cells.bin_weight, "edges": cells.edges},
     }
@@ -95,31 +85,25 @@ def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, 
 
 def section(results: dict[str, Any]) -> Section:
     """Return calibration errors and reliability diagrams."""
-    blocks: list[Any] = []
+    rows, notes = [], []
     for view, judged in results["calibration"]["views"].items():
-        rows = [
-            [f"{text}, {N_BINS} bins", number(error["value"]), interval(error)]
-            for text, error in zip(MEASURES, judged["errors"].values())
-        ]
-        blocks.append(Table([f"of the {_what(view, results)}", "value", "99 % interval"], rows))
-        blocks += _outside(judged["errors"], results)
+        error = judged["errors"]["expected_calibration_error"]
+        rows.append([f"of the {_what(view, results)}", number(error["value"]), interval(error)])
+        if not error["low"] <= error["value"] <= error["high"]:
+            notes.append(_outside(_what(view, results), results["overview"]["n_samples"]))
+    table = Table([f"expected calibration error, {N_BINS} bins", "value", "99 % interval"], rows)
     pictures = [diagram(results, view) for view in results["calibration"]["views"]]
-    return Section("Reliability diagram and calibration errors", blocks, pictures)
+    return Section("Reliability diagram and calibration errors", [table, *notes], pictures)
 
 
-def _outside(errors: dict[str, Any], results: dict[str, Any]) -> list[Text]:
-    """Explain every estimate outside its own interval."""
-    names = [
-        text.lower()
-        for text, error in zip(MEASURES, errors.values())
-        if not error["low"] <= error["value"] <= error["high"]
-    ]
+def _outside(what: str, n_samples: int) -> Text:
+    """Explain an estimate outside its own interval."""
     sentence = (
-        f"The {' and the '.join(names)} lies outside its interval, and that is no mistake: in "
-        f"{results['overview']['n_samples']} samples chance alone makes an error of about this "
-        "size. The value still contains it, the interval does not."
+        f"The expected calibration error of the {what} lies outside its interval, and that is no "
+        f"mistake: in {n_samples} samples chance alone makes an error of about this size. The "
+        "value still contains it, the interval does not."
     )
-    return [Text(sentence, note=True)] if names else []
+    return Text(sentence, note=True)
 
 
 def _what(view: str, results: dict[str, Any]) -> str:
