@@ -395,8 +395,8 @@ def _summed_over_chunks(
     proba, labels, weight = aligned(y_proba=y_proba, y_true=y_true, sample_weight=sample_weight)
     if empty.classes_ is None and empty.labels is None:
         # One chunk alone may lack a class that another chunk has.
-        distinct = np.unique(labels).compute()  # by dask, chunk by chunk
-        empty.labels = _classes(distinct, proba.shape[1:], empty.pos_label)
+        distinct: Any = np.unique(labels)  # by dask, chunk by chunk
+        empty.labels = _classes(distinct.compute(), proba.shape[1:], empty.pos_label)
     return reduce_chunks(partial(_updated, empty), add, proba, labels, weight)
 
 
