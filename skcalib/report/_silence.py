@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -85,14 +84,11 @@ def section(results: dict[str, Any]) -> Section:
         "Error rate of the most confident samples against their fraction, with a band of 95 %. "
         "Dotted: the best possible order."
     )
-    picture = Picture(partial(_draw, results), (4.2, 3.2), caption)
-    return Section("When should it decline?", blocks, [picture])
-
-
-def _draw(results: dict[str, Any], ax: Any) -> None:
-    curve, overview = results["selective"]["curve"], results["overview"]
-    RiskCoverageDisplay(
+    curve, overview = selective["curve"], results["overview"]
+    display = RiskCoverageDisplay(
         np.array(curve["coverage"]),
         np.array(curve["risk"]),
         n_samples=overview["total_weight"] or overview["n_samples"],
-    ).plot(ax=ax)
+    )
+    picture = Picture(lambda ax: display.plot(ax=ax), (4.2, 3.2), caption)
+    return Section("When should it decline?", blocks, [picture])

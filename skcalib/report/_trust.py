@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -134,8 +133,4 @@ def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
         kind="isotonic",
         pos_label=label(results["overview"]["classes"][1]) if positive else None,
     )
-    return Picture(partial(_draw, display), (4.2, 4.8), caption)
-
-
-def _draw(display: Any, ax: Any) -> None:
-    display.plot(ax=ax)
+    return Picture(lambda ax: display.plot(ax=ax), (4.2, 4.8), caption)

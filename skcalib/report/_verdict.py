@@ -31,11 +31,12 @@ def results(data: ReportData, trust: dict[str, Any]) -> dict[str, Any]:
     group or a class is tested in two or three ways, and the p-values multiplied by two or three;
     Holm's correction follows over all of them.
     """
-    sizes = [_group_sizes(data), len(data.classes) if len(data.classes) > 2 else 0]
-    n_parts = sum(sizes)
+    n_groups = sum(len(groups.names) for groups in (data.groups or {}).values())
+    n_parts = n_groups + (len(data.classes) if len(data.classes) > 2 else 0)
     share = 0.5 / n_parts if n_parts else 0.0
     whole = 1 - n_parts * share
-    tested = [_everybody(data, whole), *_groups(data, share), *_classes(data, share)]
+    everybody = _tested(data, "everybody", "everybody", np.ones(len(data.codes), bool), whole)
+    tested = [everybody, *_groups(data, share), *_classes(data, share)]
     pvalues = np.array([len(t["views"]) * min(v["pvalue"] for v in t["views"]) for t in tested])
     shares = np.array([whole, *[share] * n_parts])
     for entry, pvalue in zip(tested, holm(np.minimum(pvalues, 1), shares)):
@@ -47,14 +48,6 @@ def results(data: ReportData, trust: dict[str, Any]) -> dict[str, Any]:
     # As text for a terminal; on the page no line breaks before a sign of per cent.
     words = {name: text.replace("\xa0", " ") for name, text in _words(tested, data).items()}
     return {**found, "kind": _kind(tested), **words}
-
-
-def _group_sizes(data: ReportData) -> int:
-    return sum(len(groups.names) for groups in (data.groups or {}).values())
-
-
-def _everybody(data: ReportData, share: float) -> dict[str, Any]:
-    return _tested(data, "everybody", "everybody", np.ones(len(data.codes), bool), share)
 
 
 def _groups(data: ReportData, share: float) -> list[dict[str, Any]]:
