@@ -184,7 +184,11 @@ def quality(folder):
             report("none", stated(found)[test], labels[test], 0.0)
             for name, calibrated in calibrators.items():
                 start = time.perf_counter()
-                proba = calibrated(found, fit, test, k)
+                try:
+                    proba = calibrated(found, fit, test, k)
+                except ValueError as error:
+                    print(f"  {name:<40} refused: {error}")
+                    continue
                 report(name, proba, labels[test], time.perf_counter() - start)
 
 

@@ -356,23 +356,20 @@ def mixed_with_uniform(proba: NDArray, weight: float, logits: NDArray | None = N
 
 
 def simplex_weights(
-    of_label: NDArray, weight: NDArray, pseudo: ArrayLike = 0.0, start: NDArray | None = None
+    of_label: NDArray, weight: NDArray, start: NDArray | None = None
 ) -> NDArray[np.float64]:
     """Return the weights w on the simplex of largest mean log of ``of_label @ w``, by EM.
 
-    Every component has `pseudo` samples, one number or one each, beside those given. At the
-    optimum, and nowhere else, no component has a mean ratio to the mixture above 1; the logarithm
-    of the largest one bounds what is left to gain.
+    At the optimum, and nowhere else, no component has a mean ratio to the mixture above 1; the
+    logarithm of the largest one bounds what is left to gain.
     """
     n, k = weight.sum(), of_label.shape[1]
-    pseudo = np.broadcast_to(pseudo, k)
     weights = np.full(k, 1 / k) if start is None else start
     for _ in range(_MOST_EM_STEPS):
         ratio = (weight / (of_label @ weights)) @ of_label / n
-        if ratio.max() <= 1 + _EM_TOLERANCE and not pseudo.any():
+        if ratio.max() <= 1 + _EM_TOLERANCE:
             break
-        before = weights
-        weights = (n * weights * ratio + pseudo) / (n + pseudo.sum())
+        before, weights = weights, weights * ratio
         weights /= weights.sum()
         if np.abs(weights - before).max() < _EM_TOLERANCE / 10:
             break

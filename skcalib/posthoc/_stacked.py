@@ -16,11 +16,11 @@ from ._temperature import TemperatureScaling
 
 AS_IT_IS = "as it is"
 _N_FOLDS = 5
-# Of the summed log-likelihood by maps that can change predictions: from where on they take part,
-# and from where on fully.
-_GAINS = 1.0, 5.0
-# Samples that every map has beside those given: none is given up for good by chance.
-_PSEUDO_SAMPLES = 0.5
+# Of the summed log-likelihood, by which a step of the stack is taken fully.
+_FULL_GAIN = 5.0
+# Of the predictions of samples left out, that maps which change predictions may cost; one of few
+# samples is chance.
+_MOST_LOST = 0.01
 # Numbers in a pass over all samples, above which a map takes too long.
 _MOST_NUMBERS = 5 * 10**7
 # With as many classes a matrix has gained nothing.
@@ -33,14 +33,14 @@ class StackedCalibration(PostHocCalibrator):
     Which calibrator is best depends on how the model errs and on how many samples there are, and
     neither is known. So every map is fitted on four fifths of the samples and judged on the rest,
     and the mixture takes the weights, 0 or more with a sum of 1, that make the labels of all the
-    samples left out most likely. The maps are then fitted on all samples. Few samples give weight
-    to the simple maps, many to the rich ones, and calibrated probabilities are left as they are.
+    samples left out most likely. The maps are then fitted on all samples.
 
-    Accuracy is not traded away, and nothing is changed without reason. Maps that can change the
-    predicted class take part as far as the labels of the samples left out speak for them: fully
-    where the mixture with them makes these labels together more than e^5 times as likely as the
-    mixture without them, and not at all below e times, or where it is right for fewer of the
-    samples than the model. `left_out_` tells.
+    Nothing is changed without reason: from the probabilities as they are to their mixture with
+    maps that keep the predicted class, and from there to the mixture with all maps, a step is
+    taken as far as the labels of the samples left out speak for it, fully where it makes them
+    together e^5 times as likely. Accuracy is not traded away: maps that can change the predicted
+    class are left out where they cost more than 1 % of the predictions of the samples left out,
+    and more than one. `left_out_` tells.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ class StackedCalibration(PostHocCalibrator):
     weights_ : dict of str to float
         Their weights and that of the probabilities as they are, which sum to 1.
     log_losses_ : dict of str to float
-        Mean log-loss out-of-fold of every component, and of the mixture as "mixture".
+        Mean log-loss out-of-fold of every component, of those left out after that as well, and of
+        the mixture as "mixture".
     left_out_ : dict of str to str
         Calibrators that take no part, and why.
     classes_, n_features_in_, feature_names_in_
@@ -75,7 +76,8 @@ class StackedCalibration(PostHocCalibrator):
 
     Notes
     -----
-    The folds follow from the order of the samples, and nothing is random.
+    The folds follow from the order of the samples, and nothing is random. Of few samples another
+    order may give other weights.
 
     Examples
     --------
@@ -88,8 +90,8 @@ class StackedCalibration(PostHocCalibrator):
     as it is          0.733
     temperature       0.608
     structured_vector 0.608
-    structured_matrix 0.607
-    mixture           0.608
+    structured_matrix 0.608
+    mixture           0.607
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -121,28 +123,15 @@ class StackedCalibration(PostHocCalibrator):
                 rest = folds != fold
                 _quietly_fit(calibrator, scores[rest], y[rest], weight[rest])
                 proba[name][~rest] = calibrator.predict_proba(scores[~rest])
-        weights, of_label = _weigh(proba, y, weight)
-        rich = [name for name, calibrator in candidates.items() if not calibrator._keeps_order]
-        simple = {name: part for name, part in proba.items() if name not in rich}
-        alone, of_label_alone = _weigh(simple, y, weight)
-        gain = weight @ np.log((of_label @ weights) / (of_label_alone @ alone))
-        share = np.interp(gain, _GAINS, (0, 1))
-        weights = share * weights
-        weights[[name not in rich for name in proba]] += (1 - share) * alone
-        reason = None
-        if share == 0:
-            reason = "it made the labels of samples left out hardly more likely"
-        elif _loses_accuracy(proba, weights, y, weight):
-            reason = "it made predictions of samples left out worse"
+        rich = [name for name, part in candidates.items() if not part._keeps_order]
+        self.weights_, of_label, reason = _weigh(proba, rich, y, weight)
+        mixture = of_label @ list(self.weights_.values())
+        means = np.average(-np.log(np.column_stack([of_label, mixture])), axis=0, weights=weight)
+        self.log_losses_ = dict(zip([*proba, "mixture"], means.tolist()))
         if reason is not None:
             for name in rich:
                 self.left_out_[name] = reason
-                del candidates[name]
-            proba, weights, of_label = simple, alone, of_label_alone
-        self.weights_ = dict(zip(proba, weights.tolist()))
-        losses = -np.log(np.column_stack([of_label, of_label @ weights]))
-        means = np.average(losses, axis=0, weights=weight).tolist()
-        self.log_losses_ = dict(zip([*proba, "mixture"], means))
+                del candidates[name], self.weights_[name]
         self.calibrators_ = {
             name: _quietly_fit(calibrator, scores, y, sample_weight)
             for name, calibrator in candidates.items()
@@ -200,21 +189,39 @@ def folds_by_class(y: NDArray) -> NDArray[np.intp]:
 
 
 def _weigh(
-    proba: dict[str, NDArray], y: NDArray, weight: NDArray
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weights of the components, and their probabilities of the labels."""
-    label = np.arange(len(y)), y
+    proba: dict[str, NDArray], rich: list[str], y: NDArray, weight: NDArray
+) -> tuple[dict[str, float], NDArray[np.float64], str | None]:
+    """Return the weights of the components, their probabilities of the labels, and a reason.
+
+    It is why the `rich` components, which can change the predicted class, have no weight; or None.
+    """
     # A probability of 0 would end the sum of logarithms.
-    floor = np.finfo(np.float32).tiny
+    label, floor = (np.arange(len(y)), y), np.finfo(np.float32).tiny
     of_label = np.column_stack([np.maximum(part[label], floor) for part in proba.values()])
     of_label = of_label.astype(np.float64)
-    return simplex_weights(of_label, weight, _PSEUDO_SAMPLES), of_label
+    simple = np.array([name not in rich for name in proba])
+    steps = [simple, np.full_like(simple, True)] if rich else [simple]
+    weights, reason = np.eye(len(proba))[0], None
+    for part in steps:
+        fitted = np.zeros_like(weights)
+        fitted[part] = simplex_weights(of_label[:, part], weight)
+        gain = float(weight @ np.log((of_label @ fitted) / (of_label @ weights)))
+        share = np.interp(gain, (0, _FULL_GAIN), (0, 1))
+        step, reason = share * fitted + (1 - share) * weights, None
+        if share == 0:
+            reason = "it made the labels of samples left out no more likely"
+        elif part is not simple and _loses_accuracy(proba, step, y, weight):
+            reason = "it made predictions of samples left out worse"
+        else:
+            weights = step
+    return dict(zip(proba, weights.tolist())), of_label, reason
 
 
 def _loses_accuracy(
     proba: dict[str, NDArray], weights: NDArray, y: NDArray, weight: NDArray
 ) -> bool:
-    """Tell whether the mixture is right for fewer samples than the model."""
+    """Tell whether the mixture is right for fewer samples than the model, by more than chance."""
     mixed = sum(w * part for w, part in zip(weights, proba.values()))
     before, after = (part.argmax(axis=1) == y for part in (proba[AS_IT_IS], mixed))
-    return float(weight @ before) > float(weight @ after)
+    lost = float(weight @ before) - float(weight @ after)
+    return lost > max(1.0, _MOST_LOST * float(weight.sum()))

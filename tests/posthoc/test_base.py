@@ -111,13 +111,14 @@ def test_order_of_rows_and_of_classes_does_not_matter(calibrator):
     rows, columns = rng.permutation(300), rng.permutation(4)
     expected = calibrator().fit(logits, y).predict_proba(logits)
     shuffled = calibrator().fit(logits[rows], y[rows]).predict_proba(logits)
-    # Other folds, other weights: near by.
-    atol = 0.06 if calibrator in FOLDED else 1e-7
-    np.testing.assert_allclose(shuffled, expected, rtol=RTOL, atol=atol)
     permuted = calibrator(classes=columns).fit(logits[:, columns], y)
-    np.testing.assert_allclose(
-        permuted.predict_proba(logits[:, columns]), expected[:, columns], rtol=RTOL, atol=atol
-    )
+    permuted = permuted.predict_proba(logits[:, columns])[:, np.argsort(columns)]
+    for again in (shuffled, permuted):
+        if calibrator in FOLDED:
+            # Other folds, other weights: near by.
+            assert np.abs(again - expected).mean() < 0.03
+        else:
+            np.testing.assert_allclose(again, expected, rtol=RTOL, atol=1e-7)
 
 
 @every

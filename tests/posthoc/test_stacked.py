@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import softmax
 
 from skcalib.posthoc import (
     IsotonicCalibration,
     StackedCalibration,
     StructuredMatrixScaling,
+    StructuredVectorScaling,
     TemperatureScaling,
 )
+from skcalib.posthoc._stacked import folds_by_class
 
 from ._sample import mean_log_loss, sample
 
@@ -74,12 +77,63 @@ def test_a_map_that_costs_accuracy_is_left_out():
     np.testing.assert_array_equal(stack.predict(flat), y)
 
 
-def test_predictions_are_not_changed_without_reason():
-    for seed in range(5):
-        logits, y = sample(150, 3, seed=seed)
+def test_a_map_that_costs_few_predictions_stays():
+    """One prediction of 200 may be lost by chance: more than 1 % have to be."""
+
+    for n_lost, kept in ((1, True), (2, True), (3, False)):
+        y = np.arange(200) % 2
+        proba = np.where(np.arange(2) == y[:, None], 0.6, 0.4)
+        lost = np.arange(200) < n_lost
+
+        class Spoiler(TemperatureScaling):
+            """Sure of the label, and of the other one where the first column says .61."""
+
+            _keeps_order = False
+
+            def _predict_proba(self, scores):
+                sure = np.where(scores > 0.5, 0.99, 0.01)
+                return np.where(np.isclose(scores.max(axis=1), 0.61)[:, None], 1 - sure, sure)
+
+        proba[lost] = np.where(proba[lost] > 0.5, 0.61, 0.39)
+        stack = StackedCalibration([("spoiler", Spoiler())], input="proba").fit(proba, y)
+        assert ("spoiler" in stack.calibrators_) == kept
+        assert "spoiler" in stack.log_losses_
+
+
+def test_a_step_is_taken_as_far_as_the_labels_speak_for_it():
+    """Against a general solver, from the probabilities of samples left out that it saw."""
+    for n, seed in ((100, 0), (100, 1), (200, 2), (1000, 3)):
+        logits, y = sample(n, 3, temperature=1.3, bias=[0.5, -0.5, 0], seed=seed)
         stack = StackedCalibration().fit(logits, y)
-        assert set(stack.left_out_) == {"structured_vector", "structured_matrix"}
-        np.testing.assert_array_equal(stack.predict(logits), logits.argmax(axis=1))
+        folds = folds_by_class(y)
+        of_label = [softmax(logits, axis=1)[np.arange(n), y]]
+        for kind in (TemperatureScaling, StructuredVectorScaling, StructuredMatrixScaling):
+            of_label.append(np.empty(n))
+            for fold in range(5):
+                rest = folds != fold
+                proba = kind().fit(logits[rest], y[rest]).predict_proba(logits[~rest])
+                of_label[-1][~rest] = proba[np.arange(len(proba)), y[~rest]]
+        of_label = np.array(of_label)
+        mixture = of_label[0]
+        for count in (2, 4):
+
+            def loss(z, part=of_label[:count]):
+                return -np.log(softmax(z) @ part).sum()
+
+            best = minimize(loss, np.zeros(count), options={"gtol": 1e-7})
+            share = np.clip((best.fun + np.log(mixture).sum()) / -5, 0, 1)
+            mixture = share * softmax(best.x) @ of_label[:count] + (1 - share) * mixture
+        # EM ends a little before the optimum.
+        assert stack.log_losses_["mixture"] == pytest.approx(-np.log(mixture).mean(), abs=3e-4)
+
+
+def test_a_calibrated_model_is_hardly_changed():
+    for seed in range(5):
+        logits, y = sample(150, 3, temperature=1.0, seed=seed)
+        stack = StackedCalibration().fit(logits, y)
+        raw = softmax(logits, axis=1)
+        assert np.abs(stack.predict_proba(logits) - raw).mean() < 0.03
+        assert np.mean(stack.predict(logits) == raw.argmax(axis=1)) > 0.97
     logits, y = sample(150, 3, bias=[2, -2, 0])
     assert not StackedCalibration().fit(logits, y).left_out_
 
