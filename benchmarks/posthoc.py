@@ -29,7 +29,7 @@ from skcalib.posthoc import (
     VectorScaling,
 )
 from skcalib.utils._blocks import iter_blocks, row_max, row_sum
-from skcalib.utils._temperature import minimize_log_loss
+from skcalib.utils._temperature import fit_temperature
 
 try:
     import torch
@@ -66,7 +66,7 @@ def speed(n, k):
     functions = {
         "softmax in blocks": lambda: blocked_softmax(logits),
         "scipy.special.softmax": lambda: softmax(logits, axis=1),
-        "search of the temperature alone": lambda: minimize_log_loss(logits, y, None, (1e-3, 1e3)),
+        "search of the temperature alone": lambda: fit_temperature(logits, y, None, (1e-3, 1e3)),
         "TemperatureScaling.fit, nll": lambda: TemperatureScaling().fit(logits, y),
     }
     if n * k <= 10**7:

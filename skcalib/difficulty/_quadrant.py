@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_floats
+from ..utils._arrays import as_floats, check_same_length
 from ..utils._validation import check_ndim
 
 TYPES = ("easy", "looks_like_other_class", "ambiguous_without_label", "ambiguous")
@@ -28,11 +28,7 @@ def _check_depth(depth: ArrayLike, name: str) -> NDArray[np.float64]:
 def _checked(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> tuple[NDArray, NDArray]:
     held_out = _check_depth(depth_held_out, "depth_held_out")
     trained = _check_depth(depth_trained, "depth_trained")
-    if len(held_out) != len(trained):
-        raise ValueError(
-            "depth_held_out and depth_trained must have the same length, got "
-            f"{len(held_out)} and {len(trained)}."
-        )
+    check_same_length(depth_held_out=held_out, depth_trained=trained)
     return held_out, trained
 
 

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
 from ..utils._labels import as_label_matrix, check_labels_like, class_positions
+from ..utils._validation import check_mask
 
 
 def is_correct(predictions: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]:
@@ -17,15 +18,7 @@ def is_correct(predictions: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]:
 
 def _check_mask(mask: ArrayLike | None, votes: NDArray) -> NDArray[np.bool_]:
     """Return the mask as booleans of the shape of the votes; None lets every model vote."""
-    if mask is None:
-        return np.ones(votes.shape, dtype=bool)
-    array = np.asarray(mask)
-    if array.dtype != bool or array.shape != votes.shape:
-        raise ValueError(
-            f"mask must be boolean and of the shape of predictions, {votes.shape}, got dtype "
-            f"{array.dtype} and shape {array.shape}."
-        )
-    return array
+    return np.ones(votes.shape, bool) if mask is None else check_mask(mask, votes.shape, "mask")
 
 
 def _count_votes(predictions: ArrayLike, mask: ArrayLike | None) -> tuple[NDArray, NDArray]:

@@ -12,7 +12,7 @@ from scipy.special import logsumexp, xlog1py, xlogy
 from ..utils._blocks import two_columns
 from ..utils._private import StrOptions, validate_params
 from ..utils._proba import SMALLEST_PROBABILITY
-from ..utils._temperature import DEFAULT_BOUNDS, minimize_log_loss
+from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature
 from ..utils._validation import check_predictions
 from ._ties import tie_groups
 
@@ -166,7 +166,7 @@ def refined_log_loss(
     if proba.dtype == np.float16:  # in which 1e-12 is 0
         proba = proba.astype(np.float32)
     logits = np.log(np.maximum(two_columns(proba), proba.dtype.type(SMALLEST_PROBABILITY)))
-    scaled = logits / minimize_log_loss(logits, codes, weight, DEFAULT_BOUNDS)
+    scaled = logits / fit_temperature(logits, codes, weight, DEFAULT_BOUNDS).temperature
     loss = logsumexp(scaled, axis=1) - scaled[np.arange(len(codes)), codes]
     return float(np.average(np.maximum(loss, 0), weights=weight))
 

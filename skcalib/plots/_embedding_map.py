@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ..difficulty import score_difficulty
 from ..utils._arrays import check_same_length
-from ..utils._validation import check_numbers
+from ..utils._validation import check_mask, check_numbers
 from ._base import MANY_POINTS, BaseDisplay, plain_text
 from ._points import draw_points, point_style
 
@@ -138,17 +138,13 @@ class EmbeddingMapDisplay(BaseDisplay):
         """
         points = check_numbers(features, "features", ndim=(2,))
         values = check_numbers(difficulty, "difficulty", ndim=(1,))
-        given = {}
+        check_same_length(features=points, difficulty=values)
         if suspected is not None:
-            given["suspected"] = np.asarray(suspected)
-            if given["suspected"].dtype != bool or given["suspected"].ndim != 1:
-                raise ValueError(
-                    "suspected must be boolean and have shape (n_samples,), got "
-                    f"{given['suspected'].dtype} and shape {given['suspected'].shape}."
-                )
-        check_same_length(features=points, difficulty=values, **given)
+            suspected = check_mask(suspected, values.shape, "suspected")
         position, axis_names = _project(points, projection)
-        return cls(position, values, **given, axis_names=axis_names, name=name).plot(**kwargs)
+        return cls(position, values, suspected=suspected, axis_names=axis_names, name=name).plot(
+            **kwargs
+        )
 
     def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
         # Between the extremes: the few hardest and easiest samples would leave others one color.

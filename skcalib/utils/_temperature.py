@@ -68,13 +68,6 @@ def fit_temperature(
     return TemperatureFit(float(np.clip(1 / beta, *bounds)), problem.uniform_weight)
 
 
-def minimize_log_loss(
-    logits: NDArray, y: NDArray, sample_weight: NDArray | None, bounds: tuple[float, float]
-) -> float:
-    """Return the T in `bounds` that minimizes the mean log-loss of softmax(logits / T)."""
-    return fit_temperature(logits, y, sample_weight, bounds).temperature
-
-
 def warn_of_bound(temperature: float, bounds: tuple[float, float]) -> None:
     """Warn where the temperature is a bound."""
     if bounds[0] < bounds[1] and temperature in bounds:

@@ -63,6 +63,17 @@ def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDA
     return array
 
 
+def check_mask(mask: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:
+    """Return a mask of this shape."""
+    array = np.asarray(mask)
+    if array.dtype != bool or array.shape != shape:
+        raise ValueError(
+            f"{name} must be boolean and of shape {shape}, got dtype {array.dtype} and shape "
+            f"{array.shape}."
+        )
+    return array
+
+
 def check_texts(texts: Sequence[str], name: str) -> list[str]:
     """Return the texts as a list, at least one."""
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):

@@ -41,7 +41,7 @@ def test_equal_depths_are_easy():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (([0, 1], [0]), {}, "must have the same length, got 2 and 1"),
+        (([0, 1], [0]), {}, "must have the same number of rows, got 2 and 1"),
         (([[0]], [0]), {}, "depth_held_out must have 1 dimensions, none of them empty"),
         (
             ([-1], [0]),

@@ -89,8 +89,8 @@ def test_unanimous_entropy_is_plain_zero():
         (lambda: consensus_class([[0, 1]], [0]), r"y must have shape \(2,\), got length 1"),
         (lambda: consensus_class([[0]], ["a"]), "y must hold labels of the type of the pred"),
         (lambda: consistency_score([[0]], [0.5]), "y must hold class labels"),
-        (lambda: prediction_entropy([[0]], mask=[[1]]), "mask must be boolean and of the shape"),
-        (lambda: prediction_entropy([[0]], mask=[True]), "mask must be boolean and of the shape"),
+        (lambda: prediction_entropy([[0]], mask=[[1]]), "mask must be boolean and of shape"),
+        (lambda: prediction_entropy([[0]], mask=[True]), "mask must be boolean and of shape"),
     ],
 )
 def test_bad_input(call, message):

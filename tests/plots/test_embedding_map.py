@@ -77,7 +77,7 @@ class ThreeColumns:
         ({"features": np.ones((40, 1))}, "features must have at least 2 columns, got 1."),
         ({"features": np.ones((3, 4))}, "must have the same number of rows"),
         ({"suspected": np.ones(40)}, "suspected must be boolean"),
-        ({"suspected": np.ones(3, dtype=bool)}, "must have the same number of rows"),
+        ({"suspected": np.ones(3, dtype=bool)}, "suspected must be boolean and of shape"),
         ({"projection": ThreeColumns()}, r"projection must return shape \(40, 2\), got \(40, 3\)"),
         ({"difficulty": np.full(40, np.nan)}, "difficulty must be finite"),
     ],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from math import ceil
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,14 +15,18 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ...utils._private import Interval, StrOptions, _fit_context
+from ...utils._validation import check_mask
 from ...utils._warnings import warn
 from .._base import DifficultyMixin
 from .._dynamics import prediction_depth
-from .._neighbors import NeighborSearch
+from .._neighbors import NeighborSearch, drop
 from ._activations import ActivationReader
 from ._networks import check_queries, check_samples, unfrozen
-from ._probes import LayerProbes
+from ._probes import NeighborVote
 from ._training import trained_network
+
+# Training samples that `fit` asks whether they have a depth at all.
+MAX_CHECKED = 1000
 
 
 class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
@@ -264,8 +270,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         proba : ndarray of shape (n_samples, n_layers, n_classes)
             In the order of `layer_names_` and `classes_`.
         """
-        X, y_encoded = check_queries(self, unfrozen(self.estimator), X, y)
-        return self._probes.predict_proba(X, y_encoded)
+        return self._ask(X, y, NeighborVote.proba)[0]
 
     def probe_score(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
         """Accuracy of every probe: the inference learning curve.
@@ -310,12 +315,7 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         number = len(self.layer_names_) // 2 if layer is None else self.layer_names_.index(layer)
         if where is None:
             return predictions[:, number]
-        by_probe = np.asarray(where)
-        if by_probe.dtype != bool or by_probe.shape != final.shape:
-            raise ValueError(
-                f"where must be boolean and of shape {final.shape}, got dtype {by_probe.dtype} "
-                f"and shape {by_probe.shape}."
-            )
+        by_probe = check_mask(where, final.shape, "where")
         return np.where(by_probe, predictions[:, number], final)
 
     # Separate from `fit`, since a study of many networks needs no warning about each.
@@ -331,13 +331,19 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             name="Activations",
         )
-        self._probes = LayerProbes(search, exclude_self=self.exclude_self, n_samples=len(labels))
+        if self.n_neighbors + self.exclude_self > len(labels):
+            limit = "n_samples - 1" if self.exclude_self else "n_samples"
+            raise ValueError(
+                f"n_neighbors must be at most {limit}, got {self.n_neighbors} with "
+                f"n_samples={len(labels)}."
+            )
         self.estimator_ = trained_network(self.estimator, X, labels, sample_weight, random_state)
         self._reader = ActivationReader(
             unfrozen(self.estimator_),
             X,
             self.classes_,
-            as_tensors=self._probes.take_tensors,
+            # Other metrics are searched by scikit-learn, which needs arrays.
+            as_tensors=self.metric in ("euclidean", "cosine"),
             layers=self.layers,
             pooling=self.pooling,
             batch_size=self.batch_size,
@@ -345,9 +351,15 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
             random_state=random_state,
         )
         self.layer_names_ = self._reader.names
-        last_probe, final = self._probes.fit(self._reader, X, y_encoded)
-        self.probes_ = self._probes.probes
-        return self.classes_[last_probe] != final
+        layers, final = self._reader.read_all(X)
+        # Positions make a copy: a slice would keep the whole layer in memory.
+        checked = np.arange(0, len(final), ceil(len(final) / MAX_CHECKED))
+        last_layer = layers[-1][checked]
+        self.probes_: list[NeighborVote] = []
+        while layers:  # emptied on the way: large activations are not kept twice
+            vote = NeighborVote(copy(search))
+            self.probes_.append(vote.fit(layers.pop(0), y_encoded))
+        return self.classes_[self.probes_[-1].predict(last_layer)] != final[checked]
 
     def _depth(
         self, predictions: NDArray, final: NDArray, y: ArrayLike | None
@@ -360,9 +372,35 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
 
     def _answers(self, X: Any, y: ArrayLike | None) -> tuple[NDArray, NDArray]:
         """Return the labels predicted by the probes (n, L) and by the network (n,)."""
-        X, y_encoded = check_queries(self, unfrozen(self.estimator), X, y)
-        encoded, final = self._probes.predict(X, y_encoded)
+        encoded, final = self._ask(X, y, NeighborVote.winner)
         return self.classes_[encoded], final
+
+    def _ask(
+        self, X: Any, y: ArrayLike | None, of_votes: Callable[..., NDArray]
+    ) -> tuple[NDArray, NDArray]:
+        """Return the results of the votes (n, L, ...), and the answers of the network (n,)."""
+        X, y_encoded = check_queries(self, unfrozen(self.estimator), X, y)
+        found, final = [], []
+        for block, (layers, answers) in self._reader.read(X):
+            labels = None if y_encoded is None else y_encoded[block]
+            of_layers = [of_votes(*voters) for voters in self._voters(layers, labels)]
+            found.append(np.stack(of_layers, axis=1))
+            final.append(answers)
+        return np.concatenate(found), np.concatenate(final)
+
+    def _voters(
+        self, layers: list[Any], y_encoded: NDArray | None
+    ) -> Iterator[tuple[NeighborVote, NDArray]]:
+        """Yield the probe of every layer and the neighbors (n, k) that vote there."""
+        itself = None
+        for probe, layer in zip(self.probes_, layers):
+            neighbors = probe.search.kneighbors(layer, one_more=self.exclude_self)
+            if self.exclude_self:
+                if itself is None:
+                    # In the input, the first layer: later ones may map many samples to one point.
+                    itself = probe.find_self(layer, neighbors, y_encoded)
+                neighbors = drop(neighbors, itself)
+            yield probe, neighbors
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
