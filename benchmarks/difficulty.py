@@ -14,8 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks import _timing as timing
 from skcalib.difficulty import RelativeMahalanobisScorer
-from skcalib.difficulty._neighbors import NeighborSearch
-from skcalib.difficulty.depth._probes import NeighborVote
+from skcalib.difficulty._neighbors import NeighborSearch, NeighborVote
 
 K, N_CLASSES = 30, 10
 BOUND, SCIKIT_LEARN = "faiss IndexFlatL2 and vote", "scikit-learn KNeighborsClassifier, brute"

@@ -29,8 +29,7 @@ from benchmarks._timing import peak_bytes, seconds
 from benchmarks.papers.tables import csv_table
 from skcalib import metrics
 from skcalib.difficulty import KNNScorer, RMDScorer
-from skcalib.difficulty._neighbors import NeighborSearch
-from skcalib.difficulty.depth._probes import NeighborVote
+from skcalib.difficulty._neighbors import NeighborSearch, NeighborVote
 from skcalib.posthoc import TemperatureScaling
 from skcalib.selection import MaxEntropySelector
 

@@ -3,26 +3,25 @@
 from ._aware import DifficultyAwareClassifier
 from ._base import DifficultyMixin
 from ._cross_val import cross_val_difficulty, score_difficulty
-from ._dynamics import (
-    area_under_margin,
-    confidence_variability,
-    el2n,
-    forgetting_events,
-    iteration_learned,
-    output_margin,
-    prediction_depth,
-)
 from ._error_rate import error_rate_by_difficulty
 from ._explain import explain_difficulty
 from ._knn import KNNScorer
 from ._loss import LossScorer
 from ._novelty import NoveltyDetector
 from ._prototypes import KMeansPrototypeScorer
-from ._quadrant import corner_distances, difficulty_quadrant
-from ._votes import (
+from ._records import (
+    area_under_margin,
+    confidence_variability,
     consensus_class,
     consensus_consistency,
     consistency_score,
+    corner_distances,
+    difficulty_quadrant,
+    el2n,
+    forgetting_events,
+    iteration_learned,
+    output_margin,
+    prediction_depth,
     prediction_entropy,
 )
 from ._weights import difficulty_weights

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from skcalib.difficulty import KNNScorer, _neighbors
-from skcalib.difficulty._neighbors import NeighborSearch
-from skcalib.difficulty.depth._probes import NeighborVote
+from skcalib.difficulty._neighbors import NeighborSearch, NeighborVote
 
 
 @pytest.fixture(autouse=True)

@@ -18,11 +18,10 @@ from ...utils._private import Interval, StrOptions, _fit_context
 from ...utils._validation import check_mask
 from ...utils._warnings import warn
 from .._base import DifficultyMixin
-from .._dynamics import prediction_depth
-from .._neighbors import NeighborSearch, drop
+from .._neighbors import NeighborSearch, NeighborVote, drop
+from .._records import prediction_depth
 from ._activations import ActivationReader
 from ._networks import check_queries, check_samples, unfrozen
-from ._probes import NeighborVote
 from ._training import trained_network
 
 # Training samples that `fit` asks whether they have a depth at all.

@@ -30,12 +30,13 @@ from ...utils._private import (
 )
 from ...utils._tables import as_table, row_index
 from ...utils._tensors import on_accelerator
-from .._dynamics import iteration_learned
-from .._quadrant import corner_distances, difficulty_quadrant
-from .._votes import (
+from .._records import (
     consensus_class,
     consensus_consistency,
     consistency_score,
+    corner_distances,
+    difficulty_quadrant,
+    iteration_learned,
     prediction_entropy,
 )
 from ._networks import check_network, check_samples, is_torch_module

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from skcalib.difficulty._neighbors import NeighborSearch, drop
-from skcalib.difficulty.depth._probes import NeighborVote
+from skcalib.difficulty._neighbors import NeighborSearch, NeighborVote, drop
 
 
 @pytest.fixture(params=["brute", "faiss"])
