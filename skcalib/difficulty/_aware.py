@@ -154,7 +154,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
             Goes to the scorer and to the classifier. Where `fit_param` is itself a
             ``sample_weight``, the classifier gets the product of both.
         groups : array-like of shape (n_samples,), default=None
-            Which samples belong together, for a scorer with folds.
+            Which samples belong together, for a scorer with folds; an error for another.
         **fit_params : dict
             Further parameters of ``estimator.fit``.
 
@@ -162,12 +162,6 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         -------
         self : DifficultyAwareClassifier
             The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If ``estimator.fit`` has no parameter `fit_param`, or if there are groups and the
-            scorer has no folds.
         """
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))

@@ -279,12 +279,6 @@ class DifficultyProfiler(BaseEstimator):
         -------
         self : DifficultyProfiler
             The fitted profiler.
-
-        Raises
-        ------
-        ValueError
-            If a split leaves no samples to train on, the repeats do not hold out every sample
-            once, or a folder is given without an integer as `random_state`.
         """
         index = row_index(X)
         scorer = self._scorer()

@@ -230,19 +230,14 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         Parameters
         ----------
         other : RelativeMahalanobisScorer
-            A scorer fitted on other samples of the same features; left unchanged. A scorer that
-            is not fitted, `other` or this one, counts as one without samples. The parameters
-            remain those of this scorer.
+            A scorer fitted on other samples of the same features, with the same `normalize`; left
+            unchanged. A scorer that is not fitted, `other` or this one, counts as one without
+            samples. The parameters remain those of this scorer.
 
         Returns
         -------
         self : RelativeMahalanobisScorer
             The updated scorer.
-
-        Raises
-        ------
-        ValueError
-            If the features differ, or if only one of the scorers normalizes them.
         """
         if self.normalize != other.normalize:
             raise ValueError(
