@@ -62,8 +62,9 @@ def draw(ax, name, model, color, gray):
         color=gray,
     )
     pvalue = calibration_test(y_test, proba, random_state=0).pvalue
-    chance = f"what is left may\nbe chance: p = {pvalue:.2f}"
-    ax.text(0.76, 0.42, "the gap: promised,\nnot kept" if pvalue < 0.05 else chance, color=color)
+    what = "little is left:\np" if pvalue < 0.05 else "what is left may\nbe chance: p"
+    left = f"{what} = {pvalue:.2f}"
+    ax.text(0.76, 0.42, "the gap: promised,\nnot kept" if error > 5 else left, color=color)
     ax.set(xlim=(0.25, 1.02), ylim=(0.25, 1.02), aspect="equal", xlabel="what the model says")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(PercentFormatter(1, symbol=" %"))
