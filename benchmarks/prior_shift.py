@@ -1,13 +1,15 @@
 """Class frequencies estimated from unlabeled samples: harm without a shift, gain with one.
 
-    python -m benchmarks.prior_shift [--draws 8] [--out FILE]
+    python -m benchmarks.prior_shift [--draws 8] [--sets DIR]
 
 Classifiers of synthetic data with 2, 3, 7 and 12 classes, calibrated on held-out samples or not at
 all. Every draw takes unlabeled samples and 3000 others to judge on, with the frequencies of
 training or with others (uniform on the simplex). The change of the log-loss that PriorShift makes:
 by plain EM and by the default, with the frequencies of the training labels; by the default with
 scores of 2000 samples like those of training; and by the true frequencies.
-benchmarks/prior_shift_results.json holds the table of the user guide.
+benchmarks/prior_shift_results.json holds the table of the user guide. These cases chose the error
+that PriorShift allows for. With --sets, the same on those of `benchmarks.prediction_sets`, which
+chose nothing: benchmarks/prior_shift_sets_results.json.
 """
 
 import argparse
@@ -25,6 +27,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from benchmarks._tables import shown, simple_table
+from benchmarks.prediction_sets import PredictionSet, prediction_sets
 from skcalib.posthoc import (
     PriorShift,
     StackedCalibration,
@@ -32,6 +35,9 @@ from skcalib.posthoc import (
     TemperatureScaling,
 )
 
+RESULTS = Path(__file__).with_name("prior_shift_results.json")
+RESULTS_OF_SETS = Path(__file__).with_name("prior_shift_sets_results.json")
+Case = tuple[np.ndarray, np.ndarray, np.ndarray]
 FREQUENCY = {
     2: [0.9, 0.1],
     3: [0.8, 0.15, 0.05],
@@ -59,9 +65,7 @@ CASES = [
 ]  # fmt: skip
 
 
-def calibrated(
-    n_classes: int, model: str, calibrator: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def calibrated(n_classes: int, model: str, calibrator: str) -> Case:
     """Return the frequencies of training, and probabilities and labels of other samples."""
     X, y = make_classification(
         30_000, n_features=20, n_informative=10, n_classes=n_classes, flip_y=0.02,
@@ -75,13 +79,23 @@ def calibrated(
     return np.bincount(y[:4000], minlength=n_classes) / 4000, proba, y[6000:]
 
 
+def calibrated_set(found: PredictionSet) -> Case:
+    """Return the same of a prediction set, calibrated on 1000 of its samples."""
+    order = np.random.default_rng(0).permutation(len(found.y))
+    fit, rest = order[:1000], order[1000:]
+    # No class is unknown, and those that none of the 1000 has are rare.
+    count = np.bincount(found.y[fit], minlength=found.y.max() + 1) + 0.5
+    scaling = StackedCalibration(input=found.form, classes=list(range(len(count))))
+    proba = scaling.fit(found.scores[fit], found.y[fit]).predict_proba(found.scores[rest])
+    return count / count.sum(), proba, found.y[rest]
+
+
 def log_loss(proba: np.ndarray, y: np.ndarray) -> float:
     return float(-np.log(np.maximum(proba[np.arange(len(y)), y], 1e-12)).mean())
 
 
-def changes(case: tuple[int, str, str], n_draws: int) -> Iterator[dict[str, object]]:
-    n_classes, model, calibrator = case
-    frequency, proba, y = calibrated(*case)
+def changes(what: dict[str, object], case: Case, n_draws: int) -> Iterator[dict[str, object]]:
+    frequency, proba, y = case
     before_shift, proba, y = proba[:2000], proba[2000:], y[2000:]
     rng = np.random.default_rng(0)
     for shifted in (False, True):
@@ -90,7 +104,7 @@ def changes(case: tuple[int, str, str], n_draws: int) -> Iterator[dict[str, obje
             for _ in range(n_draws):
                 chance = None
                 if shifted:
-                    chance = (rng.dirichlet(np.ones(n_classes)) / frequency)[y]
+                    chance = (rng.dirichlet(np.ones(len(frequency))) / frequency)[y]
                     chance /= chance.sum()
                 drawn = rng.choice(len(y), n_samples + 3000, p=chance)
                 unlabeled, judged = drawn[:n_samples], drawn[n_samples:]
@@ -103,16 +117,13 @@ def changes(case: tuple[int, str, str], n_draws: int) -> Iterator[dict[str, obje
                 ):
                     shift = PriorShift(input="proba", **known).fit(proba[unlabeled])
                     row[name] = log_loss(shift.predict_proba(proba[judged]), y[judged]) - before
-                true = np.bincount(y[judged], minlength=n_classes) / len(judged)
+                true = np.bincount(y[judged], minlength=len(frequency)) / len(judged)
                 shift = PriorShift(true, training_priors=frequency, input="proba")
                 shift.fit(proba[unlabeled])
                 row["true"] = log_loss(shift.predict_proba(proba[judged]), y[judged]) - before
                 rows.append(row)
             means = {name: round(float(np.mean([r[name] for r in rows])), 4) for name in rows[0]}
-            yield {
-                "classes": n_classes, "model": model, "calibrator": calibrator,
-                "shifted": shifted, "n": n_samples, "draws": n_draws, **means,
-            }  # fmt: skip
+            yield {**what, "shifted": shifted, "n": n_samples, **means}
 
 
 def guide_table(lines: list[dict]) -> str:
@@ -138,20 +149,23 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=8)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--sets", type=Path, metavar="DIR", help="folder with the real data")
     arguments = parser.parse_args()
+    if arguments.sets is None:
+        names = [dict(zip(("classes", "model", "calibrator"), case)) for case in CASES]
+        cases = zip(names, (calibrated(*case) for case in CASES))
+    else:
+        # Of more than 30 classes 1000 samples do not tell the frequencies.
+        sets = prediction_sets(arguments.sets)
+        sets = (found for found in sets if len(found.y) >= 3000 and found.y.max() < 30)
+        cases = (({"set": found.name}, calibrated_set(found)) for found in sets)
     lines = []
-    for case in CASES:
-        for line in changes(case, arguments.draws):
+    for name, case in cases:
+        for line in changes(name, case, arguments.draws):
             lines.append(line)
-            print(
-                f"{line['classes']:3} {line['model']:12}{line['calibrator']:12}"
-                f"{'shift' if line['shifted'] else 'same':6}{line['n']:5} before "
-                f"{line['before']:.3f} plain {line['plain']:+.3f} labels {line['labels']:+.3f} "
-                f"scores {line['scores']:+.3f} true {line['true']:+.3f}", flush=True,
-            )  # fmt: skip
-        if arguments.out:
-            arguments.out.write_text(json.dumps(lines, indent=1) + "\n")
+            print(*line.values(), flush=True)
+    text = ",\n".join(json.dumps(line) for line in lines)
+    (RESULTS if arguments.sets is None else RESULTS_OF_SETS).write_text(f"[\n{text}\n]\n")
 
 
 if __name__ == "__main__":

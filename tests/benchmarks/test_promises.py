@@ -133,3 +133,18 @@ def test_prior_shift_does_as_little_harm_as_the_guide_says():
         sum(line[name] for line in moved) / len(moved) for name in ("scores", "labels", "true")
     ]
     assert [round(gain, 2) for gain in gains] == [-0.44, -0.27, -0.63]
+
+
+def test_prior_shift_keeps_that_on_sets_that_did_not_choose_its_constant():
+    lines = results("prior_shift_sets")
+    assert len({line["set"] for line in lines}) == 62
+    names = ("labels", "scores", "true")
+    same, moved = (
+        {name: [line[name] for line in lines if line["shifted"] == shifted] for name in names}
+        for shifted in (False, True)
+    )
+    assert [round(max(same[name]), 3) for name in names[:2]] == [0.013, 0.011]
+    means = [sum(same[name]) / len(same[name]) for name in names[:2]]
+    assert [round(mean, 4) for mean in means] == [0.0003, 0.0014]
+    gains = [sum(moved[name]) / len(moved[name]) for name in names]
+    assert [round(gain, 2) for gain in gains] == [-0.18, -0.22, -0.26]
