@@ -119,7 +119,7 @@ class CorrectnessHistory:
         Parameters
         ----------
         index : int Tensor of shape (n,)
-            Positions of the samples of the batch in the training data.
+            As in :meth:`record`.
 
         Returns
         -------

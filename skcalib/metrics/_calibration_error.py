@@ -325,17 +325,12 @@ def reliability_curve(
 
 
 def _bins_of(
-    y_true: Any,
-    y_proba: Any,
-    n_bins: int,
-    strategy: str,
-    sample_weight: Any,
-    labels: ArrayLike | None,
-    pos_label: Any,
+    y_true: Any, y_proba: Any, n_bins: int, strategy: str, *given: Any
 ) -> tuple[Bins, float]:
     """Return the bins of one call, in memory or in chunks, and the unit of their weights.
 
-    The values of `y_proba` are checked while they are summed.
+    `given` are weights, labels and the positive label. The values of `y_proba` are checked while
+    they are summed.
     """
     if is_chunked(y_proba):
         if strategy != "uniform":
@@ -343,10 +338,9 @@ def _bins_of(
                 "strategy must be 'uniform' for a dask array, since bins of equal weight depend "
                 f"on all samples at once, got {strategy!r}."
             )
+        sample_weight, labels, pos_label = given
         accumulator = CalibrationAccumulator(n_bins, labels=labels, pos_label=pos_label)
         accumulator.update(y_true, y_proba, sample_weight=sample_weight)
         return Bins(accumulator.edges_, accumulator.sums_), 1.0
-    predictions = check_predictions(
-        y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
-    )
+    predictions = check_predictions(y_true, y_proba, *given, defer_values=True)
     return binned(predictions, n_bins=n_bins, strategy=strategy), predictions.unit

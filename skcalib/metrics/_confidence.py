@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..utils._arrays import as_array, check_same_length, to_host
 from ..utils._blocks import iter_blocks, row_entropy, row_margin, two_columns
 from ..utils._proba import check_values
-from ..utils._validation import check_predictions
+from ..utils._validation import Predictions, check_predictions
 from ._bins import top_label
 from ._ties import TieGroups, tie_groups
 
@@ -18,17 +18,11 @@ CONFIDENCES = ("msp", "entropy", "margin")
 
 
 class TopLabels(NamedTuple):
-    """Checked probabilities (n, K), their maximum, and whether the predicted class is correct.
+    """Checked predictions (n, K), their largest probability, and whether its class is correct."""
 
-    ``proba`` may be rows of a tensor on an accelerator; ``weight`` and ``counts`` are those of
-    :class:`Predictions`.
-    """
-
-    proba: Any
+    given: Predictions
     top: NDArray[Any]
     correct: NDArray[np.bool_]
-    weight: NDArray[np.float64] | None
-    counts: NDArray[np.float64] | None
 
 
 def check_top_labels(y_true: ArrayLike, y_proba: ArrayLike, *given: Any) -> TopLabels:
@@ -42,7 +36,7 @@ def check_top_labels(y_true: ArrayLike, y_proba: ArrayLike, *given: Any) -> TopL
         check_values(predictions.proba)
         predictions = predictions._replace(proba=two_columns(predictions.proba))
     top, correct = top_label(predictions)
-    return TopLabels(predictions.proba, top, correct, predictions.weight, predictions.counts)
+    return TopLabels(predictions, top, correct)
 
 
 def confidence_of(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray[Any]:
@@ -61,7 +55,7 @@ def confidence_of(confidence: str | ArrayLike, predicted: TopLabels) -> NDArray[
     # Samples whose probabilities are equal up to their order must tie, whatever the rounding.
     score = row_margin if confidence == "margin" else lambda block: -row_entropy(block)
     scores = []
-    for _, block in iter_blocks(predicted.proba, on_device=True):
+    for _, block in iter_blocks(predicted.given.proba, on_device=True):
         wide = block.astype(np.float64) if isinstance(block, np.ndarray) else block.double()
         scores.append(to_host(score(wide)).round(12))
     return np.concatenate(scores)
@@ -80,7 +74,7 @@ def rank_predictions(
     numbers of samples.
     """
     predicted = check_top_labels(y_true, y_proba, *given)
-    weight = predicted.counts if counted else predicted.weight
+    weight = predicted.given.counts if counted else predicted.given.weight
     return tie_groups(confidence_of(confidence, predicted), predicted.correct, weight)
 
 

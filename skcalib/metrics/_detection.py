@@ -154,16 +154,11 @@ def misclassification_report(
     (0.75, 0.5)
     """
     predicted = check_top_labels(y_true, y_proba, sample_weight, labels, pos_label)
-    _check_both_kinds(
-        predicted.correct,
-        predicted.weight,
-        "y_true and y_proba must give correct and wrong predictions",
-        kinds=("correct", "wrong"),
-    )
+    correct, weight = predicted.correct, predicted.given.weight
+    what = "y_true and y_proba must give correct and wrong predictions"
+    _check_both_kinds(correct, weight, what, kinds=("correct", "wrong"))
     scores = {name: confidence_of(value, predicted) for name, value in _named(confidence).items()}
-    return _report(
-        scores, predicted.correct, predicted.weight, tpr, ("aupr_success", "aupr_error"), as_frame
-    )
+    return _report(scores, correct, weight, tpr, ("aupr_success", "aupr_error"), as_frame)
 
 
 @validate_params(_CONSTRAINTS)
@@ -182,19 +177,16 @@ def ood_report(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        1 for in-distribution samples, 0 or -1 for out-of-distribution ones, or two labels of which
-        `pos_label` is that of the in-distribution ones.
+        1 for in-distribution samples, which are the positive ones, 0 or -1 for out-of-distribution
+        ones, or two other labels.
     scores : dict of str -> array-like, DataFrame or array-like of shape (n_samples,)
         Scores of shape (n_samples,), larger = more like in-distribution data, as `score_samples`
         of scikit-learn's outlier detectors, :func:`max_logit_score` and :func:`energy_score`. A
         single array is reported under the name "score".
     tpr, sample_weight, as_frame
         As for :func:`misclassification_report`.
-    labels : array-like of shape (2,), default=None
-        The label of out-of-distribution samples and that of in-distribution ones.
-    pos_label : int, bool or str, default=None
-        The label of in-distribution samples. None: the second of `labels`, or 1 where the labels
-        are in {0, 1} or {-1, 1}.
+    labels, pos_label
+        As for :func:`fpr_at_tpr`.
 
     Returns
     -------

@@ -62,20 +62,16 @@ def groupwise_calibration_error(
         The group of every sample: texts, numbers, booleans, intervals as of ``pandas.cut``, or
         categories, which keep their order. Missing values are a group of their own, None. Of
         several columns, every combination that occurs is a group, called "name=value, ...".
-    metric : callable, default=expected_calibration_error
-        A calibration error of this package, or a function of the same signature; larger = worse.
     min_samples : int, default=30
         Groups of fewer samples have NaN for all but their number of samples, and are not among
         those that the p-values are corrected for.
-    confidence_level : float, default=0.95
-        Level of the intervals, each by itself, in (0, 1).
     n_resamples : int, default=999
         Number of resamples. With m groups no corrected p-value is below m / (n_resamples + 1).
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. Samples of weight 0 are not counted.
-    y_true, y_proba, n_jobs, random_state, labels, pos_label, **options
+    y_true, y_proba, metric, confidence_level, n_jobs, random_state, labels, pos_label, **options
         As for :func:`calibration_error_interval`.
 
     Returns

@@ -24,13 +24,9 @@ class CalibrationMonitor(EpochScoring):
         "ece" is the expected calibration error. "refinement" is the log-loss after the best
         temperature, found on the same samples: what is left for a calibrator to do is not counted.
         Stop where it is least, then calibrate [1]_.
-    n_bins : int, default=15
-        Number of bins of the confidence. "refinement" has no bins, and makes no use of this and
-        the next two.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width or of equal mass.
-    norm : {"l1", "l2", "max"}, default="l1"
-        Norm over the bins.
+    n_bins, strategy, norm
+        As for :func:`~skcalib.metrics.expected_calibration_error`, defaults included. "refinement"
+        makes no use of them.
     on_train : bool, default=False
         Whether to judge the training samples instead of the validation samples.
     name : str, default=None
