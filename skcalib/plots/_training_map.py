@@ -88,10 +88,9 @@ class TrainingMapDisplay(BaseDisplay):
         display : TrainingMapDisplay
             The display, plotted.
         """
-        start = 1 if dynamics.source == "forward" else 0
         return cls.from_predictions(
-            dynamics.confidence_[start:],
-            predictions=dynamics.prediction_[start:],
+            dynamics.confidence_[1:],
+            predictions=dynamics.prediction_[1:],
             y=dynamics.label_,
             name=name,
             **kwargs,

@@ -58,7 +58,7 @@ def test_from_profile_reads_a_study(depths):
 
 
 def test_bad_depths_are_reported():
-    with pytest.raises(ValueError, match="must have the same length, got 2 and 1"):
+    with pytest.raises(ValueError, match="must have the same number of rows, got 2 and 1"):
         DifficultyPlaneDisplay.from_predictions([0, 1], [0])
 
 
