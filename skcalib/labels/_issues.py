@@ -262,7 +262,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
     def _show(self, judged: Judged, labels: NDArray) -> None:
         """Set what `fit` has learned."""
-        last, fit, proba, _ = judged
+        last, fit, proba, *_ = judged
         given, rows = last.given, np.arange(len(labels))
         believed = belief_in_noise(judged)
         # Where the labels are as likely without any flips, there may be none.

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -36,6 +37,7 @@ from ..utils._estimators import (
     weight_params,
 )
 from ..utils._labels import class_positions, match_columns
+from ..utils._private import _safe_indexing
 from ..utils._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 
 _FOLDS = 5
@@ -220,9 +222,7 @@ class Neighbors:
     """Distances by the labels of the nearest other samples; their number by likelihood."""
 
     def __init__(self, X: NDArray, weight: NDArray | None) -> None:
-        most = min(max(_NUMBERS_OF_NEIGHBORS), len(X) - 1)
-        search = NearestNeighbors(n_neighbors=most, algorithm="brute").fit(X)
-        self.nearest = search.kneighbors(return_distance=False)
+        self.nearest = nearest_others(X, min(max(_NUMBERS_OF_NEIGHBORS), len(X) - 1))
         self.weight = np.ones(len(X)) if weight is None else weight
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
@@ -241,6 +241,23 @@ class Neighbors:
             if likelihood > best:
                 best, result = likelihood, found
         return result
+
+
+def nearest_others(X: NDArray, n_neighbors: int) -> NDArray[np.intp]:
+    """Return positions of the nearest other samples, (n_samples, n_neighbors)."""
+    search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute").fit(X)
+    return search.kneighbors(return_distance=False)
+
+
+def features_of(judges: dict[str, Any], rows: NDArray[np.intp]) -> NDArray | None:
+    """Return standardized features of some samples, of the first judge; None without numbers."""
+    X = getattr(next(iter(judges.values())), "X", None)
+    if getattr(X, "ndim", 0) != 2 or issparse(X):
+        return None
+    array = np.asarray(_safe_indexing(X, rows))
+    if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+        return None
+    return StandardScaler().fit_transform(array)
 
 
 class Precomputed:

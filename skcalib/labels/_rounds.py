@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ._judges import Judge
+from ._judges import Judge, features_of, nearest_others
 from ._noise_model import (
     Choice,
     LabelLikelihood,
@@ -39,9 +39,18 @@ _FAR = 1e6
 _BLOCK_ELEMENTS = 2**19
 # Below, the labels are about as likely without any wrong one.
 SURE = 0.9
-# Weak judges that call many labels wrong: the rate, and how often they agree with right labels.
-_MANY, _SELDOM = 0.3, 0.8
+# Standard errors by which flips between classes have to be ahead, before refits and after them
+# together. In 20 runs below 3, labels right after repair with such flips .881, without .888, and
+# claims off by more than .25 7 and 4 (distances alone: .903, .910, 14 and 7).
+_AHEAD_TOGETHER = 3.0
+# Weak judges, by how often they agree with right labels. They are not believed where they call
+# many labels wrong, and where flips between classes are not ahead by more.
+_SELDOM, _MANY, _AHEAD_OF_WEAK = 0.8, 0.3, 5.0
 _SEVERAL = 5  # issues that may all be right
+# Surprises of neighbors: how many of them, of how many samples at most, and a correlation, in
+# itself and in standard errors, that judges who fit the classes do not show.
+_N_NEIGHBORS, _MOST_OF_SURPRISES = 15, 5000
+_CORRELATED, _SURELY = 0.06, 4.0
 _ADVICE = "Check some labels (draw_samples_to_check, recalibrate), or leave them as they are."
 
 
@@ -111,6 +120,31 @@ class Round:
         nearest = pool(part.distances, fit.weights).argmin(axis=1)
         return float(part.weight @ (nearest == part.codes)) / part.total
 
+    def surprises(self, fit: NoiseFit) -> tuple[float, float]:
+        """Return the correlation of surprises between neighbors, and its standard error.
+
+        The surprise of a label is the label, as a unit vector, minus the probabilities of all
+        labels. Where these are right, surprises of different samples are uncorrelated, whatever
+        labels are flipped; judges that fit the classes badly are surprised in the same places.
+        (0, 0) without features, and where neighbors are judges and have had their say.
+        """
+        rows = np.flatnonzero((self.given.weight > 0) & ~self.given.verified)
+        rows = np.random.default_rng(0).permutation(rows)[:_MOST_OF_SURPRISES]
+        features = features_of(self.given.judges, rows)
+        if features is None or "neighbors" in self.given.judges or len(rows) <= _N_NEIGHBORS:
+            return 0.0, 0.0
+        belief = believe(rows_of(self.distances, rows), fit.weights)
+        surprise = -(belief @ fit.flips)
+        surprise[np.arange(len(rows)), self.given.codes[rows]] += 1.0
+        around = np.zeros_like(surprise)
+        for column in nearest_others(features, _N_NEIGHBORS).T:
+            around += surprise[column]
+        products = np.einsum("nk,nk->n", surprise, around) / _N_NEIGHBORS
+        total = np.einsum("nk,nk->", surprise, surprise)
+        # Nearly all pairs of neighbors are counted twice.
+        error = np.sqrt(2.0 * products @ products)
+        return float(products.sum() / total), float(error / total)
+
     def _blocks(self) -> Iterator[slice]:
         n_samples, n_classes = self.distances[0].shape
         step = max(1, _BLOCK_ELEMENTS // n_classes)
@@ -118,8 +152,9 @@ class Round:
 
 
 def _excess(distances: NDArray) -> NDArray:
-    """Return how much farther the classes are than the nearest one: all that counts."""
-    return np.minimum(distances - distances.min(axis=1, keepdims=True), _FAR)
+    """Return, in place, how much farther the classes are than the nearest: all that counts."""
+    distances -= distances.min(axis=1, keepdims=True)
+    return np.minimum(distances, _FAR, out=distances)
 
 
 class Judged(NamedTuple):
@@ -129,6 +164,7 @@ class Judged(NamedTuple):
     fit: NoiseFit
     proba: NDArray  # (n_samples, n_classes)
     gain: float  # mean log-likelihood of the labels over that without any flips
+    ahead: float = np.inf  # flips between classes, in standard errors; without them, infinity
 
 
 def judge(given: Given, n_refits: int, *, mixed: bool) -> Judged:
@@ -137,14 +173,14 @@ def judge(given: Given, n_refits: int, *, mixed: bool) -> Judged:
     A flexible judge learns flips between classes and foretells them in part; only judges that are
     fitted to believed labels show all of them. A refit believes in its own mistakes, though: weak
     judges find flips after it in labels that are right. So flips have to stand out before all
-    refits, and to explain the labels better than doubt does after them. Else they have a common
-    rate.
+    refits, and clearly so before and after them together. Else they have a common rate.
     """
     first = Round(given, given.codes, mixed=mixed)
     if first.choice.flips_stand_out:
         judged = _refitted(first, n_refits, mixed=True)
-        if judged.last.choice.flips_win:
-            return judged
+        ahead = first.choice.z + judged.last.choice.z
+        if judged.last.choice.flips_win and ahead > _AHEAD_TOGETHER:
+            return judged._replace(ahead=ahead)
     return _refitted(first, n_refits, mixed=False)
 
 
@@ -194,17 +230,18 @@ def belief_in_noise(judged: Judged) -> float:
 
 
 def doubts_of(judged: Judged, believed: float, is_issue: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return the reasons to doubt the probabilities, where some labels are called wrong."""
-    if not is_issue.any():
+    """Return the reasons to doubt the probabilities, where several labels are called wrong."""
+    if is_issue.sum() < _SEVERAL:
         return ()
     last, doubts = judged.last, []
-    if believed < SURE and is_issue.sum() >= _SEVERAL:
+    if believed < SURE:
         doubts.append(
             f"The {is_issue.sum()} issues may all be right: the labels are about as likely "
             f"without any wrong one (probability of any {believed:.2f}). {_ADVICE}"
         )
     rate, agreement = judged.fit.rate, last.agreement(judged.fit)
-    if rate > _MANY and agreement < _SELDOM * (1.0 - rate):
+    is_weak = agreement < _SELDOM * (1.0 - rate)
+    if is_weak and (rate > _MANY or judged.ahead < _AHEAD_OF_WEAK):
         doubts.append(
             f"The judges call {rate:.0%} of the labels wrong, but expect only {agreement:.0%}: "
             f"they know too little of the classes. {_ADVICE}"
@@ -213,5 +250,12 @@ def doubts_of(judged: Judged, believed: float, is_issue: NDArray[np.bool_]) -> t
         doubts.append(
             "Confusions of the judges explain the labels better than wrong labels do, so that "
             f"many issues may be right; other features or judges could help. {_ADVICE}"
+        )
+    correlation, error = last.surprises(judged.fit)
+    if correlation > max(_CORRELATED, _SURELY * error):
+        doubts.append(
+            "Labels that surprise the judges lie side by side (correlation of neighbors "
+            f"{correlation:.2f}), as they do where judges know too little of the classes, so that "
+            f"many issues may be right. {_ADVICE}"
         )
     return tuple(doubts)

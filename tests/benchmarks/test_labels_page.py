@@ -6,6 +6,8 @@ import re
 from benchmarks import labels_trust
 from benchmarks.labels import PAGE, RESULTS, page
 
+COUNTS = ("runs", "off", "too_high", "off_and_warned", "warned_otherwise", "interval_holds")
+
 
 def test_the_guide_shows_the_results():
     # "python -m benchmarks.labels --page" writes them anew.
@@ -15,9 +17,11 @@ def test_the_guide_shows_the_results():
 def test_the_guide_says_how_often_the_finder_warns(repository):
     counts = json.loads(labels_trust.RESULTS.read_text())
     assert labels_trust.PAGE.read_text() == labels_trust.page(counts)
-    total = {name: sum(c[name] for c in counts) for name in counts[0] if name != "noise"}
     text = (repository / "docs" / "measured" / "labels.rst").read_text(encoding="utf-8")
-    numbers = [int(n) for n in re.findall(r"\d+", text[text.index("* The claim was off") :])[:7]]
-    runs, off = total["runs"], total["off"]
-    warned = [total["off_and_warned"], total["warned_otherwise"], runs - off]
-    assert numbers == [off, runs, *warned, total["interval_holds"], runs]
+    for judges, start in (("default", "* Default judges:"), ("distances", "* Distances alone:")):
+        some = [count for count in counts if count["judges"] == judges]
+        total = {name: sum(c[name] for c in some) for name in COUNTS}
+        numbers = [int(n) for n in re.findall(r"\d+", text[text.index(start) :])[:9]]
+        runs, off = total["runs"], total["off"]
+        warned = [total["off_and_warned"], off, total["warned_otherwise"], runs - off]
+        assert numbers == [off, runs, total["too_high"], *warned, total["interval_holds"], runs]

@@ -84,6 +84,8 @@ def test_probabilities_mean_what_they_say():
         assert (~flipped[inside]).mean() == pytest.approx(p[inside].mean(), abs=0.15)
 
 
+# Linear boundaries are surprised in the same places, and find the wrong labels all the same.
+@pytest.mark.filterwarnings("ignore:Labels that surprise")
 def test_any_classifier_gives_out_of_fold_probabilities():
     given, flipped = flip_labels(Y, fraction=0.1, random_state=0)
     pipe = make_pipeline(PCA(30, random_state=0), LinearDiscriminantAnalysis())
@@ -99,7 +101,7 @@ def test_any_classifier_gives_out_of_fold_probabilities():
 
 
 # Ten features tell the digits poorly.
-@pytest.mark.filterwarnings("ignore:The judges call")
+@pytest.mark.filterwarnings("ignore:The judges call", "ignore:Labels that surprise")
 def test_a_classifier_is_fitted_once_for_a_fold_and_a_round(monkeypatch):
     fitted = []
     fit = GaussianNB.fit

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.datasets import load_digits, make_gaussian_quantiles
+from sklearn.naive_bayes import GaussianNB
 
 from skcalib.datasets import flip_labels
+from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder
+from skcalib.labels import _rounds as rounds
+from skcalib.labels._noise_model import NoiseFit, common_flips
 from skcalib.utils import SkcalibWarning
 
 
@@ -84,3 +89,95 @@ def test_confused_judges_warn():
         finder.fit(p / p.sum(axis=1, keepdims=True), labels)
     said = any("Confusions of the judges" in str(w.message) for w in caught)
     assert said or finder.issues_["is_issue"].mean() < 0.005
+
+
+class _Features:
+    def __init__(self, X):
+        self.X = X
+
+
+def _round(X, codes, distances, verified):
+    """A round of one judge, without fits."""
+    judged = object.__new__(rounds.Round)
+    classes, weight = np.arange(distances.shape[1]), np.ones(len(codes))
+    judged.given = rounds.Given(codes, classes, weight, verified, {"one": _Features(X)})
+    judged.distances = [distances, np.zeros((1, len(classes)))]
+    return judged
+
+
+def test_the_correlation_of_surprises_is_that_of_all_pairs_of_neighbors():
+    rng = np.random.default_rng(0)
+    n, n_classes = 60, 3
+    X, codes = rng.normal(size=(n, 2)) * [1.0, 100.0], rng.integers(0, n_classes, n)
+    distances, verified = rng.exponential(size=(n, n_classes)), np.arange(n) % 10 == 0
+    fit = NoiseFit(np.array([0.7, 0.0]), common_flips(0.2, n_classes), 0.0, 0.2)
+    Z, surprise = {}, {}
+    counted = [i for i in range(n) if not verified[i]]
+    for i in counted:
+        Z[i] = (X[i] - X[counted].mean(axis=0)) / X[counted].std(axis=0)
+        q = np.exp(-0.35 * distances[i])
+        surprise[i] = np.eye(n_classes)[codes[i]] - fit.flips.T @ (q / q.sum())
+    products = []
+    for i in counted:
+        near = sorted((np.sum((Z[i] - Z[j]) ** 2), j) for j in counted if j != i)[:15]
+        products.append(np.mean([surprise[i] @ surprise[j] for _, j in near]))
+    total = sum(s @ s for s in surprise.values())
+    expected = np.sum(products) / total, np.sqrt(2.0 * np.sum(np.square(products))) / total
+    found = _round(X, codes, distances, verified).surprises(fit)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_surprises_of_right_judges_are_uncorrelated_whatever_is_flipped():
+    z = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(300, 3))
+        q = np.exp(2.0 * X)
+        q /= q.sum(axis=1, keepdims=True)
+        flips = common_flips(0.2, 3) @ np.array([[1, 0, 0], [0.4, 0.6, 0], [0, 0, 1]])
+        codes = ((q @ flips).cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+        judged = _round(X, np.minimum(codes, 2), -2.0 * np.log(q), np.zeros(300, dtype=bool))
+        correlation, error = judged.surprises(NoiseFit(np.array([1.0, 0.0]), flips, 0.0, 0.3))
+        z.append(correlation / error)
+    assert abs(np.mean(z)) < 0.5
+    assert np.max(np.abs(z)) < 3.5
+
+
+def test_judges_that_fit_the_classes_badly_warn():
+    # Shells around one center: to Gaussians of one covariance, most labels look wrong.
+    X, y = make_gaussian_quantiles(n_samples=800, n_features=4, random_state=0)
+    given, flipped = flip_labels(y, fraction=0.2, random_state=0)
+    with pytest.warns(SkcalibWarning, match="lie side by side"):
+        finder = LabelIssueFinder(RMDScorer()).fit(X, given)
+    issue = finder.issues_["is_issue"]
+    claimed = 1.0 - finder.issues_["p_label_correct"][issue].mean()
+    assert claimed - flipped[issue].mean() > 0.25
+    # Gaussians of one variance a class and feature fit.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert LabelIssueFinder(GaussianNB()).fit(X, given).is_trustworthy_
+
+
+def test_flips_between_classes_have_to_be_ahead_before_and_after_refits(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    X, given = X[:600], np.where((y == 3) & (np.arange(len(y)) % 2 == 0), 8, y)[:600]
+    finder = LabelIssueFinder(RMDScorer(shrinkage="auto"), n_refits=1)
+    off = ~np.eye(10, dtype=bool)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkcalibWarning)
+        assert finder.fit(X, given).flip_matrix_[3, 8] > 0.1
+        monkeypatch.setattr(rounds, "_AHEAD_TOGETHER", np.inf)
+        flips = finder.fit(X, given).flip_matrix_
+    np.testing.assert_allclose(flips[off], flips[0, 1])
+
+
+def test_weak_judges_need_flips_that_are_far_ahead(monkeypatch):
+    proba, true = _probabilities(2000, 1.5, 0, n_classes=4)
+    given = np.where((true == 1) & (np.random.default_rng(0).random(2000) < 0.4), 2, true)
+    finder = LabelIssueFinder("precomputed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert finder.fit(proba, given).flip_matrix_[1, 2] > 0.3
+    monkeypatch.setattr(rounds, "_AHEAD_OF_WEAK", np.inf)
+    with pytest.warns(SkcalibWarning, match="know too little of the classes"):
+        finder.fit(proba, given)
