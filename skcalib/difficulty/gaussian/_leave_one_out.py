@@ -121,9 +121,13 @@ class LeftOut:
         weight: NDArray[np.float64],
         rows: slice,
     ) -> Without:
-        own = means[codes[rows]]
-        # In place: new memory costs more than the difference.
-        deviation = np.subtract(to_host(X[rows]), own, out=own).astype(self.work, copy=False)
+        if len(means) == 1:  # no copy of it for every sample
+            deviation = to_host(X[rows]) - means
+        else:
+            own = means[codes[rows]]
+            # In place: new memory costs more than the difference.
+            deviation = np.subtract(to_host(X[rows]), own, out=own)
+        deviation = deviation.astype(self.work, copy=False)
         return Without(gaussian, deviation, codes[rows], weight[rows])
 
 
