@@ -13,18 +13,12 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks import _timing as timing
+from benchmarks.scale import labeled
 from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.difficulty._neighbors import NeighborSearch, NeighborVote
 
 K, N_CLASSES = 30, 10
 BOUND, SCIKIT_LEARN = "faiss IndexFlatL2 and vote", "scikit-learn KNeighborsClassifier, brute"
-
-
-def blobs(n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, n_classes, n)
-    means = rng.standard_normal((n_classes, d), dtype=np.float32)
-    return rng.standard_normal((n, d), dtype=np.float32) + means[y], y
 
 
 class IndexVote:
@@ -63,7 +57,7 @@ def probes(n: int, n_queries: int, dim: int, repeats: int) -> None:
 
 
 def mahalanobis(n: int, d: int, n_classes: int, repeats: int) -> None:
-    X, y = blobs(n, d, n_classes)
+    X, y = labeled(n, d, n_classes)
     rng = np.random.default_rng(1)
     square = rng.standard_normal((d, d), dtype=np.float32)
     wide = rng.standard_normal((d, n_classes), dtype=np.float32)

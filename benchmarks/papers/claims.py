@@ -139,7 +139,7 @@ def verdict_of(results, effect, no_loss):
         part = holds
     else:
         holds = [r.low > 0 for r in results]
-        fails = [r.low <= 0 and r.high < effect for r in results]
+        fails = [r.high < effect for r in results]
         adjusted = holm([r.p for r in results])
         part = [r.mean > 0 and p < LEVEL for r, p in zip(results, adjusted)]
     if all(holds):

@@ -152,11 +152,9 @@ def _flips(clinc, noise, seed):
     return found(f"flips, {noise}", FLIPS, auroc)
 
 
-CUTS = tuple(f"{noise}, {100 * p:.0f} % pruned" for noise in NOISES for p in PRUNED)
-
-
-def _pruned(text, method, rival):
-    return claim("pruning", text, method, "accuracy", rival, CUTS)
+def _pruned(noise, labels, text, method, rival):
+    cuts = [f"{noise}, {100 * p:.0f} % pruned" for p in PRUNED]
+    return claim("pruning", f"With {labels} labels, {text}", method, "accuracy", rival, cuts)
 
 
 def _finds(text, method, rival):
@@ -164,14 +162,18 @@ def _finds(text, method, rival):
 
 
 CLAIMS = (
-    _pruned("The easiest samples by RMD beat random ones.", "RMD, easiest", "random"),
-    _pruned("Strata of RMD beat random samples.", "RMD, stratified", "random"),
-    _pruned("A Beta draw by RMD beats random samples.", "RMD, beta", "random"),
-    _pruned("DUAL with its Beta draw beats random samples.", "DUAL, beta as published", "random"),
-    _pruned("DUAL with its Beta draw beats a Beta draw by RMD, which needs no training.",
-            "DUAL, beta as published", "RMD, beta"),
-    _pruned("DUAL with its Beta draw beats the highest DUAL scores.", "DUAL, beta as published",
-            "DUAL, highest"),
+    *(_pruned(*noise, *comparison)
+      for noise in (("U20", "wrong"), ("clean", "true"))
+      for comparison in (
+          ("the easiest samples by RMD beat random ones.", "RMD, easiest", "random"),
+          ("strata of RMD beat random samples.", "RMD, stratified", "random"),
+          ("a Beta draw by RMD beats random samples.", "RMD, beta", "random"),
+          ("DUAL with its Beta draw beats random samples.", "DUAL, beta as published", "random"),
+          ("DUAL with its Beta draw beats a Beta draw by RMD, which needs no training.",
+           "DUAL, beta as published", "RMD, beta"),
+          ("DUAL with its Beta draw beats the highest DUAL scores.", "DUAL, beta as published",
+           "DUAL, highest"),
+      )),
     *(_finds(f"RMD finds flipped labels better than {name} of a training.", "RMD", name)
       for name in ("mean margin", "mean probability", "DUAL", "EL2N")),
     _finds("The finder does better than the mean margin.", "label issues", "mean margin"),

@@ -16,7 +16,7 @@ FIRST_SEED = 200
 
 
 def fresh(options):
-    """Yield the part of a study, the records of its fresh seeds, and its settings."""
+    """Yield the part of a study, the records of its fresh seeds, and its claims."""
     of_part = {}
     for _, claim, _ in page.headlines():
         of_part.setdefault(claim.part, []).append(claim)
@@ -26,17 +26,30 @@ def fresh(options):
             part = next(s.parts[name] for s in page.STUDIES.values() if name in s.parts)
             path = options.out / f"fresh_{name}.jsonl"
             records = Records(path, options.minutes, settings=settings_of(name), only=only)
-            yield part, records, sorted({claim.headline for claim in claims})
+            yield part, records, claims
 
 
 def run(options):
     seeds = range(FIRST_SEED, FIRST_SEED + len(options.seeds))
-    for part, records, noise in fresh(options):
+    for part, records, claims in fresh(options):
+        noise = sorted({claim.headline for claim in claims})
         part.run(Namespace(**vars(options) | {"seeds": seeds, "noise": noise}), records)
 
 
 def summarize(options):
-    """Write the JSON of every part whose fresh runs are in the folder."""
-    for part, records, _ in fresh(options):
+    """Write the JSON of every part whose fresh runs are in the folder: what its claims read."""
+    for part, records, claims in fresh(options):
         if records.rows:
-            write(records.path.stem, records, collected(records, part))
+            kept = {"options", *(claim.metric for claim in claims)}
+            points = {claim.point for claim in claims}
+            settings = {
+                setting: {
+                    method: {
+                        point: {name: v for name, v in values.items() if name in kept}
+                        for point, values in found.items() if point in points
+                    }
+                    for method, found in methods.items() if (setting, method) in records.only
+                }
+                for setting, methods in collected(records, part).items()
+            }  # fmt: skip
+            write(records.path.stem, records, settings)

@@ -89,7 +89,7 @@ def test_fresh_seeds_have_the_options_of_the_pages_and_other_values(claim):
     for method in (claim.method, *claim.rivals):
         first, second = before[method][claim.point], again[method][claim.point]
         assert first["options"] == second["options"]
-        assert len(second[claim.metric]) >= 8
+        assert len(second[claim.metric]) >= 5
         assert first[claim.metric] != second[claim.metric][: len(first[claim.metric])]
 
 
