@@ -44,9 +44,8 @@ def run(options):
         _line(guide, ("accuracy", "nll", "seconds"), list(map(train, tasks)))
     print("\n[DEPTH]: digits, one run")
     n_repeats = 4 if options.small else depth.N_REPEATS
-    (values,) = depth.measured("digits", partial(depth.digits, None), 0, n_repeats)[
-        "found"
-    ].values()
+    load = partial(depth.digits, None)
+    values = depth.measured("digits", load, 0, n_repeats)["found"]["digits"]
     for name in ("depth and correct", "depth and consensus", "depth and iteration learned"):
         print(f"{name:<28}{values[name]['last']['value']:13.3f}")
 
