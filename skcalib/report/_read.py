@@ -132,10 +132,13 @@ def _read(path: Path, header: list[str], options: dict[str, Any], *, as_text: li
     except pandas.errors.ParserError as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise ValueError(f"{path} must be a table of text, got: {reason}.") from None
-    empty = frame[numbers].isna().all(axis=1)
-    for name in as_text:
-        empty &= (frame[name].fillna("").str.strip() == "") if empty.any() else False
-    return frame[~empty].reset_index(drop=True) if empty.any() else frame
+    empty = pandas.Series(True, index=frame.index)
+    for name in [*numbers, *as_text]:
+        cells = frame[name]
+        empty &= cells.isna() if name in numbers else cells.fillna("").str.strip() == ""
+        if not empty.any():
+            return frame
+    return frame[~empty].reset_index(drop=True)
 
 
 def _labels(frame: Any, name: str, path: Path) -> tuple[NDArray[Any], list[str]]:
