@@ -68,7 +68,8 @@ def interval(values):
 # The finder knows the noise rate without having seen a right label. Above the digits: the given
 # label, the suggested one.
 (X_train, noisy, y_train, flipped), _ = split(0)
-issues = LabelIssueFinder().fit(X_train, noisy).issues_
+finders = {0: LabelIssueFinder().fit(X_train, noisy)}
+issues = finders[0].issues_
 HardestSamplesDisplay.from_predictions(
     X_train.reshape(-1, 8, 8),
     issues["margin"],
@@ -102,7 +103,9 @@ kept = {}
 for seed in seeds:
     print(f"seed {seed} of {len(seeds)}, {perf_counter() - start:.0f} s", flush=True)
     (X_train, noisy, y_train, flipped), (X_val, X_test, y_val, y_test) = split(seed)
-    finder = FrozenEstimator(LabelIssueFinder().fit(X_train, noisy))  # one for all repairs
+    if seed not in finders:
+        finders[seed] = LabelIssueFinder().fit(X_train, noisy)
+    finder = FrozenEstimator(finders[seed])  # one for all repairs
     for name, model in models.items():
         labels = y_train if name == "true labels" else noisy
         fitted = clone(model)

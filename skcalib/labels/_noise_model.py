@@ -35,9 +35,6 @@ _DOUBT_PENALTY = 100.0
 # The matrix has a square of numbers: beyond, it takes too long and too many samples.
 MOST_CLASSES_OF_A_MATRIX = 256
 _N_FOLDS = 3
-# Standard errors by which flips between classes have to be ahead: three chances to one. On 14 sets
-# with labels as published, .4 lets weak judges find flips; 1.6 misses those of people.
-_AHEAD = 0.674
 # Elements of the distances that choose among explanations, and that the chosen one is fitted to.
 _ELEMENTS_TO_CHOOSE, _ELEMENTS_TO_FIT = 2**18, 2**21
 _FEWEST_SAMPLES, _FEWEST_OF_A_CLASS = 2000, 20
@@ -68,20 +65,6 @@ class Explained(NamedTuple):
     log_likelihood: NDArray[np.float64]  # (n,)
 
 
-def explain(
-    distances: list[NDArray],
-    codes: NDArray[np.intp],
-    verified: NDArray[np.bool_],
-    weights: NDArray[np.float64],
-    flips: NDArray[np.float64],
-) -> Explained:
-    """Return q, the posterior of the true classes, and the log-likelihood of the labels.
-
-    A verified label is the true one: its posterior is 1 and its likelihood q_y.
-    """
-    return seen(believe(distances, weights), codes, verified, flips)
-
-
 def believe(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
     """Return q, what the judges believe without the labels."""
     pooled = pool(distances, weights)
@@ -95,7 +78,10 @@ def believe(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
 def seen(
     belief: NDArray, codes: NDArray[np.intp], verified: NDArray[np.bool_], flips: NDArray
 ) -> Explained:
-    """Return what the labels make of a belief."""
+    """Return what the labels make of a belief: q, the posterior, and the log-likelihood.
+
+    A verified label is the true one: its posterior is 1 and its likelihood q_y.
+    """
     joint = belief * flips.T.astype(belief.dtype)[codes]
     if verified.any():
         known, label = np.flatnonzero(verified), codes[verified]
@@ -171,8 +157,10 @@ class LabelLikelihood:
 
     def of_samples(self, weights: NDArray, flips: NDArray) -> NDArray[np.float64]:
         """Return the log-likelihood of every label."""
-        explained = explain(self.distances, self.codes, self.verified, weights, flips)
-        return explained.log_likelihood
+        return self._explained(weights, flips).log_likelihood
+
+    def _explained(self, weights: NDArray, flips: NDArray) -> Explained:
+        return seen(believe(self.distances, weights), self.codes, self.verified, flips)
 
     def common_rate(self) -> NoiseFit:
         """Return the most likely weights with flips at a common rate.
@@ -215,7 +203,7 @@ class LabelLikelihood:
         The information is the mean of the outer products of the scores of the samples (Berndt,
         Hall, Hall, Hausman 1974). A weight at its bound that is drawn beyond stays there.
         """
-        explained = explain(self.distances, self.codes, self.verified, weights, flips)
+        explained = self._explained(weights, flips)
         penalty = self._precision / self.total
         here = float(self.weight @ explained.log_likelihood) / self.total
         here -= 0.5 * float(penalty @ weights**2)
@@ -271,16 +259,6 @@ class Choice(NamedTuple):
     gain_of_flips: float = 0.0  # of flips between classes over a common rate
     gain_of_doubt: float = 0.0
     z: float = 0.0  # gain of flips over the best other explanation, in standard errors
-
-    @property
-    def flips_win(self) -> bool:
-        """Tell whether flips between classes explain the labels best."""
-        return self.gain_of_flips > max(self.gain_of_doubt, 0.0)
-
-    @property
-    def flips_stand_out(self) -> bool:
-        """Tell whether they do so by more than the noise of the comparison allows."""
-        return self.z > _AHEAD
 
 
 def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
