@@ -132,7 +132,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
         n_columns: int | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the grid.
+        """Draw the grid; return the display.
 
         Parameters
         ----------
@@ -144,11 +144,6 @@ class ClassReliabilityDisplay(PredictionDisplay):
             Number of panels in a row; None makes a grid of about the shape of the axes.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curves.
-
-        Returns
-        -------
-        display : ClassReliabilityDisplay
-            The display itself.
         """
         numbers = {"n_panels": n_panels, "n_columns": 1 if n_columns is None else n_columns}
         for key, number in numbers.items():

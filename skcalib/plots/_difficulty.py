@@ -198,7 +198,7 @@ class DifficultyDisplay(BaseDisplay):
         histogram: bool = True,
         **kwargs: Any,
     ) -> Self:
-        """Draw the curve, and how many samples are right and wrong.
+        """Draw the curve, and how many samples are right and wrong; return the display.
 
         Parameters
         ----------
@@ -210,11 +210,6 @@ class DifficultyDisplay(BaseDisplay):
             units can be compared. A second display on the same axes adds its curve alone.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
-
-        Returns
-        -------
-        display : DifficultyDisplay
-            The display itself.
         """
         label = self._open_axes(ax, name)
         n_groups = len(self.error_rate)

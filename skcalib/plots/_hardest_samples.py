@@ -175,7 +175,7 @@ class HardestSamplesDisplay(BaseDisplay):
         n_columns: int | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the grid.
+        """Draw the grid; return the display.
 
         Parameters
         ----------
@@ -186,11 +186,6 @@ class HardestSamplesDisplay(BaseDisplay):
             not twice as many. None shows up to eight, as many as there is room for.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.imshow`; only for images.
-
-        Returns
-        -------
-        display : HardestSamplesDisplay
-            The display itself.
         """
         whole = isinstance(n_columns, Integral) and not isinstance(n_columns, bool)
         if n_columns is not None and not (whole and n_columns >= 1):

@@ -225,7 +225,7 @@ class ReliabilityDisplay(PredictionDisplay):
         histogram: bool = True,
         **kwargs: Any,
     ) -> Self:
-        """Draw the diagram.
+        """Draw the diagram; return the display.
 
         Parameters
         ----------
@@ -238,11 +238,6 @@ class ReliabilityDisplay(PredictionDisplay):
             second display on the same axes draws into the same histogram.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            The display itself.
         """
         label = self._open_axes(ax, name)
         if ref_line:

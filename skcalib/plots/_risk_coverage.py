@@ -180,7 +180,7 @@ default="msp"
         ref_line: bool = True,
         **kwargs: Any,
     ) -> Self:
-        """Draw the curve.
+        """Draw the curve; return the display.
 
         Parameters
         ----------
@@ -190,11 +190,6 @@ default="msp"
             Whether to draw the curve of the best possible ranking.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
-
-        Returns
-        -------
-        display : RiskCoverageDisplay
-            The display itself.
         """
         label = self._open_axes(ax, name)
         # Eight markers, at one of ten places within each eighth of the coverage, so that those of
