@@ -5,7 +5,7 @@ features that fit badly (two principal components, exponentials, added noise), u
 wrong labels, by the default judges and by distances alone. A claim is off where the fraction of
 issues that are wrong differs by more than .25 from what their probabilities say (of five issues or
 more). FILE gets a line a run; a run that it has is not repeated. Sets are in thirds by a hash of
-their names, and the last third had no part in any choice. In the end the counts go to
+their names, and no threshold is set on the last third. In the end the counts go to
 labels_trust_results.json and the table to the guide.
 """
 
