@@ -1,26 +1,20 @@
-"""Post-hoc calibrators: temperature scaling in softmax passes, and all of them on real logits.
+"""Post-hoc calibrators: temperature scaling in softmax passes, vector scaling, the stack.
 
-    python -m benchmarks.posthoc [--data DIR]
+    python -m benchmarks.posthoc
 
 The bound is a softmax in cached blocks of rows; scipy's, which makes several passes through the
 memory, is shown beside it. Vector scaling stands beside torch's LBFGS, the stack beside one fit of
-each of its maps. Peers run where they are installed: netcal, probmetrics.
+each of its maps. How good the calibrators are: `benchmarks.calibrator_choice`.
 """
 
-import time
 from functools import partial
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, softmax
 
 from benchmarks._timing import least_seconds, print_ratios, print_speed, speed_options
-from benchmarks.calibrator_choice import functions, get_calibrator, ours, scored, stated
-from benchmarks.prediction_sets import PredictionSet
-from skcalib.metrics import classwise_calibration_error, expected_calibration_error
+from skcalib.datasets import make_predictions
 from skcalib.posthoc import (
-    DirichletCalibration,
-    HistogramBinning,
-    IsotonicCalibration,
     MatrixScaling,
     StackedCalibration,
     StructuredMatrixScaling,
@@ -35,14 +29,6 @@ try:
     import torch
 except ImportError:
     torch = None
-try:
-    from netcal.scaling import TemperatureScaling as NetcalTemperature
-except ImportError:
-    NetcalTemperature = None
-try:
-    from sklearn.calibration import _TemperatureScaling as ScikitTemperature
-except ImportError:
-    ScikitTemperature = None
 
 
 def blocked_softmax(logits):
@@ -53,12 +39,9 @@ def blocked_softmax(logits):
     return out
 
 
-def sample(n, k, temperature=2.5):
-    rng = np.random.default_rng(0)
-    logits = 3 * rng.normal(size=(n, k)).astype(np.float32)
-    proba = softmax(logits / temperature, axis=1)
-    y = (proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
-    return logits, np.minimum(y, k - 1)
+def sample(n, k):
+    y, proba, _ = make_predictions(n, n_classes=k, scale=1.2, temperature=2.5, random_state=0)
+    return np.log(proba).astype(np.float32), y
 
 
 def speed(n, k):
@@ -73,39 +56,28 @@ def speed(n, k):
         functions["TemperatureScaling.fit, ece (100 temperatures)"] = lambda: TemperatureScaling(
             criterion="ece"
         ).fit(logits, y)
-    if ScikitTemperature is not None:
-        functions["scikit-learn's temperature scaling"] = lambda: ScikitTemperature().fit(
-            logits, y
-        )
-    if NetcalTemperature is not None and n * k <= 10**7:
-        proba = softmax(logits, axis=1)
-        functions["netcal"] = lambda: NetcalTemperature().fit(proba, y)
-    seconds = least_seconds(functions, repeats=3)
-    print_ratios(f"temperature scaling, ({n}, {k}) float32", "softmax in blocks", seconds)
-    print(f"  temperature {TemperatureScaling().fit(logits, y).temperature_:.6f}", end="")
-    if ScikitTemperature is not None:
-        for dtype in (np.float32, np.float64):
-            beta = ScikitTemperature().fit(logits.astype(dtype), y).beta_
-            print(f", scikit-learn on {np.dtype(dtype)} {1 / beta:.6f}", end="")
-    print()
+    title = f"temperature scaling, ({n}, {k}) float32"
+    print_speed(title, "softmax in blocks", functions, repeats=3)
+    print(f"  temperature {TemperatureScaling().fit(logits, y).temperature_:.6f}")
 
 
 def vector_scaling(n, k):
     """Vector scaling and the same problem by torch's LBFGS; losses tell how far each has come."""
     logits, y = sample(n, k)
 
-    def mean_loss(coef, intercept):
-        mapped = logits.astype(np.float64) * coef + intercept
-        return -log_softmax(mapped, axis=1)[np.arange(n), y].mean()
+    def mean_loss(log_proba):
+        return -log_proba[np.arange(n), y].mean()
 
-    fitted = VectorScaling().fit(logits, y)
     functions = {"VectorScaling.fit": lambda: VectorScaling().fit(logits, y)}
-    losses = {"VectorScaling.fit": mean_loss(fitted.coef_, fitted.intercept_)}
+    fitted = functions["VectorScaling.fit"]()
+    losses = {"VectorScaling.fit": mean_loss(np.log(fitted.predict_proba(logits)))}
     if torch is not None:
         for dtype in (np.float32, np.float64):
             name = f"torch LBFGS, strong Wolfe, {np.dtype(dtype)}"
             functions[name] = partial(torch_vector_scaling, logits.astype(dtype), y)
-            losses[name] = mean_loss(*functions[name]())
+            coef, intercept = functions[name]()
+            mapped = logits.astype(np.float64) * coef + intercept
+            losses[name] = mean_loss(log_softmax(mapped, axis=1))
     seconds = least_seconds(functions, repeats=3)
     print_ratios(f"vector scaling, ({n}, {k}) float32", "VectorScaling.fit", seconds)
     print("  excess of the mean log-loss over the least:", end="")
@@ -159,47 +131,6 @@ def stack(n, k):
     print_speed(f"stack, ({n}, {k})", each_once, timed, repeats=3)
 
 
-def quality(folder):
-    """All calibrators and peers on the scores of a net: ten classes, and animals or vehicles."""
-    with np.load(folder / "cifar10_resnet20_logits.npz") as data:
-        logits, y = data["logits"].astype(np.float64), data["y"].astype(np.int64)
-    animals = np.arange(2, 8)
-    vehicles = np.setdiff1d(np.arange(10), animals)
-    of_animal = logsumexp(logits[:, animals], axis=1) - logsumexp(logits[:, vehicles], axis=1)
-    order = np.random.default_rng(0).permutation(len(y))
-    if get_calibrator is None:
-        print("\nprobmetrics is not installed: the rows of its calibrators are missing")
-    more = (VectorScaling, MatrixScaling, DirichletCalibration, IsotonicCalibration)
-    for what, scores, labels, k in (
-        ("ten classes", logits, y, 10),
-        ("animals or vehicles", of_animal, np.isin(y, animals).astype(int), 2),
-    ):
-        found = PredictionSet(what, scores, labels, "logits", False)
-        calibrators = functions(k)
-        calibrators |= {cls.__name__: partial(ours, cls) for cls in (*more, HistogramBinning)}
-        for n in (500, 5000):
-            fit, test = order[:n], order[5000:]
-            print(f"\nResNet-20, shifted CIFAR-10, {what}: {n} samples to fit, 5000 to judge")
-            print(f"  {'':<40}{'log-loss':>9}{'ECE':>9}{'classwise':>11}{'accuracy':>10}{'s':>7}")
-            report("none", stated(found)[test], labels[test], 0.0)
-            for name, calibrated in calibrators.items():
-                start = time.perf_counter()
-                try:
-                    proba = calibrated(found, fit, test, k)
-                except ValueError as error:
-                    print(f"  {name:<40} refused: {error}")
-                    continue
-                report(name, proba, labels[test], time.perf_counter() - start)
-
-
-def report(name, proba, y, seconds):
-    loss, accuracy, _ = scored(y, proba)
-    print(
-        f"  {name:<40}{loss:9.4f}{expected_calibration_error(y, proba):9.4f}"
-        f"{classwise_calibration_error(y, proba):11.4f}{accuracy:10.4f}{seconds:7.2f}"
-    )
-
-
 def main():
     options = speed_options(__doc__)
     size = options.size
@@ -210,8 +141,6 @@ def main():
     many_classes(size(4000), size(1000))
     for n, k in ((1000, 2), (1000, 10), (5000, 20), (4000, 1000)):
         stack(size(n), min(k, size(k)))
-    if options.data is not None and not options.small:
-        quality(options.data)
 
 
 if __name__ == "__main__":
