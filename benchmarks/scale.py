@@ -1,13 +1,15 @@
 """Time and memory of the hot paths, limits, and data past memory: python -m benchmarks.scale.
 
-Three parts. Constants: processor seconds of one thread, the least of some repeats, over the number
-that they grow with; and the most memory that was allocated, over the bytes of the input. Limits:
-many classes, half precision, tight clusters. Stream: features that lie in zarr, fitted and scored
-by one process, and by one and two workers of 2 GB.
+Four parts. Constants: processor seconds of one thread, the least of some repeats, over the number
+that they grow with; and the most memory that was allocated, over the bytes of the input. Growth:
+such seconds against the number of samples. Limits: many classes, half precision, tight clusters.
+Stream: features that lie in zarr, fitted and scored by one process, and by one and two workers of
+2 GB.
 
-Writes benchmarks/scale_results.json and, from it, docs/measured/scale_results.inc, which is
-what the page of the guide shows; a test compares both. --rows sets the length of the stream,
---folder where it lies (2 KB a row).
+Writes benchmarks/scale_results.json and, from it, what the page of the guide shows:
+docs/measured/scale_results.inc, which a test compares, and docs/_static/scale_growth.png. --draw
+makes both from the file there is. --rows sets the length of the stream, --folder where it lies
+(2 KB a row).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import multiprocessing
 import resource
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -36,9 +38,18 @@ from skcalib.selection import MaxEntropySelector
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks/scale_results.json"
 PAGE = ROOT / "docs/measured/scale_results.inc"
+PICTURE = ROOT / "docs/_static/scale_growth.png"
 # Classes of ImageNet-21k.
 MANY = 21_841
-STREAM_FEATURES, STREAM_CLASSES, STREAM_CHUNK = 512, 100, 50_000
+FEATURES, CLASSES, STREAM_CHUNK = 512, 100, 50_000
+PROBES = 20_000
+SIZES = [1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000]
+# Growth: what takes longer than this is not measured at more samples.
+LONGEST = 5.0
+LAST = 1e9
+LABEL_HEIGHT = 4.5  # as a factor on the axis of time
+UNITS = {"1 ms": 1e-3, "1 s": 1.0, "1 minute": 60.0, "1 hour": 3600.0, "1 day": 86_400.0,
+         "1 year": 31_557_600.0}  # fmt: skip
 
 
 def labeled(n: int, d: int, n_classes: int, dtype: type = np.float32) -> tuple:
@@ -112,6 +123,39 @@ def constants() -> list[dict]:
     return rows
 
 
+def paths_of(n: int) -> Iterator[tuple[str, int, Callable]]:
+    """Yield (name, power of n that it grows with, call)."""
+    X, y = labeled(n, FEATURES, CLASSES)
+    neighbors = KNNScorer(n_neighbors=30).fit(X)
+    yield "all exact neighbors", 2, lambda: neighbors.difficulty(X)
+    few = KNNScorer(n_neighbors=30).fit(labeled(PROBES, FEATURES, CLASSES)[0])
+    yield f"neighbors among {PROBES:,}".replace(",", " "), 1, lambda: few.difficulty(X)
+    yield "RMDScorer.fit", 1, lambda: RMDScorer().fit(X, y)
+    scorer = RMDScorer().fit(X, y).finalize()
+    yield "RMDScorer.difficulty", 1, lambda: scorer.difficulty(X)
+    proba, y, _ = probabilities(n, CLASSES)
+    selector = MaxEntropySelector().fit(proba[:10])
+    yield "MaxEntropySelector.select", 1, lambda: selector.select(proba)
+    yield "expected_calibration_error", 1, lambda: metrics.expected_calibration_error(y, proba)
+
+
+def growth() -> list[dict]:
+    found: dict[str, dict] = {}
+    with threadpool_limits(1):
+        for n in SIZES:
+            for name, power, call in paths_of(n):
+                row = found.setdefault(
+                    name, {"path": name, "power": power, "samples": [], "seconds": []}
+                )
+                if row["seconds"] and row["seconds"][-1] > LONGEST:
+                    continue
+                call()
+                row["samples"].append(n)
+                row["seconds"].append(float(f"{seconds(call, 5 if n < 10**5 else 2):.3g}"))
+                print(f"{n:9,} {name:28} {row['seconds'][-1]:8.4f} s", flush=True)
+    return list(found.values())
+
+
 def many_classes() -> tuple[float, float, float]:
     """Return the seconds of a sum, of finalize, and of the difficulty of one sample."""
     X, y = labeled(3 * MANY, 1024, MANY)
@@ -167,10 +211,10 @@ def write_stream(folder: Path, n_rows: int) -> None:
     import zarr
 
     options = {"compressors": None, "overwrite": True}
-    shape, chunks = (n_rows, STREAM_FEATURES), (STREAM_CHUNK, STREAM_FEATURES)
+    shape, chunks = (n_rows, FEATURES), (STREAM_CHUNK, FEATURES)
     X = zarr.create_array(folder / "X", shape=shape, chunks=chunks, dtype="f4", **options)
     y = zarr.create_array(folder / "y", shape=shape[:1], chunks=chunks[:1], dtype="i8", **options)
-    block, label = labeled(min(n_rows, STREAM_CHUNK), STREAM_FEATURES, STREAM_CLASSES)
+    block, label = labeled(min(n_rows, STREAM_CHUNK), FEATURES, CLASSES)
     for number, start in enumerate(range(0, n_rows, STREAM_CHUNK)):
         rows = slice(start, min(start + STREAM_CHUNK, n_rows))
         # Sums of equal blocks would have no rounding errors to compare.
@@ -292,16 +336,59 @@ def page(results: dict) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def at_last(row: dict) -> float:
+    """Return the time for as many samples as the picture goes to, in proportion."""
+    return float(row["seconds"][-1] * (LAST / row["samples"][-1]) ** row["power"])
+
+
+def time_of(seconds: float) -> str:
+    units = {"years": 31_557_600.0, "days": 86_400.0, "hours": 3600.0, "minutes": 60.0}
+    for unit, length in units.items():
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def draw(rows: list[dict], path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
+    height = 0.0  # of the label below
+    for row in sorted(rows, key=at_last):
+        n, t, end = row["samples"], row["seconds"], at_last(row)
+        (line,) = ax.loglog(n, t, "o-", markersize=4)
+        ax.loglog([n[-1], LAST], [t[-1], end], "--", color=line.get_color(), linewidth=1)
+        height = max(end, LABEL_HEIGHT * height)
+        ax.annotate(
+            f"{row['path']}: {time_of(end)}", (LAST, height), (6, 0), textcoords="offset points",
+            color=line.get_color(), va="center", annotation_clip=False,
+        )  # fmt: skip
+    ax.set_yticks(list(UNITS.values()), list(UNITS))
+    ax.set_xticks(
+        10.0 ** np.arange(3, 10), ["1 thousand", "", "", "1 million", "", "", "1 billion"]
+    )
+    ax.minorticks_off()
+    ax.grid(alpha=0.3)
+    ax.set(xlabel="samples", ylabel="time of one thread", xlim=(SIZES[0], LAST))
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=144)
+    plt.close(figure)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--folder", type=Path, help="where the stream lies; else a temporary one")
+    parser.add_argument("--draw", action="store_true", help="make page and picture alone")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        streamed = stream(Path(folder), arguments.rows)
-    results = {"constants": constants(), "limits": list(limits()), "stream": streamed}
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    if not arguments.draw:
+        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+            streamed = stream(Path(folder), arguments.rows)
+        results = {"constants": constants(), "growth": growth(), "limits": list(limits())}
+        RESULTS.write_text(json.dumps(results | {"stream": streamed}, indent=1) + "\n")
+    results = json.loads(RESULTS.read_text())
     PAGE.write_text(page(results))
+    draw(results["growth"], PICTURE)
 
 
 if __name__ == "__main__":
