@@ -1,42 +1,17 @@
-"""Calibration errors against their bounds, and against other libraries where they are installed.
+"""Calibration errors against their bounds: python -m benchmarks.calibration."""
 
-``python -m benchmarks.calibration``; torchmetrics and relplot are optional.
-"""
-
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
 from benchmarks._timing import Functions, peak_bytes, print_speed, speed_options
+from benchmarks.scale import probabilities
 from skcalib import metrics
 from skcalib.utils._validation import check_predictions
 
 
-def probabilities(n_samples: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Confident probabilities, and labels that are right about half of the time."""
-    rng = np.random.default_rng(0)
-    proba = rng.random((n_samples, n_classes), dtype=np.float32)
-    top = rng.integers(n_classes, size=n_samples)
-    proba[np.arange(n_samples), top] += 4 * n_classes * rng.random(n_samples, dtype=np.float32)
-    proba /= proba.sum(axis=1, keepdims=True)
-    wrong = rng.random(n_samples) < 0.5
-    return np.where(wrong, rng.integers(n_classes, size=n_samples), top), proba
-
-
-def top_label_peers(y: np.ndarray, proba: np.ndarray) -> Functions:
-    peers: Functions = {}
-    with suppress(ImportError):
-        import torch
-        from torchmetrics.functional.classification import multiclass_calibration_error as peer
-
-        target, preds = torch.tensor(y), torch.from_numpy(proba)
-        peers["torchmetrics"] = lambda: peer(preds, target, proba.shape[1], n_bins=15)
-    return peers
-
-
 def measure_wide(n: int, n_classes: int, repeats: int) -> None:
-    y, proba = probabilities(n, n_classes)
+    proba, y, _ = probabilities(n, n_classes, 4.0)
     rows, labels = np.arange(n), range(n_classes)
     ece, smooth = metrics.expected_calibration_error, metrics.smooth_calibration_error
     ks, classwise = metrics.ks_calibration_error, metrics.classwise_calibration_error
@@ -59,7 +34,6 @@ def measure_wide(n: int, n_classes: int, repeats: int) -> None:
         "CalibrationAccumulator, 20 updates": stream,
         "classwise_calibration_error": lambda: classwise(y, proba, labels=labels),
         "  quantile, the columns sorted": lambda: classwise(y, proba, **quantile),
-        **top_label_peers(y, proba),
     }
     print_speed(f"({n}, {n_classes}) float32", bound, functions, repeats=repeats)
     for metric in (metrics.expected_calibration_error, metrics.classwise_calibration_error):
@@ -92,16 +66,12 @@ def measure_two_classes(n: int, repeats: int) -> None:
             "ood_report": lambda: metrics.ood_report(y, p),
         },
     }
-    with suppress(ImportError):
-        import relplot
-
-        by_bound["one weighted bincount"]["relplot"] = lambda: relplot.smECE(p, y)
     for bound, functions in by_bound.items():
         print_speed(f"({n},) float64", bound, functions, repeats=repeats)
 
 
 def measure_interval(n: int, repeats: int) -> None:
-    y, proba = probabilities(n, 10)
+    proba, y, _ = probabilities(n, 10, 4.0)
     rng = np.random.default_rng(0)
 
     def draws() -> None:

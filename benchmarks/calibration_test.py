@@ -6,16 +6,15 @@ possible. MAPIE, with three tests of two classes, is optional.
 benchmarks/calibration_test_results.json holds the table of the user guide.
 """
 
-import argparse
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from scipy.special import softmax
 
-from benchmarks._tables import keep
+from benchmarks._tables import study
+from benchmarks.coverage import Samples, labels_of, one_column
 from skcalib import metrics
 
 N_TRIALS = 200
@@ -23,13 +22,6 @@ LEVEL = 0.05
 # 5 of 100 values are at most .05: the level is exact where errors are not tied.
 N_RESAMPLES = 99
 N_CLASSES = 10
-
-TRUTHS = {
-    "perfectly calibrated": lambda c: c,
-    "overconfident by .02": lambda c: np.clip(c - 0.02, 0, 1),
-    "wavy": lambda c: np.clip(c + 0.05 * np.sin(12 * c), 0, 1),
-    "overconfident": lambda c: c**1.8,
-}
 
 
 def confidences(rng: np.random.Generator, n_samples: int) -> np.ndarray:
@@ -70,23 +62,19 @@ def peers() -> dict[str, Test]:
     return found
 
 
-def of_two_classes(name: str, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-    p = confidences(rng, n)
-    return (rng.random(n) < TRUTHS[name](p)).astype(int), p
-
-
-def of_ten_classes(
-    temperature: float, rng: np.random.Generator, n: int
-) -> tuple[np.ndarray, np.ndarray]:
+def of_ten_classes(temperature: float, rng: np.random.Generator, n: int) -> Samples:
     """Labels follow the softmax at a temperature, the model says 1."""
     logits = 2 * rng.normal(size=(n, N_CLASSES))
-    truth = np.cumsum(softmax(logits / temperature, axis=1), axis=1)[:, :-1]
-    return (rng.random((n, 1)) >= truth).sum(axis=1), softmax(logits, axis=1)
+    return Samples(softmax(logits, axis=1), softmax(logits / temperature, axis=1))
 
 
-def settings() -> Iterator[tuple[str, Callable[..., tuple[np.ndarray, np.ndarray]], dict]]:
-    for name in ("perfectly calibrated", "overconfident by .02", "wavy"):
-        yield name, partial(of_two_classes, name), {**OF_CONFIDENCE, **peers()}
+def settings() -> Iterator[tuple[str, Callable[..., Samples], dict]]:
+    for name, truth in (
+        ("perfectly calibrated", lambda c: c),
+        ("overconfident by .02", lambda c: c - 0.02),
+        ("wavy", lambda c: c + 0.05 * np.sin(12 * c)),
+    ):
+        yield name, one_column(confidences, truth), {**OF_CONFIDENCE, **peers()}
     for name, temperature in (("ten classes, calibrated", 1.0), ("ten classes, T = 1.1", 1.1)):
         yield name, partial(of_ten_classes, temperature), {**OF_CONFIDENCE, **OF_COLUMNS}
 
@@ -97,9 +85,11 @@ def rejections() -> Iterator[dict]:
         for name, draw, tests in settings():
             rejected = dict.fromkeys(tests, 0)
             for trial in range(N_TRIALS):
-                y, proba = draw(np.random.default_rng([trial, n_samples]), n_samples)
+                rng = np.random.default_rng([trial, n_samples])
+                samples = draw(rng, n_samples)
+                y = labels_of(samples.true, rng)
                 for test, pvalue in tests.items():
-                    rejected[test] += pvalue(y, proba, trial) <= LEVEL
+                    rejected[test] += pvalue(y, samples.stated, trial) <= LEVEL
             for test, count in rejected.items():
                 rate = count / N_TRIALS
                 error = (rate * (1 - rate) / N_TRIALS) ** 0.5
@@ -107,11 +97,5 @@ def rejections() -> Iterator[dict]:
                 yield line | {"rejected": rate, "error": error}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, help="JSON of all lines, written as they come")
-    keep(rejections(), parser.parse_args().out)
-
-
 if __name__ == "__main__":
-    main()
+    study(__doc__, rejections)

@@ -8,9 +8,7 @@ its standard error, and the rate in-sample scores would give (``cv=None``).
 benchmarks/false_alarms_results.json holds the figures of the user guide.
 """
 
-import argparse
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -18,7 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks._tables import keep, shown, simple_table
+from benchmarks._tables import shown, simple_table, study
 from skcalib.difficulty import KMeansPrototypeScorer, KNNScorer, NoveltyDetector, RMDScorer
 
 CONTAMINATION = 0.05
@@ -86,12 +84,12 @@ def guide_table(lines: list[dict]) -> str:
     return simple_table(("features", *SCORERS), rows)
 
 
-def rates_of_alarms(n_draws: int) -> Iterator[dict]:
+def rates_of_alarms(draws: int) -> Iterator[dict]:
     """Yield the rate of every detector on every set."""
     for name, draw in SETS.items():
         for scorer_name, scorer in SCORERS.items():
             rates = []
-            for seed in range(n_draws):
+            for seed in range(draws):
                 train, labels, new = draw(seed)
                 rates.append([
                     np.mean(NoveltyDetector(scorer, cv=cv).fit(train, labels).predict(new) == -1)
@@ -99,19 +97,11 @@ def rates_of_alarms(n_draws: int) -> Iterator[dict]:
                 ])  # fmt: skip
             (rate, in_sample), spread = np.mean(rates, axis=0), np.std(rates, axis=0)[0]
             yield {
-                "features": name, "scorer": scorer_name, "n": len(labels), "draws": n_draws,
-                "rate": rate, "standard_error": spread / np.sqrt(n_draws - 1), "spread": spread,
+                "features": name, "scorer": scorer_name, "n": len(labels), "draws": draws,
+                "rate": rate, "standard_error": spread / np.sqrt(draws - 1), "spread": spread,
                 "in_sample": in_sample,
             }  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    keep(rates_of_alarms(arguments.draws), arguments.out)
-
-
 if __name__ == "__main__":
-    main()
+    study(__doc__, rates_of_alarms, draws=20)

@@ -1,4 +1,4 @@
-"""Wrong labels with known truth: python -m benchmarks.labels --data DIR [--out FILE] [--only SET].
+"""Wrong labels with known truth: python -m benchmarks.labels [--data DIR].
 
 Labels that people gave wrong (votes on CIFAR-10 images, on the features of a ResNet-20; genres of
 songs), labels as published, and flips at random or from class to class. For every method:
@@ -9,8 +9,7 @@ out-of-fold probabilities of a logistic regression, as do small loss (half of th
 mass of the label is gone) and the votes of 15 neighbors. No method can know the true rate where
 people err on hard samples: only the checks see it.
 
---page makes the tables of the guide from benchmarks/labels_results.json.
---speed 100000 512 1000: the time of so many samples, features and classes.
+Writes benchmarks/labels_results.json and the tables of the guide; without --data the tables alone.
 """
 
 from __future__ import annotations
@@ -30,10 +29,15 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks._tables import keep
 from benchmarks.papers.tables import csv_table
 from skcalib.datasets import flip_labels
-from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder
+
+try:
+    from cleanlab.filter import find_label_issues
+except ImportError:
+    find_label_issues = None
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "labels_results.json"
@@ -139,33 +143,9 @@ def rows_of(X, true, given):
         p, best = proba[np.arange(len(codes)), codes], classes[proba.argmax(axis=1)]
         issue = p < 0.5 * proba.max(axis=1)
         yield method, judged(true, given, issue, best, p, issue.mean())
-        if method == "small loss" and has_cleanlab():
-            from cleanlab.filter import find_label_issues
-
+        if method == "small loss" and find_label_issues is not None:
             issue = find_label_issues(codes, proba, n_jobs=1)
             yield "cleanlab", judged(true, given, issue, best, p, issue.mean())
-
-
-def has_cleanlab() -> bool:
-    try:
-        import cleanlab  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-def speed(n_samples, n_features, n_classes) -> None:
-    """Print the CPU time of the default and of distances alone."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, n_classes, n_samples)
-    X = rng.standard_normal((n_samples, n_features), dtype=np.float32)
-    X += (0.35 * rng.standard_normal((n_classes, n_features), dtype=np.float32))[y]
-    given, _ = flip_labels(y, fraction=0.1, random_state=0)
-    for estimator in (RMDScorer(shrinkage="auto"), None):
-        start = time.process_time()
-        finder = LabelIssueFinder(estimator).fit(X, given)
-        seconds = time.process_time() - start
-        print(f"{seconds:.1f} s of CPU by {', '.join(finder.judges_)}", flush=True)
 
 
 def page(rows):
@@ -207,30 +187,20 @@ def page(rows):
     ])  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--page", action="store_true")
-    parser.add_argument("--speed", type=int, nargs=3)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if arguments.speed:
-        speed(*arguments.speed)
-        return
-    rows = []
-    if arguments.page:
-        PAGE.write_text(page(json.loads(RESULTS.read_text())))
-        return
-    for name, noise, X, true, given in sets(arguments.data):
-        if arguments.only not in name:
-            continue
+def results(folder):
+    for name, noise, X, true, given in sets(folder):
         for method, row in rows_of(X, true, given):
-            rows.append({"set": name, "noise": noise, "method": method} | row)
-            print(json.dumps(rows[-1]), flush=True)
-        if arguments.out:
-            arguments.out.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+            yield {"set": name, "noise": noise, "method": method} | row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    folder = parser.parse_args().data
+    if folder is not None:
+        warnings.simplefilter("ignore")
+        keep(results(folder), RESULTS)
+    PAGE.write_text(page(json.loads(RESULTS.read_text())))
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ guide is that of benchmarks/novelty_results.json, as a test checks.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
-from benchmarks._tables import simple_table
+from benchmarks._tables import simple_table, study
 from skcalib.difficulty import KMeansPrototypeScorer, KNNScorer, RMDScorer
 from skcalib.metrics import confidence_score, energy_score, max_logit_score
 
@@ -120,11 +120,10 @@ def judged(train, y, inside, outside, n_each: int, n_draws: int) -> Iterator[dic
         auroc, fpr = np.mean([detection(*pair) for pair in zip(of_inside, of_outside)], axis=0)
         auroc_se, fpr_se = standard_errors(of_inside, of_outside)
         fit_seconds, score_seconds = np.min([seconds for _, *seconds in results], axis=0)
-        numbers = {
-            "auroc": auroc, "auroc_se": auroc_se, "fpr": fpr, "fpr_se": fpr_se,
+        yield {
+            "method": name, "auroc": auroc, "auroc_se": auroc_se, "fpr": fpr, "fpr_se": fpr_se,
             "fit_seconds": fit_seconds, "score_seconds": score_seconds,
         }  # fmt: skip
-        yield {"method": name} | {key: round(float(v), 5) for key, v in numbers.items()}
 
 
 def features(folder: Path) -> Iterator[tuple]:
@@ -163,22 +162,13 @@ def guide_table(rows: list[dict]) -> str:
     return simple_table(["method", *of, "words, 100", "fit, s", "scoring, s"], lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, help="JSON of all rows of the tables")
-    arguments = parser.parse_args()
-    rows, sets = [], list(features(arguments.data))
+def results(data: Path) -> Iterator[dict]:
+    sets = list(features(data))
     with threadpool_limits(1):
-        for n_each, n_draws in ((20, 5), (100, 1)):
-            for name, *arrays in sets:
-                key = {"features": name, "samples_a_class": n_each}
-                new = [key | row for row in judged(*arrays, n_each, n_draws)]
-                print(*new, sep="\n", flush=True)
-                rows += new
-                if arguments.out:
-                    arguments.out.write_text(json.dumps(rows, indent=0) + "\n")
+        for (n_each, n_draws), (name, *arrays) in product(((20, 5), (100, 1)), sets):
+            for row in judged(*arrays, n_each, n_draws):
+                yield {"features": name, "samples_a_class": n_each} | row
 
 
 if __name__ == "__main__":
-    main()
+    study(__doc__, results, data=Path)

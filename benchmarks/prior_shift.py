@@ -13,10 +13,10 @@ chose nothing: benchmarks/prior_shift_sets_results.json.
 """
 
 import argparse
-import json
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from benchmarks._tables import shown, simple_table
+from benchmarks._tables import keep, shown, simple_table
 from benchmarks.prediction_sets import PredictionSet, prediction_sets
 from skcalib.posthoc import (
     PriorShift,
@@ -122,7 +122,7 @@ def changes(what: dict[str, object], case: Case, n_draws: int) -> Iterator[dict[
                 shift.fit(proba[unlabeled])
                 row["true"] = log_loss(shift.predict_proba(proba[judged]), y[judged]) - before
                 rows.append(row)
-            means = {name: round(float(np.mean([r[name] for r in rows])), 4) for name in rows[0]}
+            means = {name: np.mean([r[name] for r in rows]) for name in rows[0]}
             yield {**what, "shifted": shifted, "n": n_samples, **means}
 
 
@@ -159,13 +159,9 @@ def main() -> None:
         sets = prediction_sets(arguments.sets)
         sets = (found for found in sets if len(found.y) >= 3000 and found.y.max() < 30)
         cases = (({"set": found.name}, calibrated_set(found)) for found in sets)
-    lines = []
-    for name, case in cases:
-        for line in changes(name, case, arguments.draws):
-            lines.append(line)
-            print(*line.values(), flush=True)
-    text = ",\n".join(json.dumps(line) for line in lines)
-    (RESULTS if arguments.sets is None else RESULTS_OF_SETS).write_text(f"[\n{text}\n]\n")
+    lines = (changes(name, case, arguments.draws) for name, case in cases)
+    out = RESULTS if arguments.sets is None else RESULTS_OF_SETS
+    keep(chain.from_iterable(lines), out)
 
 
 if __name__ == "__main__":

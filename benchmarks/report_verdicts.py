@@ -20,6 +20,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
+from benchmarks.coverage import labels_of, one_column
 from skcalib.report._data import read_data
 from skcalib.report._trust import results as trust
 from skcalib.report._verdict import results as verdict
@@ -32,26 +33,30 @@ Draw = tuple[Any, Any, dict[str, Any]]
 def predictions(rng: Any, n: int, n_classes: int, scale: float = 2.0) -> tuple[Any, Any]:
     """Return labels drawn from the probabilities, and the probabilities."""
     proba = softmax(scale * rng.normal(size=(n, n_classes)), axis=1)
-    return drawn(rng, proba), proba
+    return labels_of(proba, rng), proba
 
 
-def drawn(rng: Any, proba: Any) -> Any:
-    return (rng.uniform(size=(len(proba), 1)) > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
+def of_two_classes(confidence: Callable, truth: Callable) -> Callable[[Any, int], Draw]:
+    draw = one_column(confidence, truth)
+
+    def drawn(rng: Any, n: int) -> Draw:
+        samples = draw(rng, n)
+        return labels_of(samples.true, rng), samples.stated, {}
+
+    return drawn
 
 
-def off_by_a_tenth(rng: Any, n: int) -> Draw:
-    said = rng.uniform(0.1, 1, size=n)
-    return (rng.uniform(size=n) < said - 0.1).astype(int), said, {}
+def risks(rng: Any, n: int) -> Any:
+    return np.clip(rng.gamma(1, 0.04, size=n), 0, 0.49)
 
 
-def power_of_said(rng: Any, n: int) -> Draw:
-    said = rng.uniform(size=n)
-    return (rng.uniform(size=n) < said**1.5).astype(int), said, {}
-
-
-def risk_twice_too_high(rng: Any, n: int) -> Draw:
-    said = np.clip(rng.gamma(1, 0.04, size=n), 0, 0.49)
-    return (rng.uniform(size=n) < said / 2).astype(int), said, {}
+off_by_a_tenth = of_two_classes(lambda rng, n: rng.uniform(0.1, 1, size=n), lambda p: p - 0.1)
+power_of_said = of_two_classes(lambda rng, n: rng.uniform(size=n), lambda p: p**1.5)
+risk_twice_too_high = of_two_classes(risks, lambda p: p / 2)
+# Errors of 12 points that cancel on average.
+wavy = of_two_classes(
+    lambda rng, n: rng.uniform(0.15, 0.85, size=n), lambda p: p + 0.12 * np.sign(np.sin(12 * p))
+)
 
 
 def one_bad_group(rng: Any, n: int, n_classes: int = 2) -> Draw:
@@ -82,14 +87,7 @@ def one_bad_answer(rng: Any, n: int) -> Draw:
 
 def overconfident(rng: Any, n: int) -> Draw:
     logits = 2 * rng.normal(size=(n, 3))
-    return drawn(rng, softmax(logits, axis=1)), softmax(1.5 * logits, axis=1), {}
-
-
-def wavy(rng: Any, n: int) -> Draw:
-    """Errors of 12 points that cancel on average."""
-    said = rng.uniform(0.15, 0.85, size=n)
-    true = said + 0.12 * np.sign(np.sin(12 * said))
-    return (rng.uniform(size=n) < true).astype(int), said, {}
+    return labels_of(softmax(logits, axis=1), rng), softmax(1.5 * logits, axis=1), {}
 
 
 def forest_of_biopsies(rng: Any, n: int) -> Draw:
@@ -112,7 +110,7 @@ def calibrated(rng: Any, n: int, n_classes: int, groups: int = 0, scale: float =
 
 def calibrated_risk(rng: Any, n: int) -> Draw:
     said = np.clip(rng.gamma(1, 0.02, size=n), 0, 0.9)
-    return (rng.uniform(size=n) < said).astype(int), said, {"groups": rng.integers(4, size=n)}
+    return labels_of(said, rng), said, {"groups": rng.integers(4, size=n)}
 
 
 FAULTS: dict[str, tuple[Callable[..., Draw], tuple[Any, ...]]] = {

@@ -60,10 +60,10 @@ def labeled(n: int, d: int, n_classes: int, dtype: type = np.float32) -> tuple:
     return X.astype(dtype, copy=False), y
 
 
-def probabilities(n: int, n_classes: int) -> tuple:
+def probabilities(n: int, n_classes: int, spread: float = 1.0) -> tuple:
     """Return probabilities, labels drawn from them, and their logits."""
     rng = np.random.default_rng(0)
-    logits = rng.standard_normal((n, n_classes), dtype=np.float32)
+    logits = spread * rng.standard_normal((n, n_classes), dtype=np.float32)
     y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     proba = np.exp(logits)
     return proba / proba.sum(axis=1, keepdims=True), y, logits

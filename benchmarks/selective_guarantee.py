@@ -10,7 +10,6 @@ empirical risk (what ``coverage_at_risk`` invites), the exact tests in sequence,
 benchmarks/selective_guarantee_results.json holds the table of the user guide.
 """
 
-import argparse
 from collections.abc import Iterator
 from itertools import product
 from math import ceil, log2
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
-from benchmarks._tables import keep, shown, simple_table
+from benchmarks._tables import shown, simple_table, study
 from skcalib.selection._risk_control import risk_control, upper_bound
 
 N_SPLITS = 2000
@@ -128,20 +127,12 @@ def guide_table(records: list[dict]) -> str:
     return simple_table(("risk", "samples", *rules), rows)
 
 
-def records(folder: Path | None) -> Iterator[dict]:
-    cases = product(populations(folder).items(), (0.02, 0.05, 0.1), (200, 500, 2000, 5000))
+def records(data: Path | None) -> Iterator[dict]:
+    cases = product(populations(data).items(), (0.02, 0.05, 0.1), (200, 500, 2000, 5000))
     for (name, population), risk, n_samples in cases:
         rules = simulate(*population, risk, n_samples)
         yield {"population": name, "risk": risk, "n": n_samples, **rules}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    keep(records(arguments.data), arguments.out)
-
-
 if __name__ == "__main__":
-    main()
+    study(__doc__, records, data=None)

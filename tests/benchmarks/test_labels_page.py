@@ -10,7 +10,7 @@ COUNTS = ("runs", "off", "too_high", "off_and_warned", "warned_otherwise", "inte
 
 
 def test_the_guide_shows_the_results():
-    # "python -m benchmarks.labels --page" writes them anew.
+    # "python -m benchmarks.labels" writes them anew.
     assert PAGE.read_text() == page(json.loads(RESULTS.read_text()))
 
 
