@@ -42,6 +42,7 @@ from skcalib import losses
 from skcalib.difficulty import RelativeMahalanobisScorer, difficulty_weights
 from skcalib.metrics import predictive_entropy
 
+from ..cifar_networks import cifar_resnet
 from . import gra
 from .images import Pictures, as_input, human_proba, pictures
 from .measures import measure, proba_of
@@ -69,16 +70,6 @@ class FullTask(Task):
         scorer = RelativeMahalanobisScorer().fit(self.features, self.given)
         difficulty = scorer.difficulty(self.features, self.given)
         return difficulty_weights(difficulty, temperature=temperature, scale=scale)
-
-
-def resnet(name, n_classes):
-    """Return a ResNet of torchvision with the stem for 32 x 32 pixels."""
-    from torchvision import models
-
-    net = models.get_model(name, num_classes=n_classes)
-    net.conv1 = torch.nn.Conv2d(3, 64, 3, padding=1, bias=False)
-    net.maxpool = torch.nn.Identity()
-    return net
 
 
 def image_set(options):
@@ -125,7 +116,7 @@ def full_task(options, network, seed):
         given=y[train],
         val_labels={"clean": y[val]},
         test_labels=y_test,
-        make_net=partial(resnet, network, N_CLASSES[options.dataset]),
+        make_net=partial(cifar_resnet, network, N_CLASSES[options.dataset]),
         seed=seed,
         human=human,
         features=np.load(options.features)["train"][train] if options.features else None,
@@ -266,7 +257,7 @@ def target_entropies(options, task, settings):
     path = options.out / f"full_prio_target-{name.replace(', ', '-').replace(' ', '_')}.npy"
     if not path.exists():
         torch.manual_seed(100 + task.seed)
-        net = resnet(options.target, N_CLASSES[options.dataset])
+        net = cifar_resnet(options.target, N_CLASSES[options.dataset])
         plan = mixed(task, published(options)["target mixup"])
         trainer = Trainer(net, task.inputs["train"], plan, settings)
         plain = Pictures(task.inputs["train"].images, device=options.device)

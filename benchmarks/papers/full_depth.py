@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from skorch.callbacks import LRScheduler
 
-from benchmarks.cifar_networks import CifarResNet18, cifar_vgg16
+from benchmarks.cifar_networks import cifar_resnet18, cifar_vgg16
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
 from skcalib.nets import MLP, CalibratedNetClassifier
 
@@ -36,7 +36,7 @@ N_IMAGES, BATCH = 45_000, 256
 DEPTH = PUBLISHED["depth"]
 # The network of a number of classes.
 NETWORKS = {
-    "resnet18": CifarResNet18,
+    "resnet18": cifar_resnet18,
     "vgg16": cifar_vgg16,
     "mlp": lambda n_classes: MLP(3 * 32 * 32, n_classes, hidden=(2048,) * 7),
 }

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.cifar_networks import CifarResNet, CifarResNet18, cifar_vgg16
+from benchmarks.cifar_networks import CifarResNet, cifar_resnet18, cifar_vgg16
 from skcalib.nets import CalibratedNetClassifier
 
 IMAGES = np.random.RandomState(0).rand(12, 3, 32, 32).astype(np.float32)
@@ -16,16 +16,9 @@ def n_weights(module):
     return sum(p.numel() for p in module.parameters())
 
 
-@pytest.mark.parametrize(
-    ("module", "params"),
-    [
-        (CifarResNet, {"module__depth": 8}),
-        (CifarResNet18, {"module__width": 4, "module__n_groups": 2}),
-    ],
-)
-def test_trains_with_sizes_from_the_data(module, params):
+def test_trains_with_sizes_from_the_data():
     net = CalibratedNetClassifier(
-        module, max_epochs=1, train_split=None, batch_size=12, random_state=0, **params
+        CifarResNet, module__depth=8, max_epochs=1, train_split=None, batch_size=12, random_state=0
     )
     net.fit(IMAGES[:, :2, :16, :16], LABELS)
     assert net.predict_proba(IMAGES[:, :2, :16, :16]).shape == (12, 4)
@@ -48,9 +41,9 @@ def test_depth_must_fit():
 
 
 def test_resnet18_has_18_layers_and_the_usual_size():
-    module = CifarResNet18()
+    module = cifar_resnet18()
     main = [n for n, m in module.named_modules() if isinstance(m, nn.Conv2d | nn.Linear)]
-    assert len([name for name in main if "shortcut" not in name]) == 18
+    assert len([name for name in main if "downsample" not in name]) == 18
     assert round(n_weights(module) / 1e6, 2) == 11.17
 
 
@@ -66,7 +59,7 @@ def test_vgg16_has_its_convolutions_and_one_linear_layer():
 
 
 def test_samples_of_resnet18_do_not_see_each_other_even_in_training():
-    module = CifarResNet18(width=4, n_groups=2).train()
+    module = cifar_resnet18().train()
     data = torch.from_numpy(IMAGES[:3, :, :16, :16])
     together = module(data)
     alone = torch.cat([module(image[None]) for image in data])
@@ -75,13 +68,13 @@ def test_samples_of_resnet18_do_not_see_each_other_even_in_training():
 
 def test_weight_standardization_makes_the_scale_of_filters_irrelevant():
     torch.manual_seed(0)
-    convolution = CifarResNet18(width=4, n_groups=2).stem[0]
-    data = torch.from_numpy(IMAGES[:1])
+    convolution = cifar_resnet18().conv1
+    weight, data = convolution.parametrizations.weight.original, torch.from_numpy(IMAGES[:1])
     before = convolution(data)
     with torch.no_grad():
-        convolution.weight.mul_(7).add_(3)
+        weight.mul_(7).add_(3)
     torch.testing.assert_close(convolution(data), before, rtol=1e-3, atol=1e-4)
-    standard = convolution.weight - convolution.weight.mean(dim=(1, 2, 3), keepdim=True)
+    standard = weight - weight.mean(dim=(1, 2, 3), keepdim=True)
     standard = standard / standard.pow(2).mean(dim=(1, 2, 3), keepdim=True).sqrt()
     expected = nn.functional.conv2d(data, standard, padding=1)
     torch.testing.assert_close(convolution(data), expected, rtol=1e-3, atol=1e-4)
@@ -90,10 +83,10 @@ def test_weight_standardization_makes_the_scale_of_filters_irrelevant():
 def test_shortcut_without_parameters_subsamples_and_pads():
     block = CifarResNet(8).blocks[1]
     data = torch.rand(2, 16, 4, 4)
-    out = block.shortcut(data)
+    out = block.downsample(data)
     assert out.shape == (2, 32, 2, 2)
     torch.testing.assert_close(out[:, :16], data[:, :, ::2, ::2])
     assert not out[:, 16:].any()
     with torch.no_grad():
-        block.norm2.weight.zero_()
+        block.bn2.weight.zero_()
     torch.testing.assert_close(block.eval()(data), out)

@@ -51,7 +51,7 @@ def _narrow(monkeypatch):
         layers.fc = torch.nn.Linear(4 * 16, n_classes)
         return layers
 
-    monkeypatch.setattr(full, "resnet", narrow)
+    monkeypatch.setattr(full, "cifar_resnet", narrow)
     small = lambda n_classes: full_depth.MLP(3 * 32 * 32, n_classes, hidden=(8,))
     monkeypatch.setitem(full_depth.NETWORKS, "mlp", small)
 
