@@ -21,7 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .statistics import holm, interval
+from skcalib.utils._groups import holm
+
+from .statistics import interval
 from .tables import CALIBRATION, COLUMNS, LEVEL, NONE, Column
 
 VERDICTS = ("holds", "holds in part", "undecided", "does not hold here", "not testable here")
@@ -70,10 +72,17 @@ class Claim:
     reason: str = ""
 
 
-def claim(part, text, method, metric, rivals, settings, **options):
-    """Return a claim; a single rival or setting may stand as a string."""
-    rivals, settings = ((v,) if isinstance(v, str) else tuple(v) for v in (rivals, settings))
-    return Claim(text, part, method, rivals, metric, settings, **options)
+def about(part, method="", metric="", rivals=(), settings=()):
+    """Return a function that makes claims about a part, these values being its defaults.
+
+    A single rival or setting may stand as a string.
+    """
+
+    def claim(text, metric=metric, rivals=rivals, settings=settings, method=method, **options):
+        rivals, settings = ((v,) if isinstance(v, str) else tuple(v) for v in (rivals, settings))
+        return Claim(text, part, method, rivals, metric, settings, **options)
+
+    return claim
 
 
 def untested(text, reason):
@@ -140,7 +149,7 @@ def verdict_of(results, effect, no_loss):
     else:
         holds = [r.low > 0 for r in results]
         fails = [r.high < effect for r in results]
-        adjusted = holm([r.p for r in results])
+        adjusted = holm(np.array([r.p for r in results]))
         part = [r.mean > 0 and p < LEVEL for r, p in zip(results, adjusted)]
     if all(holds):
         return "holds"

@@ -33,7 +33,7 @@ from skcalib.difficulty import (
 from skcalib.losses import CrossEntropyLoss, ZeroHingeLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
 
-from .claims import METRICS, claim, untested
+from .claims import METRICS, about, untested
 from .results import Part, Study, described, short
 from .runner import found
 from .tables import Column, values_tables
@@ -276,45 +276,43 @@ def of_the_loss(name, X, y, seed):
     return {"found": {name: methods}}
 
 
-def _claim(text, name, better, settings=SETS, **options):
-    return claim("depth", text, name, "value", (), settings, better=better, **options)
-
-
+_claim = about("depth", metric="value", settings=SETS)
+_of_margins = about("depth_margins", LOSSES[CrossEntropyLoss], "", LOSSES[ZeroHingeLoss], SETS)
 CLAIMS = (
     _claim("Consistency has a linear lower bound in depth: more samples lie above the line than "
-           "with shuffled depths (fraction).",
-           "above the line, minus shuffled", 1, effect=0.02, headline="digits"),
+           "with shuffled depths (fraction).", method="above the line, minus shuffled", better=1,
+           effect=0.02, headline="digits"),
     _claim("The entropy of held-out votes has a linear upper bound in depth: more samples lie "
            "below the line than with shuffled depths (fraction).",
-           "below the line, minus shuffled", 1, effect=0.02),
+           method="below the line, minus shuffled", better=1, effect=0.02),
     _claim("Deeper predictions are less accurate on held-out samples (Spearman).",
-           "depth and correct", -1, headline="digits"),
+           method="depth and correct", better=-1, headline="digits"),
     _claim("Deeper predictions are less consistent across networks (Spearman).",
-           "depth and consensus", -1),
+           method="depth and consensus", better=-1),
     _claim("The depth in one network tells where the others disagree (Spearman).",
-           "depth and disagreement of others", 1),
-    _claim("Deeper predictions are learned later (Spearman).", "depth and iteration learned", 1,
-           headline="digits"),
-    _claim("Deeper predictions have smaller output margins (Spearman).", "depth and margin", -1),
+           method="depth and disagreement of others", better=1),
+    _claim("Deeper predictions are learned later (Spearman).",
+           method="depth and iteration learned", better=1, headline="digits"),
+    _claim("Deeper predictions have smaller output margins (Spearman).",
+           method="depth and margin", better=-1),
     _claim("Deeper predictions have smaller input margins (Spearman).",
-           "depth and input margin", -1),
-    _claim("Depths agree between networks of other seeds (Spearman).", "depths of two halves", 1),
+           method="depth and input margin", better=-1),
+    _claim("Depths agree between networks of other seeds (Spearman).",
+           method="depths of two halves", better=1),
     _claim("Depths do not depend on the number of neighbors: 3 against 30 (Spearman).",
-           "depth with 3 neighbors", 1),
-    _claim("10 against 30 neighbors (Spearman).", "depth with 10 neighbors", 1),
+           method="depth with 3 neighbors", better=1),
+    _claim("10 against 30 neighbors (Spearman).", method="depth with 10 neighbors", better=1),
     _claim("Data sets with deeper predictions are the less accurate ones (Spearman, four sets).",
-           "mean depth and accuracy", -1, "data sets"),
+           method="mean depth and accuracy", better=-1, settings="data sets"),
     _claim("On samples with a memorized wrong label, early probes know the true one better than "
-           "the last (accuracy).", "early minus last, true label", 1, headline="digits"),
-    _claim("On samples that are ambiguous without their label, the middle of the network is more "
-           "often right than its end (accuracy).", "middle minus network, ambiguous", 1,
+           "the last (accuracy).", method="early minus last, true label", better=1,
            headline="digits"),
-    *(claim("depth_margins", text, LOSSES[CrossEntropyLoss], metric, LOSSES[ZeroHingeLoss], SETS)
-      for text, metric in (
-          ("Cross-entropy trains for margins, the 0-hinge loss for none: the input margins of "
-           "cross-entropy are wider.", "log margin"),
-          ("With the wider margins, predictions are shallower.", "depth"),
-      )),
+    _claim("On samples that are ambiguous without their label, the middle of the network is more "
+           "often right than its end (accuracy).", method="middle minus network, ambiguous",
+           better=1, headline="digits"),
+    _of_margins("Cross-entropy trains for margins, the 0-hinge loss for none: the input margins "
+                "of cross-entropy are wider.", "log margin"),
+    _of_margins("With the wider margins, predictions are shallower.", "depth"),
     untested("Depths agree between architectures.",
              "one architecture was trained; `--scale full` has three"),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from skcalib import losses
 
-from .claims import METRICS, claim, untested
+from .claims import METRICS, about, untested
 from .images import IMAGES, Cifar, cifar_task
 from .methods import (
     CE,
@@ -159,15 +159,8 @@ TOY = [Column("correlation", "Correlation of the weights with the true error", d
 OTHERS = ("Brier", "MMCE", "focal", "FLSD", "dual focal", "BSCE")
 
 
-def _texts(text, metric, rivals=CE.name, method="BSCE-GRA", **options):
-    return claim("gra_texts", text, method, metric, rivals, ("clean", "U20"), **options)
-
-
-def _toy(text, rival, **options):
-    return claim("gra_toy", text, "generalized Brier", "correlation", rival, BOXES,
-                 headline=BOXES[0], **options)  # fmt: skip
-
-
+_texts = about("gra_texts", "BSCE-GRA", rivals=CE.name, settings=("clean", "U20"))
+_toy = about("gra_toy", "generalized Brier", "correlation", settings=BOXES)
 CLAIMS = (
     _texts("BSCE-GRA is better calibrated than cross-entropy.", "ece", headline="clean"),
     _texts("It is better calibrated class by class.", "classwise"),
@@ -180,33 +173,27 @@ CLAIMS = (
            point="stop"),
     _texts("BSCE-GRA costs less than a point of accuracy.", "accuracy", no_loss=True,
            headline="clean"),
-    _texts("Weighting gradients beats weighting the loss: BSCE.", "ece", "BSCE"),
-    _texts("Weighting gradients beats weighting the loss: dual focal.", "ece", "dual focal",
-           "dual focal-GRA"),
-    _texts("Weighting gradients beats weighting the loss: FLSD.", "ece", "FLSD", "FLSD-GRA"),
+    *(_texts(f"Weighting gradients beats weighting the loss: {loss}.", "ece", loss,
+             method=f"{loss}-GRA") for loss in ("BSCE", "dual focal", "FLSD")),
     _texts("The Brier weight beats the focal one, both on gradients.", "ece", "FLSD-GRA"),
     _texts("The Brier weight beats the dual focal one.", "ece", "dual focal-GRA"),
     _texts("It is better than weight decay with as many candidates: log-loss.", "nll",
            DECAY.name),
     _toy("In the toy of Sec. 4.3, the Brier weight follows the error closer than the focal one.",
-         "focal", paper="+.000 in the authors' notebook"),
+         rivals="focal", paper="+.000 in the authors' notebook", headline=BOXES[0]),
     _toy("In the toy, the Brier weight follows the error closer than the dual focal one.",
-         "dual focal",
-         paper="-.004 in the authors' notebook"),
+         rivals="dual focal", paper="-.004 in the authors' notebook", headline=BOXES[0]),
     untested("The ranking holds for ResNets, WideResNet and DenseNet on CIFAR-100 and Tiny "
              "ImageNet.", "no accelerator was at hand; `--scale full` has the settings"),
 )  # fmt: skip
 
 
-def _image(text, metric, method="BSCE-GRA"):
-    return claim("gra_images", text, method, metric, CE.name, "clean")
-
-
+_image = about("gra_images", "BSCE-GRA", rivals=CE.name, settings="clean")
 # What is claimed of texts, and what only images can tell.
 IMAGE_CLAIMS = (
     *(replace(c, part="gra_images", settings=("clean",)) for c in CLAIMS if c.part == "gra_texts"),
     _image("As published, BSCE-GRA 4 is better calibrated than cross-entropy.", "ece",
-           "BSCE-GRA 4, as published"),
+           method="BSCE-GRA 4, as published"),
     _image("Its predictions are closer to human labels than those of cross-entropy.", "human_kl"),
     _image("They are after temperature scaling of both.", "human_kl_scaled"),
     _image("After temperature scaling its log-loss is lower than that of cross-entropy.",

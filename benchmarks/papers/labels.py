@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from .claims import METRICS, claim
+from .claims import METRICS, about
 from .methods import CE, DECAY
 from .results import Part, Study
-from .rmd import AWARE, DROP, NOISY, SETTINGS, SOFT, few, many
+from .rmd import AWARE, DROP, NOISY, SETTINGS, SOFT
 from .runner import compare
 from .tables import Column, comparison
 from .texts import Clinc, text_task
@@ -56,51 +56,41 @@ def validation_table(settings):
     return comparison(title, methods, "last", COLUMNS, reference="")
 
 
-def _drop(text, rival, **options):
-    return few(text, "accuracy", rival, NOISY, DROP.name, **options)
-
-
-def _soft(text, metric, rival, settings=NOISY, **options):
-    return few(text, metric, rival, settings, SOFT.name, **options)
-
-
-def _soft_of_all(text, rival, **options):
-    return many(text, "accuracy", rival, NOISY, SOFT.name, **options)
-
-
-def _validated(text, method, rival, metric, **options):
-    return claim("validation", text, method, metric, rival, "labels, U20", **options)
-
-
+_drop = about("rmd20", DROP.name, "accuracy", settings=NOISY)
+_soft = about("rmd20", SOFT.name, "accuracy", settings=NOISY)
+_soft_of_all = about("rmd100", SOFT.name, "accuracy", settings=NOISY)
+_validated = about("validation", settings="labels, U20")
 CLAIMS = (
-    _drop("Dropping the hardest samples beats the difficulty-aware loss: accuracy.", AWARE.name),
-    _drop("It does with early stopping of both.", AWARE.name, point="stop"),
-    _drop("Dropping needs the difficulty: random samples give less.", "drop at random"),
-    _soft("Soft labels of the finder beat cross-entropy: accuracy.", "accuracy", CE.name,
+    _drop("Dropping the hardest samples beats the difficulty-aware loss: accuracy.",
+          rivals=AWARE.name),
+    _drop("It does with early stopping of both.", rivals=AWARE.name, point="stop"),
+    _drop("Dropping needs the difficulty: random samples give less.", rivals="drop at random"),
+    _soft("Soft labels of the finder beat cross-entropy: accuracy.", rivals=CE.name,
           headline="U20"),
-    _soft("They beat cross-entropy with early stopping.", "accuracy", CE.name, point="stop"),
-    _soft("They beat the difficulty-aware loss with early stopping.", "accuracy", AWARE.name,
+    _soft("They beat cross-entropy with early stopping.", rivals=CE.name, point="stop"),
+    _soft("They beat the difficulty-aware loss with early stopping.", rivals=AWARE.name,
           point="stop"),
-    _soft("They beat dropping the hardest.", "accuracy", DROP.name),
+    _soft("They beat dropping the hardest.", rivals=DROP.name),
     _soft("They beat relabeling: log-loss.", "nll", "label issues: relabel"),
     _soft("They beat weighing down: log-loss.", "nll", "label issues: weight"),
     _soft_of_all("They beat cross-entropy with early stopping on all samples of the texts.",
-                 CE.name, point="stop"),
-    _soft_of_all("There they beat weight decay with early stopping.", DECAY.name, point="stop"),
-    _soft_of_all("There they beat dropping the hardest.", DROP.name),
-    _soft("They do no harm on clean labels: accuracy.", "accuracy", CE.name, "clean",
+                 rivals=CE.name, point="stop"),
+    _soft_of_all("There they beat weight decay with early stopping.", rivals=DECAY.name,
+                 point="stop"),
+    _soft_of_all("There they beat dropping the hardest.", rivals=DROP.name),
+    _soft("They do no harm on clean labels: accuracy.", rivals=CE.name, settings="clean",
           no_loss=True),
-    _soft("They reach the accuracy of true labels.", "accuracy", "true labels", no_loss=True),
+    _soft("They reach the accuracy of true labels.", rivals="true labels", no_loss=True),
     _validated("Noisy validation labels stop cross-entropy at an epoch that is as good: accuracy.",
-               f"{CE.name}, noisy", f"{CE.name}, clean", "accuracy", no_loss=True),
-    _validated("They choose a method that is as good: accuracy.", "choice, noisy", "choice, clean",
-               "accuracy", no_loss=True),
+               "accuracy", f"{CE.name}, clean", method=f"{CE.name}, noisy", no_loss=True),
+    _validated("They choose a method that is as good: accuracy.", "accuracy", "choice, clean",
+               method="choice, noisy", no_loss=True),
     _validated("They spoil the temperature: the log-loss is higher than with clean ones.",
-               f"{SOFT.name}, clean", f"{SOFT.name}, noisy", "nll_scaled"),
-    _validated("Repaired validation labels are as good as clean ones: log-loss.",
-               f"{SOFT.name}, repaired", f"{SOFT.name}, clean", "nll_scaled", no_loss=True),
+               "nll_scaled", f"{SOFT.name}, noisy", method=f"{SOFT.name}, clean"),
+    _validated("Repaired validation labels are as good as clean ones: log-loss.", "nll_scaled",
+               f"{SOFT.name}, clean", method=f"{SOFT.name}, repaired", no_loss=True),
     _validated("Repaired validation labels choose a method that is as good: log-loss.",
-               "choice, repaired", "choice, clean", "nll_scaled", no_loss=True),
+               "nll_scaled", "choice, clean", method="choice, repaired", no_loss=True),
 )  # fmt: skip
 
 KEPT = ("epoch", "val_nll_scaled")

@@ -20,7 +20,7 @@ import torch
 from skcalib.metrics import predictive_entropy
 from skcalib.selection import MaxEntropySelector
 
-from .claims import METRICS, claim, untested
+from .claims import METRICS, about, untested
 from .measures import measure, proba_of
 from .methods import CE, FOCAL, LS, Method, grid, mixed
 from .results import Part, Study, described
@@ -193,38 +193,31 @@ CALIBRATING = (LS.name, "mixup", FOCAL.name)
 TARGET = f"{CE.name}, target"
 
 
-def _claim(text, method, metric, rivals=CE.name, settings=tuple(FRACTIONS), **options):
-    return claim("prio_losses", text, method, metric, rivals, settings, **options)
-
-
-def _random(text, method, rival, settings, **options):
-    return claim("prio", text, method, "accuracy", rival, settings, **options)
-
-
+_claim = about("prio_losses", rivals=CE.name, settings=FRACTIONS)
+_random = about("prio", "entropy", "accuracy", "random", CASES)
 CLAIMS = (
     *(_claim(f"Calibrating by {name} lowers the ECE of a student that learns its least certain "
-             "samples.", name, "ece", headline="20 %") for name in CALIBRATING),
-    *(_claim(f"Calibrating by {name} costs less than a point of accuracy.", name, "accuracy",
-             no_loss=True, paper="no significant loss", headline="20 %" * (name == FOCAL.name))
-      for name in CALIBRATING),
-    *(_claim(f"Calibrating by {name} helps after a temperature, too: log-loss.", name,
-             "nll_scaled") for name in CALIBRATING),
-    _claim("Mixup is the best calibrated of the three.", "mixup", "ece", (LS.name, FOCAL.name)),
-    _claim("A target trained with mixup chooses better samples than the student: ECE.", TARGET,
-           "ece", settings="20 %", headline="20 %"),
-    _claim("A target trained with mixup chooses better samples: accuracy.", TARGET, "accuracy",
-           settings="20 %"),
-    _claim("Target and focal loss together are better calibrated than focal loss alone.",
-           f"{FOCAL.name}, target", "ece", FOCAL.name, "20 %"),
-    _claim("The least certain samples beat random ones at equal steps.", CE.name,
-           "accuracy", "random samples", headline="10 %"),
-    _random("They beat random samples in other cases.", "entropy", "random", CASES[1:]),
-    _random("They beat random samples early: after half of the steps.", "entropy", "random", CASES,
-            point="225"),
-    _random("A draw in proportion to entropy beats random samples.", "in proportion", "random",
-            CASES),
-    _random("Entropy does more than balance the classes.", "entropy", "balanced",
-            ("imbalanced", "imbalanced, early")),
+             "samples.", "ece", method=name, headline="20 %") for name in CALIBRATING),
+    *(_claim(f"Calibrating by {name} costs less than a point of accuracy.", "accuracy",
+             method=name, no_loss=True, paper="no significant loss",
+             headline="20 %" * (name == FOCAL.name)) for name in CALIBRATING),
+    *(_claim(f"Calibrating by {name} helps after a temperature, too: log-loss.", "nll_scaled",
+             method=name) for name in CALIBRATING),
+    _claim("Mixup is the best calibrated of the three.", "ece", (LS.name, FOCAL.name),
+           method="mixup"),
+    _claim("A target trained with mixup chooses better samples than the student: ECE.", "ece",
+           settings="20 %", method=TARGET, headline="20 %"),
+    _claim("A target trained with mixup chooses better samples: accuracy.", "accuracy",
+           settings="20 %", method=TARGET),
+    _claim("Target and focal loss together are better calibrated than focal loss alone.", "ece",
+           FOCAL.name, "20 %", f"{FOCAL.name}, target"),
+    _claim("The least certain samples beat random ones at equal steps.", "accuracy",
+           "random samples", method=CE.name, headline="10 %"),
+    _random("They beat random samples in other cases.", settings=CASES[1:]),
+    _random("They beat random samples early: after half of the steps.", point="225"),
+    _random("A draw in proportion to entropy beats random samples.", method="in proportion"),
+    _random("Entropy does more than balance the classes.", rivals="balanced",
+            settings=("imbalanced", "imbalanced, early")),
     untested("Prioritization saves wall time on CIFAR-10 and CIFAR-100 with ResNet-34.",
              "no accelerator was at hand; `--scale full` has the settings"),
 )  # fmt: skip

@@ -24,7 +24,7 @@ from skcalib.difficulty import DifficultyMixin, area_under_margin, el2n
 from skcalib.losses import cross_entropy_loss
 from skcalib.selection import DifficultySelector
 
-from .claims import claim
+from .claims import about
 from .measures import proba_of
 from .methods import Method
 from .results import Part, Study, described
@@ -152,19 +152,13 @@ def _flips(clinc, noise, seed):
     return found(f"flips, {noise}", FLIPS, auroc)
 
 
-def _pruned(noise, labels, text, method, rival):
-    cuts = [f"{noise}, {100 * p:.0f} % pruned" for p in PRUNED]
-    return claim("pruning", f"With {labels} labels, {text}", method, "accuracy", rival, cuts)
-
-
-def _finds(text, method, rival):
-    return claim("pruning", text, method, FLIPS, rival, "flips, U20")
-
-
+_pruned = about("pruning", metric="accuracy")
+_finds = about("pruning", "RMD", FLIPS, settings="flips, U20")
 CLAIMS = (
-    *(_pruned(*noise, *comparison)
-      for noise in (("U20", "wrong"), ("clean", "true"))
-      for comparison in (
+    *(_pruned(f"With {labels} labels, {text}", method=method, rivals=rival,
+              settings=[f"{noise}, {100 * pruned:.0f} % pruned" for pruned in PRUNED])
+      for noise, labels in (("U20", "wrong"), ("clean", "true"))
+      for text, method, rival in (
           ("the easiest samples by RMD beat random ones.", "RMD, easiest", "random"),
           ("strata of RMD beat random samples.", "RMD, stratified", "random"),
           ("a Beta draw by RMD beats random samples.", "RMD, beta", "random"),
@@ -174,9 +168,10 @@ CLAIMS = (
           ("DUAL with its Beta draw beats the highest DUAL scores.", "DUAL, beta as published",
            "DUAL, highest"),
       )),
-    *(_finds(f"RMD finds flipped labels better than {name} of a training.", "RMD", name)
+    *(_finds(f"RMD finds flipped labels better than {name} of a training.", rivals=name)
       for name in ("mean margin", "mean probability", "DUAL", "EL2N")),
-    _finds("The finder does better than the mean margin.", "label issues", "mean margin"),
+    _finds("The finder does better than the mean margin.", rivals="mean margin",
+           method="label issues"),
 )  # fmt: skip
 
 STUDY = Study("pruning", {"pruning": Part(run)}, CLAIMS, described(__doc__))

@@ -17,7 +17,7 @@ from skcalib import losses
 from skcalib.difficulty import KMeansPrototypeScorer
 from skcalib.metrics import predictive_entropy
 
-from .claims import claim, untested
+from .claims import about, untested
 from .images import IMAGES, Cifar, cifar_task
 from .measures import proba_of
 from .methods import (
@@ -309,40 +309,26 @@ OVER_LOSSES = (
 )
 
 
-def _decayed(text, metric, rival=DECAY.name, settings=("clean", "U20", "I20"), **options):
-    return claim("decay20", text, AWARE.name, metric, rival, settings, **options)
-
-
-def few(text, metric, rivals=CE.name, settings=NOISES, method=AWARE.name, **options):
-    """A claim on 20 samples a class."""
-    return claim("rmd20", text, method, metric, rivals, settings, **options)
-
-
-def many(text, metric, rivals=CE.name, settings=NOISES, method=AWARE.name, **options):
-    """A claim on all samples."""
-    return claim("rmd100", text, method, metric, rivals, settings, **options)
-
-
-def _sensitive(text, rival):
-    return claim("sensitivity", text, AWARE.name, "range of ece", rival, "ranges, U20")
-
-
-def _source(text, use, rivals):
-    rivals = [f"{use} by {rival}" for rival in rivals]
-    return claim("sources", text, f"{use} by RMD", "accuracy", rivals, "U20")
-
-
-def _finds(text, rivals, part="sources"):
-    return claim(part, text, "RMD", FLIPS, rivals, ("flips, U20", "flips, I20"))
-
-
-def _human(rival):
-    text = f"RMD agrees with human doubt more than {rival} (CIFAR-10H)."
-    return claim("human", text, rival, "gain", (), "RMD minus")
-
-
+# How much of it is left behind a temperature and early stopping.
+AFTERWARDS = (
+    ("After temperature scaling it is still better calibrated.", "ece_scaled", "last"),
+    ("After temperature scaling its log-loss is still lower.", "nll_scaled", "last"),
+    ("With early stopping it is still more accurate.", "accuracy", "stop"),
+    ("With early stopping and temperature scaling its log-loss is still lower.", "nll_scaled",
+     "stop"),
+)  # fmt: skip
 DISTANCES = ("Mahalanobis", "k-means")
 OWN_LOSSES = ("own loss, in-sample", "own loss, out-of-fold")
+FLIPPED = ("flips, U20", "flips, I20")
+
+_decayed = about("decay20", AWARE.name, rivals=DECAY.name, settings=IMAGE_NOISES)
+_decayed_all = about("decay100", AWARE.name, rivals=DECAY.name, settings=("clean", "U20"))
+few = about("rmd20", AWARE.name, rivals=CE.name, settings=NOISES)
+many = about("rmd100", AWARE.name, rivals=CE.name, settings=NOISES)
+_sensitive = about("sensitivity", AWARE.name, "range of ece", settings="ranges, U20")
+_source = about("sources", metric="accuracy", settings="U20")
+_finds = about("sources", "RMD", FLIPS, settings=FLIPPED)
+_human = about("human", metric="gain", settings="RMD minus")
 CLAIMS = (
     # As the paper trains: weight decay for every method, the one that cross-entropy chose.
     _decayed("With weight decay in both, difficulty-aware regularization is more accurate than "
@@ -360,10 +346,9 @@ CLAIMS = (
              "ece", ENTROPY.name, ("clean", "U20")),
     _decayed("Weight decay adds to it: more accurate with both than without decay.", "accuracy",
              "difficulty-aware, no decay"),
-    claim("decay100", "With all samples and weight decay in both, it is more accurate.",
-          AWARE.name, "accuracy", DECAY.name, ("clean", "U20"), **STATED["accuracy"]),
-    claim("decay100", "With all samples and weight decay in both, its log-loss is lower.",
-          AWARE.name, "nll", DECAY.name, ("clean", "U20")),
+    _decayed_all("With all samples and weight decay in both, it is more accurate.", "accuracy",
+                 **STATED["accuracy"]),
+    _decayed_all("With all samples and weight decay in both, its log-loss is lower.", "nll"),
     *(few(f"Without decay. {text}", metric, **STATED.get(metric, {}))
       for text, metric in OVER_CROSS_ENTROPY),
     *(few(text, metric, LOSSES) for text, metric in OVER_LOSSES),
@@ -374,11 +359,7 @@ CLAIMS = (
         INVERTED.name),
     few("Weights from ranks serve better than min-max weights: log-loss.", "nll",
         "difficulty-aware, min-max"),
-    few("After temperature scaling it is still better calibrated.", "ece_scaled"),
-    few("After temperature scaling its log-loss is still lower.", "nll_scaled"),
-    few("With early stopping it is still more accurate.", "accuracy", point="stop"),
-    few("With early stopping and temperature scaling its log-loss is still lower.",
-        "nll_scaled", point="stop"),
+    *(few(text, metric, point=point) for text, metric, point in AFTERWARDS),
     many("With all samples, it is still more accurate than cross-entropy.",
          "accuracy"),
     many("With all samples, its calibration error is still lower.", "ece"),
@@ -390,22 +371,20 @@ CLAIMS = (
     many("With all samples, the sign matters: inverted, it gives less accuracy.", "accuracy",
          INVERTED.name),
     _sensitive("It is robust to alpha: its ECE varies less than that of entropy regularization.",
-               ENTROPY.name),
+               rivals=ENTROPY.name),
     _sensitive("That robustness is due to the difficulty: with shuffled weights the ECE varies "
-               "more.", SHUFFLED.name),
-    _source("RMD is a better source of weights than Mahalanobis and k-means: accuracy.",
-            "difficulty-aware", DISTANCES),
-    _source("RMD is a better source of weights than losses: accuracy.", "difficulty-aware",
-            ("loss, out-of-fold", *OWN_LOSSES)),
-    _source("RMD is a better guide to dropping than Mahalanobis and k-means: accuracy.", "drop",
-            DISTANCES),
-    _source("RMD is a better guide to dropping than losses: accuracy.", "drop",
-            ("loss, out-of-fold", *OWN_LOSSES)),
-    _finds("RMD finds flipped labels better than Mahalanobis and k-means.", DISTANCES),
+               "more.", rivals=SHUFFLED.name),
+    *(_source(f"RMD is a better {what} than {others}: accuracy.", method=f"{use} by RMD",
+              rivals=[f"{use} by {rival}" for rival in rivals])
+      for use, what in (("difficulty-aware", "source of weights"), ("drop", "guide to dropping"))
+      for others, rivals in (("Mahalanobis and k-means", DISTANCES),
+                             ("losses", ("loss, out-of-fold", *OWN_LOSSES)))),
+    _finds("RMD finds flipped labels better than Mahalanobis and k-means.", rivals=DISTANCES),
     _finds("RMD finds flipped labels better than losses, in-sample and out-of-fold.",
-           ("loss, in-sample", "loss, out-of-fold", *OWN_LOSSES)),
-    *map(_human, ("Mahalanobis", "k-means, 10 centroids", "k-means, 100 centroids",
-                  "loss of the network", "out-of-fold loss of a strong model")),
+           rivals=("loss, in-sample", "loss, out-of-fold", *OWN_LOSSES)),
+    *(_human(f"RMD agrees with human doubt more than {rival} (CIFAR-10H).", method=rival)
+      for rival in ("Mahalanobis", "k-means, 10 centroids", "k-means, 100 centroids",
+                    "loss of the network", "out-of-fold loss of a strong model")),
     untested("The gains hold for ImageNet, ResNet-50 and difficulties from CLIP.",
              "no accelerator and no weights were at hand; `--scale full` has the settings"),
 )  # fmt: skip
@@ -425,13 +404,9 @@ STUDY = Study(
 )
 
 
-def _image(text, metric, rivals=CE.name, settings=IMAGE_NOISES, method=AWARE.name, **options):
-    return claim("rmd_images", text, method, metric, rivals, settings, **options)
-
-
-def _noisy(text, rival, method=SOFT.name, **options):
-    return _image(text, "accuracy", rival, IMAGE_NOISY, method, **options)
-
+_image = about("rmd_images", AWARE.name, rivals=CE.name, settings=IMAGE_NOISES)
+_soft = about("rmd_images", SOFT.name, "accuracy", settings=IMAGE_NOISY)
+_image_finds = about("rmd_images", "RMD", FLIPS, settings=FLIPPED)
 
 IMAGE_CLAIMS = (
     *(_image(text, metric, **STATED.get(metric, {}),
@@ -451,24 +426,20 @@ IMAGE_CLAIMS = (
     _image("It beats shuffled weights: log-loss.", "nll", SHUFFLED.name, method=ROTATION.name),
     _image("Features of the same classes serve better than those of rotation: accuracy.",
            "accuracy", ROTATION.name),
-    _image("After temperature scaling it is still better calibrated.", "ece_scaled"),
-    _image("After temperature scaling its log-loss is still lower.", "nll_scaled"),
-    _image("With early stopping it is still more accurate.", "accuracy", point="stop"),
-    _image("With early stopping and temperature scaling its log-loss is still lower.",
-           "nll_scaled", point="stop"),
-    _finds("RMD finds flipped labels better than Mahalanobis and k-means.",
-           DISTANCES, "rmd_images"),
-    _finds("RMD finds flipped labels better than the loss out-of-fold.", "loss, out-of-fold",
-           "rmd_images"),
-    _noisy("Dropping the hardest samples beats the difficulty-aware loss: accuracy.",
-           AWARE.name, DROP.name),
-    _noisy("Soft labels of the finder beat cross-entropy: accuracy.", CE.name),
-    _noisy("They beat cross-entropy with early stopping.", CE.name, point="stop"),
-    _noisy("They beat the difficulty-aware loss with early stopping.", AWARE.name,
-           point="stop"),
-    _image("They do no harm on clean labels: accuracy.", "accuracy", CE.name, "clean",
-           SOFT.name, no_loss=True),
-    _noisy("They reach the accuracy of true labels.", "true labels", no_loss=True),
+    *(_image(text, metric, point=point) for text, metric, point in AFTERWARDS),
+    _image_finds("RMD finds flipped labels better than Mahalanobis and k-means.",
+                 rivals=DISTANCES),
+    _image_finds("RMD finds flipped labels better than the loss out-of-fold.",
+                 rivals="loss, out-of-fold"),
+    _soft("Dropping the hardest samples beats the difficulty-aware loss: accuracy.",
+          rivals=AWARE.name, method=DROP.name),
+    _soft("Soft labels of the finder beat cross-entropy: accuracy.", rivals=CE.name),
+    _soft("They beat cross-entropy with early stopping.", rivals=CE.name, point="stop"),
+    _soft("They beat the difficulty-aware loss with early stopping.", rivals=AWARE.name,
+          point="stop"),
+    _soft("They do no harm on clean labels: accuracy.", rivals=CE.name, settings="clean",
+          no_loss=True),
+    _soft("They reach the accuracy of true labels.", rivals="true labels", no_loss=True),
 )  # fmt: skip
 
 HUMAN = ("human_kl", "human_kl_scaled")

@@ -19,7 +19,7 @@ from skcalib.metrics import expected_calibration_error
 from skcalib.posthoc import TemperatureScaling
 
 from . import images as cifar
-from .claims import claim
+from .claims import about
 from .measures import divergence, nll, proba_of
 from .methods import CE
 from .results import Part, Study, described
@@ -141,20 +141,18 @@ COLUMNS = (
 )
 
 
-def _lower(text, method, rival):
-    severities = [f"severity {i}" for i in range(6)]
-    return claim("shift", text, method, "ECE", rival, severities)
-
-
+_lower = about("shift", metric="ECE", settings=[f"severity {i}" for i in range(6)])
 AS_TRAINED, CLEAN = f"{CE.name}, last", f"{CE.name}, clean temperature"
 CLAIMS = (
-    _lower("A temperature from clean images lowers the ECE of cross-entropy.", CLEAN, AS_TRAINED),
-    _lower("A temperature from images of the same shift lowers it further.",
-           f"{CE.name}, own temperature", CLEAN),
-    _lower("BSCE-GRA is better calibrated than cross-entropy.", "BSCE-GRA 4, last", AS_TRAINED),
-    _lower("It is better than cross-entropy with a temperature from clean images.",
-           "BSCE-GRA 4, last", CLEAN),
-    _lower("Focal loss is better calibrated than cross-entropy.", "focal 3, last", AS_TRAINED),
+    *(_lower(text, method=method, rivals=rival) for text, method, rival in (
+        ("A temperature from clean images lowers the ECE of cross-entropy.", CLEAN, AS_TRAINED),
+        ("A temperature from images of the same shift lowers it further.",
+         f"{CE.name}, own temperature", CLEAN),
+        ("BSCE-GRA is better calibrated than cross-entropy.", "BSCE-GRA 4, last", AS_TRAINED),
+        ("It is better than cross-entropy with a temperature from clean images.",
+         "BSCE-GRA 4, last", CLEAN),
+        ("Focal loss is better calibrated than cross-entropy.", "focal 3, last", AS_TRAINED),
+    )),
 )  # fmt: skip
 
 STUDY = Study(

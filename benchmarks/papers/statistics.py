@@ -1,4 +1,4 @@
-"""Means, standard errors, paired differences and Holm's correction."""
+"""Means, standard errors, paired differences and their intervals."""
 
 from __future__ import annotations
 
@@ -38,14 +38,3 @@ def interval(differences, *, mean_and_error=None):
         return mean, -np.inf, np.inf, 1.0
     half = float(t.ppf(0.975, len(known) - 1)) * error
     return mean, mean - half, mean + half, p
-
-
-def holm(p_values):
-    """Adjust p-values for their number (Holm 1979)."""
-    p_values = np.asarray(p_values, dtype=float)
-    order = np.argsort(p_values)
-    factors = np.arange(len(p_values), 0, -1)
-    adjusted = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
-    result = np.empty(len(p_values))
-    result[order] = adjusted
-    return result

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .statistics import holm, mean_and_error, paired
+from skcalib.utils._groups import holm
+
+from .statistics import mean_and_error, paired
 
 LEVEL = 0.05
 NONE = "\\-"  # a lone dash would be a bullet
@@ -71,7 +73,7 @@ def marks(methods, point, column, reference):
         return {}
     base = methods[reference][point][column.metric]
     tests = [paired(methods[name][point][column.metric], base) for name in names]
-    adjusted = holm([p for _, _, p in tests])
+    adjusted = holm(np.array([p for _, _, p in tests]))
     return {
         name: ("**" if mean * column.better > 0 else "*") if p < LEVEL else ""
         for name, (mean, _, _), p in zip(names, tests, adjusted)

@@ -14,7 +14,7 @@ from benchmarks.papers.images import Pictures
 from benchmarks.papers.methods import CE, FOCAL
 from benchmarks.papers.results import Part, collected
 from benchmarks.papers.runner import Records, chosen, compare, found
-from benchmarks.papers.statistics import holm, paired
+from benchmarks.papers.statistics import paired
 from benchmarks.papers.students import Settings, logits_of, train
 from benchmarks.papers.tasks import Task
 from benchmarks.papers.texts import BagNet, Bags
@@ -27,11 +27,6 @@ def test_paired_difference_is_that_of_scipy():
     assert mean == pytest.approx((a - b).mean())
     assert p == pytest.approx(ttest_rel(a, b).pvalue)
     assert mean / error == pytest.approx(ttest_rel(a, b).statistic)
-
-
-def test_holm_multiplies_the_smallest_by_the_number_and_never_decreases():
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
 
 
 def test_bag_net_is_a_perceptron_on_the_dense_matrix():
