@@ -110,17 +110,15 @@ def changes(what: dict[str, object], case: Case, n_draws: int) -> Iterator[dict[
                 unlabeled, judged = drawn[:n_samples], drawn[n_samples:]
                 before = log_loss(proba[judged], y[judged])
                 row = {"before": before}
+                true = np.bincount(y[judged], minlength=len(frequency)) / len(judged)
                 for name, known in (
                     ("plain", {"training_priors": frequency, "prior_strength": 0.0}),
                     ("labels", {"training_priors": frequency}),
                     ("scores", {"training_scores": before_shift}),
+                    ("true", {"priors": true, "training_priors": frequency}),
                 ):
                     shift = PriorShift(input="proba", **known).fit(proba[unlabeled])
                     row[name] = log_loss(shift.predict_proba(proba[judged]), y[judged]) - before
-                true = np.bincount(y[judged], minlength=len(frequency)) / len(judged)
-                shift = PriorShift(true, training_priors=frequency, input="proba")
-                shift.fit(proba[unlabeled])
-                row["true"] = log_loss(shift.predict_proba(proba[judged]), y[judged]) - before
                 rows.append(row)
             means = {name: np.mean([r[name] for r in rows]) for name in rows[0]}
             yield {**what, "shifted": shifted, "n": n_samples, **means}
