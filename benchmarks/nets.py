@@ -1,8 +1,6 @@
 """Time of an epoch of CalibratedNetClassifier against plain skorch and against fewer samples.
 
-    python -m benchmarks.nets [--data DIR]
-
-With `--data` the images of the second part are those of CIFAR-10, else random ones.
+python -m benchmarks.nets
 """
 
 import numpy as np
@@ -12,7 +10,7 @@ from skorch.dataset import Dataset
 from torch import nn
 
 from benchmarks._timing import print_speed, speed_options
-from benchmarks.papers.images import as_input, pictures, small_resnet
+from benchmarks.papers.images import small_resnet
 from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer
 from skcalib.selection import MaxEntropySelector
 
@@ -74,12 +72,8 @@ def main():
     options = speed_options(__doc__)
     overhead(options.size(20_000), 2 * options.repeats)
     n = options.size(2000)
-    if options.data is None:
-        rng = np.random.default_rng(0)
-        X, y = rng.normal(size=(n, 3, 16, 16)).astype(np.float32), np.arange(n) % N_CLASSES
-    else:
-        images, y = pictures(options.data, "train", n)
-        X = as_input(images, 16).numpy()
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 3, 16, 16)).astype(np.float32), np.arange(n) % N_CLASSES
     for fraction in (0.1, 0.2, 0.3):
         selection(X, y, fraction, 2 * options.repeats)
 
