@@ -78,11 +78,10 @@ def scorer(seed=None, max_iter=60):
     return PredictionDepthScorer(net)
 
 
-def run(options, records):
+def run(measure, options, records):
     for seed in options.seeds:
         for name in options.noise or SETS:
-            load = partial(SETS[name], options.data)
-            compute = partial(measured, name, load, seed)
+            compute = partial(measure, name, partial(SETS[name], options.data), seed)
             records.get({"setting": name, "seed": seed}, compute)
 
 
@@ -247,16 +246,12 @@ def of_random_labels(X, y, seed, make_scorer=scorer, max_iter=300):
     }
 
 
-def margins(options, records):
-    """Train for margins, by cross-entropy, and for none, by the 0-hinge loss."""
-    for seed in options.seeds:
-        for name in options.noise or SETS:
-            compute = partial(of_the_loss, name, *SETS[name](options.data), seed)
-            records.get({"setting": name, "seed": seed}, compute)
+def margins(name, load, seed):
+    """Train for margins, by cross-entropy, and for none, by the 0-hinge loss.
 
-
-def of_the_loss(name, X, y, seed):
-    """Return accuracy, mean depth and median margin of both networks, on held-out samples."""
+    Accuracy, mean depth and median margin of both networks are those of held-out samples.
+    """
+    X, y = load()
     parts = train_test_split(X.astype(np.float32), y, test_size=0.25, random_state=seed)
     X_train, X_test, y_train, y_test = parts
     methods = {}
@@ -323,8 +318,8 @@ MARGINS = [METRICS[metric] for metric in ("accuracy", "log margin", "depth")]
 STUDY = Study(
     "[DEPTH]",
     {
-        "depth": Part(run, TABLE, derive=over_data_sets),
-        "depth_margins": Part(margins, partial(values_tables, columns=MARGINS)),
+        "depth": Part(partial(run, measured), TABLE, derive=over_data_sets),
+        "depth_margins": Part(partial(run, margins), partial(values_tables, columns=MARGINS)),
     },
     CLAIMS,
     described(__doc__),

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -38,38 +38,22 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from skcalib import losses
-from skcalib.difficulty import RelativeMahalanobisScorer, difficulty_weights
-from skcalib.metrics import predictive_entropy
-
 from ..cifar_networks import cifar_resnet
 from . import gra
 from .images import Pictures, as_input, human_proba, pictures
-from .measures import measure, proba_of
-from .methods import CE, DECAY, FOCAL, Method, aware, by_loss, mixed
+from .methods import CE, DECAY, FOCAL, Method, aware, mixed
+from .prio import ALONE, entropies, judged, recorded
 from .results import Part
 from .rmd import OTHER_LOSSES
 from .runner import compare
-from .students import Settings, Trainer, half_precision, logits_of
-from .tasks import Task
+from .students import Settings, Trainer
+from .tasks import ScoredTask
 
 PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text())
 STUDENTS, PRIO = PUBLISHED["students"], PUBLISHED["prio"]
 FRACTIONS, N_WARMUP = PRIO["fractions"], PRIO["warmup epochs"]
 N_CLASSES = {"cifar10": 10, "cifar100": 100, "svhn": 10, "fashion_mnist": 10}
 GUIDES = ("random", "entropy", "target of the epoch", "fixed target")
-
-
-@dataclass(kw_only=True)
-class FullTask(Task):
-    """Images with the features that score the difficulty of those that are trained on."""
-
-    features: np.ndarray | None = None
-
-    def weights(self, source, *, temperature, scale="rank", control=None):
-        scorer = RelativeMahalanobisScorer().fit(self.features, self.given)
-        difficulty = scorer.difficulty(self.features, self.given)
-        return difficulty_weights(difficulty, temperature=temperature, scale=scale)
 
 
 def image_set(options):
@@ -108,12 +92,13 @@ def full_task(options, network, seed):
     if options.dataset == "cifar10" and (options.data / "cifar10h.npz").exists():
         human = human_proba(options.data)[: len(y_test)]
     parts = {"train": images[train], "val": images[val], "test": test}
-    return FullTask(
+    return ScoredTask(
         inputs={
             name: Pictures(as_input(part), augment=name == "train", device=options.device)
             for name, part in parts.items()
         },
         given=y[train],
+        true=y[train],
         val_labels={"clean": y[val]},
         test_labels=y_test,
         make_net=partial(cifar_resnet, network, N_CLASSES[options.dataset]),
@@ -179,11 +164,9 @@ def plan_of(options, loss, fraction, task, *, guided=False):
         return CE.plan(task)
     parameters = published(options)["alone"] | (published(options)["target"] if guided else {})
     value = parameters[loss][FRACTIONS.index(fraction)]
-    if loss == "mixup":
-        return mixed(task, value)
-    if loss == "focal":
-        return by_loss(losses.focal_loss)(task, gamma=value)
-    return by_loss(losses.label_smoothing_loss)(task, alpha=value)
+    method = next(method for method in ALONE if method.name == loss)
+    (parameter,) = method.candidates[0]
+    return method.plan(task, **{parameter: value})
 
 
 def prioritization(options, records):
@@ -229,7 +212,7 @@ def prioritized(options, task, loss, fraction, guide):
         elif recorded is not None:
             scores = recorded[min(epoch - 1, len(recorded) - 1)]
         else:
-            scores = entropies(net, plain)
+            scores = entropies(net, plain, options.device)
         return torch.from_numpy(np.argsort(-scores, kind="stable")[:n_chosen].copy())
 
     start = time.perf_counter()
@@ -241,14 +224,7 @@ def prioritized(options, task, loss, fraction, guide):
     if settings.device.startswith("cuda"):
         torch.cuda.synchronize()  # what is timed has to be over
     seconds = time.perf_counter() - start
-    parts = {n: logits_of(trainer.net, i).numpy() for n, i in task.inputs.items() if n != "train"}
-    found = measure(parts, task.test_labels, task.val_labels["clean"], task.human)
-    return {"points": {"last": found | {"clock_seconds": seconds}}}
-
-
-def entropies(net, inputs):
-    with half_precision(inputs.device):
-        return predictive_entropy(proba_of(logits_of(net, inputs).numpy()))
+    return {"points": {"last": judged(task, trainer.net) | {"clock_seconds": seconds}}}
 
 
 def target_entropies(options, task, settings):
@@ -261,8 +237,7 @@ def target_entropies(options, task, settings):
         plan = mixed(task, published(options)["target mixup"])
         trainer = Trainer(net, task.inputs["train"], plan, settings)
         plain = Pictures(task.inputs["train"].images, device=options.device)
-        lines = [entropies(trainer.net, plain) for _ in trainer.epochs(settings.n_epochs)]
-        np.save(path, np.stack(lines).astype(np.float32))
+        np.save(path, recorded(trainer, plain, settings.n_epochs))
     return np.load(path)
 
 

@@ -26,6 +26,7 @@ from .methods import (
     with_candidates,
 )
 from .results import Part, Study, described
+from .rmd import on_texts
 from .runner import compare, found
 from .students import Settings
 from .tables import CALIBRATION, COLUMNS, POINTS, Column, comparisons, values_tables
@@ -70,13 +71,6 @@ NAMED_SETTINGS = {
     "wrong labels": (0.02, "U20"), "clean labels": (0.02, "clean"),
     "trained too little": (0.005, "clean"),
 }  # fmt: skip
-
-
-def texts(options, records):
-    clinc = Clinc(options.data, options.out)
-    for noise in options.noise or ("clean", "U20"):
-        make = partial(text_task, clinc, 20, noise)
-        compare(records, make, METHODS, Settings(n_epochs=20), noise, options.seeds)
 
 
 def named(options, records):
@@ -210,7 +204,9 @@ KEPT = ("human_kl", "human_kl_scaled", "ece_width", "classwise")
 STUDY = Study(
     "[GRA], texts",
     {
-        "gra_texts": Part(texts, kept=("classwise",), order=METHODS),
+        "gra_texts": Part(
+            partial(on_texts, 20, METHODS, ("clean", "U20")), kept=("classwise",), order=METHODS
+        ),
         "losses_compared": Part(named, NAMED_TABLE, order=NAMED),
         "gra_toy": Part(toy, partial(values_tables, columns=TOY), settings=described(toy.__doc__)),
     },

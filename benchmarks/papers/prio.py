@@ -25,7 +25,7 @@ from .measures import measure, proba_of
 from .methods import CE, FOCAL, LS, Method, grid, mixed
 from .results import Part, Study, described
 from .runner import chosen, compare
-from .students import Settings, Trainer, logits_of
+from .students import Settings, Trainer, all_logits, half_precision, logits_of
 from .tables import Column, comparisons
 from .texts import Bags, Clinc, text_task
 
@@ -82,12 +82,20 @@ def target_entropies(folder, task):
         torch.manual_seed(task.seed + 700)
         plan = mixed(task, 0.3)
         trainer = Trainer(task.net(n_hidden=256), task.inputs["train"], plan, SETTINGS)
-        lines = [
-            predictive_entropy(proba_of(logits_of(trainer.net, task.inputs["train"]).numpy()))
-            for _ in trainer.epochs(TARGET_EPOCHS)
-        ]
-        np.save(path, np.stack(lines).astype(np.float32))
+        np.save(path, recorded(trainer, trainer.inputs, TARGET_EPOCHS))
     return np.load(path)
+
+
+def recorded(trainer, inputs, n_epochs):
+    """Return the entropies (n_epochs, n) that a training goes through."""
+    epochs = trainer.epochs(n_epochs)
+    lines = [entropies(trainer.net, inputs, trainer.device) for _ in epochs]
+    return np.stack(lines).astype(np.float32)
+
+
+def entropies(net, inputs, device):
+    with half_precision(device):
+        return predictive_entropy(proba_of(logits_of(net, inputs).numpy()))
 
 
 def against_random(options, records):
@@ -145,15 +153,14 @@ def prioritized(
             if steps in (*measured, n_steps):
                 paused = time.process_time()
                 used = paused - start - aside
-                points[str(steps)] = _measured(task, trainer.net) | {"seconds": used}
+                points[str(steps)] = judged(task, trainer.net) | {"seconds": used}
                 aside += time.process_time() - paused
     points["last"] = points[str(n_steps)]
     return {"points": points}
 
 
-def _measured(task, net):
-    parts = {n: logits_of(net, i).numpy() for n, i in task.inputs.items() if n != "train"}
-    return measure(parts, task.test_labels, task.val_labels["clean"])
+def judged(task, net):
+    return measure(all_logits(net, task), task.test_labels, task.val_labels["clean"], task.human)
 
 
 class Chooser:

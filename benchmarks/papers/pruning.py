@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from scipy.stats import beta
 from sklearn.base import BaseEstimator
-from sklearn.metrics import roc_auc_score
 
 from skcalib.difficulty import DifficultyMixin, area_under_margin, el2n
 from skcalib.losses import cross_entropy_loss
@@ -28,8 +27,8 @@ from .claims import about
 from .measures import proba_of
 from .methods import Method
 from .results import Part, Study, described
-from .rmd import SETTINGS
-from .runner import compare, found
+from .rmd import SETTINGS, flips_found
+from .runner import compare
 from .students import Plan, Trainer, logits_of
 from .tables import FLIPS
 from .texts import Clinc, text_task
@@ -147,9 +146,7 @@ def _flips(clinc, noise, seed):
     values["mean margin"] = values.pop("AUM")
     values["mean probability"] *= -1
     values["label issues"] = -task.finder.issues_["p_label_correct"]
-    wrong = task.given != task.true
-    auroc = {name: roc_auc_score(wrong, value) for name, value in values.items()}
-    return found(f"flips, {noise}", FLIPS, auroc)
+    return flips_found(task, noise, values)
 
 
 _pruned = about("pruning", metric="accuracy")

@@ -18,7 +18,7 @@ from skcalib.difficulty import KMeansPrototypeScorer
 from skcalib.metrics import predictive_entropy
 
 from .claims import about, untested
-from .images import IMAGES, Cifar, cifar_task
+from .images import IMAGES, Cifar, cifar_task, human_proba
 from .measures import proba_of
 from .methods import (
     CE,
@@ -132,11 +132,11 @@ ASKED = (
 # --- runs ----------------------------------------------------------------------------------------
 
 
-def without_decay(n_each, options, records):
+def on_texts(n_each, methods, noises, options, records):
     clinc = Clinc(options.data, options.out)
-    for noise in options.noise or NOISES:
+    for noise in options.noise or noises:
         make = partial(text_task, clinc, n_each, noise)
-        compare(records, make, METHODS, SETTINGS[n_each], noise, options.seeds)
+        compare(records, make, methods, SETTINGS[n_each], noise, options.seeds)
 
 
 def with_chosen_decay(n_each, options, records):
@@ -211,12 +211,16 @@ def find_flips(records, make, noise, seeds, names):
 
     def compute(seed):
         task = make(seed)
-        wrong = task.given != task.true
-        auroc = {name: roc_auc_score(wrong, task.difficulty(name)) for name in names}
-        return found(f"flips, {noise}", FLIPS, auroc)
+        return flips_found(task, noise, {name: task.difficulty(name) for name in names})
 
     for seed in seeds:
         records.get({"setting": noise, "method": FLIPS, "seed": seed}, partial(compute, seed))
+
+
+def flips_found(task, noise, scores):
+    wrong = task.given != task.true
+    auroc = {name: roc_auc_score(wrong, values) for name, values in scores.items()}
+    return found(f"flips, {noise}", FLIPS, auroc)
 
 
 def images(options, records):
@@ -239,9 +243,7 @@ def human_agreement(folder):
 
     With standard errors from the same bootstrap samples for all.
     """
-    with np.load(folder / "cifar10h.npz") as data:
-        counts = data["counts"].astype(float)
-    human = predictive_entropy(counts / counts.sum(axis=1, keepdims=True))
+    human = predictive_entropy(human_proba(folder))
     rng = np.random.default_rng(0)
     samples = [rng.integers(len(human), size=len(human)) for _ in range(N_BOOTSTRAPS)]
     rows, resampled = {}, {}
@@ -394,11 +396,11 @@ STUDY = Study(
     {
         "decay20": Part(partial(with_chosen_decay, 20), order=METHODS),
         "decay100": Part(partial(with_chosen_decay, 100), order=METHODS),
-        "rmd20": Part(partial(without_decay, 20), order=METHODS),
+        "rmd20": Part(partial(on_texts, 20, METHODS, NOISES), order=METHODS),
         "sensitivity": Part(sensitivity, derive=with_ranges),
         "sources": Part(sources),
         "human": Part(human, human_table),
-        "rmd100": Part(partial(without_decay, 100), order=METHODS),
+        "rmd100": Part(partial(on_texts, 100, METHODS, NOISES), order=METHODS),
     },
     CLAIMS,
 )

@@ -153,11 +153,11 @@ def train(task, plan, settings, *, seed, watch=True):
             loss = nll(labels, TemperatureScaling().fit(val, labels).predict_proba(val))
             if loss < best[name]:
                 best[name], states[name], epochs[name] = loss, _copy(trainer.net), epoch
-    end, last = _copy(trainer.net), _all_logits(trainer.net, task)
+    end, last = _copy(trainer.net), all_logits(trainer.net, task)
     stops = {}
     for name, state in states.items():
         trainer.net.load_state_dict(state)
-        stops[name] = last if epochs[name] == settings.n_epochs else _all_logits(trainer.net, task)
+        stops[name] = last if epochs[name] == settings.n_epochs else all_logits(trainer.net, task)
     trainer.net.load_state_dict(end)
     return Trained(trainer.net, last, stops, epochs)
 
@@ -166,6 +166,6 @@ def _copy(net):
     return {name: value.clone() for name, value in net.state_dict().items()}
 
 
-def _all_logits(net, task):
+def all_logits(net, task):
     parts = ("val", "test", "ood")
     return {n: logits_of(net, i).numpy() for n, i in task.inputs.items() if n in parts}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import difficulty_weights
@@ -15,9 +16,10 @@ from skcalib.labels import LabelIssueFinder
 from .sources import DIFFICULTIES
 
 
-def rivals_of(proba, y):
-    """Return the most probable wrong class of every sample, and how probable it is."""
-    wrong = proba.copy()
+def rivals_of(model, X, y):
+    """Return the most probable wrong class of every sample, out of fold, and how probable."""
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    wrong = cross_val_predict(model, X, y, cv=folds, method="predict_proba")
     wrong[np.arange(len(y)), y] = -1.0
     return wrong.argmax(axis=1), wrong.max(axis=1)
 

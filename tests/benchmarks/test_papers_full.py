@@ -114,7 +114,7 @@ def test_a_target_after_e_epochs_guides_epoch_e(guide, line, data, monkeypatch):
         return ()
 
     monkeypatch.setattr(full.Trainer, "epochs", chosen)
-    monkeypatch.setattr(full, "measure", lambda *found: {})
+    monkeypatch.setattr(full, "judged", lambda *found: {})
     full.prioritized(options, task, "cross-entropy", 0.3, guide)
     # Two of four epochs warm up.
     assert [len(rows) for rows in epochs] == [18, 18, 5, 5]
