@@ -47,7 +47,7 @@ from .results import Part
 from .rmd import OTHER_LOSSES
 from .runner import compare
 from .students import Settings, Trainer
-from .tasks import ScoredTask
+from .tasks import Task
 
 PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text())
 STUDENTS, PRIO = PUBLISHED["students"], PUBLISHED["prio"]
@@ -92,7 +92,7 @@ def full_task(options, network, seed):
     if options.dataset == "cifar10" and (options.data / "cifar10h.npz").exists():
         human = human_proba(options.data)[: len(y_test)]
     parts = {"train": images[train], "val": images[val], "test": test}
-    return ScoredTask(
+    return Task(
         inputs={
             name: Pictures(as_input(part), augment=name == "train", device=options.device)
             for name, part in parts.items()
@@ -171,10 +171,7 @@ def plan_of(options, loss, fraction, task, *, guided=False):
 
 def prioritization(options, records):
     network = options.network or STUDENTS["prio"]["network"]
-    runs = [
-        (1.0, "all"),
-        *((f, guide) for f in FRACTIONS[1:] for guide in GUIDES),
-    ]
+    runs = [(1.0, "all"), *((f, guide) for f in FRACTIONS[1:] for guide in GUIDES)]
     for seed in options.seeds:
         tasks = cache(partial(full_task, options, network))
         for loss in (CE.name, *published(options)["alone"]):
@@ -198,10 +195,8 @@ def prioritized(options, task, loss, fraction, guide):
         recorded = recorded[-1:] if guide == "fixed target" else recorded
     rng = np.random.default_rng([task.seed, 5])
     n_samples = len(task.given)
-    n_chosen, n_warmup = (
-        max(1, round(fraction * n_samples)),
-        min(N_WARMUP, settings.n_epochs // 2),
-    )
+    n_chosen = max(1, round(fraction * n_samples))
+    n_warmup = min(N_WARMUP, settings.n_epochs // 2)
     plain = Pictures(task.inputs["train"].images, device=options.device)
 
     def choose(net, epoch):

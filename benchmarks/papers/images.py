@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ..cifar_networks import CifarResNet
 from .students import Settings
-from .tasks import ScoredTask, noisy_labels, rivals_of
+from .tasks import Task, noisy_labels, rivals_of
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 IMAGES = Settings(n_epochs=10, lr=0.01, batch_size=100, cosine=True)
@@ -136,7 +136,7 @@ def cifar_task(images, noise, seed):
     rivals = [values[train] for values in images.rivals] if noise[0] == "I" else None
     parts = {"train": train, "val": val, "test": test}
     inputs = {name: Pictures(images.inputs[torch.from_numpy(r)]) for name, r in parts.items()}
-    return ScoredTask(
+    return Task(
         inputs=inputs | {"ood": images.ood},
         given=noisy_labels(y[train], noise, seed, rivals),
         true=y[train],

@@ -47,18 +47,14 @@ def corrupted(images, kind, value):
 
     torch.manual_seed(0)
     batch = torch.from_numpy(images).permute(0, 3, 1, 2)
-    if kind == "noise":
-        noisy = F.gaussian_noise(batch.float() / 255, sigma=value)
-        batch = (255 * noisy).round().to(torch.uint8)
-    elif kind == "blur":
-        batch = F.gaussian_blur(batch, kernel_size=13, sigma=value)
-    elif kind == "contrast":
-        batch = F.adjust_contrast(batch, value)
-    elif kind == "brightness":
-        batch = F.adjust_brightness(batch, value)
-    else:
-        batch = torch.stack([F.jpeg(image, quality=value) for image in batch])
-    return batch.permute(0, 2, 3, 1).numpy()
+    corrupt = {
+        "noise": lambda: F.gaussian_noise(batch / 255, sigma=value).mul(255).round().byte(),
+        "blur": lambda: F.gaussian_blur(batch, kernel_size=13, sigma=value),
+        "contrast": lambda: F.adjust_contrast(batch, value),
+        "brightness": lambda: F.adjust_brightness(batch, value),
+        "jpeg": lambda: torch.stack([F.jpeg(image, quality=value) for image in batch]),
+    }
+    return corrupt[kind]().permute(0, 2, 3, 1).numpy()
 
 
 def corrupted_inputs(folder):

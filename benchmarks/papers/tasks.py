@@ -44,28 +44,12 @@ def noisy_labels(y, noise, seed, rivals=None):
 
 
 @dataclass(kw_only=True)
-class Task:
-    """Samples to learn from, to validate and to test on; `human` holds label distributions."""
-
-    inputs: dict
-    given: np.ndarray
-    val_labels: dict
-    test_labels: np.ndarray
-    make_net: Callable
-    seed: int
-    human: np.ndarray | None = None
-
-    def net(self, **params):
-        return self.make_net(**params)
-
-
-@dataclass(kw_only=True)
 class Scored:
     """Training samples with the labels given, the true ones, and features that score them."""
 
     given: np.ndarray
     true: np.ndarray
-    features: np.ndarray
+    features: np.ndarray | None
     seed: int
     _difficulty: dict = field(default_factory=dict)
 
@@ -89,7 +73,18 @@ class Scored:
 
 
 @dataclass(kw_only=True)
-class ScoredTask(Scored, Task):
-    """A task whose training samples have difficulties, of images by features of rotation too."""
+class Task(Scored):
+    """Samples to learn from, to validate and to test on.
 
+    `human` holds label distributions, `rotation` features that no label has shaped.
+    """
+
+    inputs: dict
+    val_labels: dict
+    test_labels: np.ndarray
+    make_net: Callable
+    human: np.ndarray | None = None
     rotation: np.ndarray | None = None
+
+    def net(self, **params):
+        return self.make_net(**params)

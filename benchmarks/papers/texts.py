@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from skcalib.labels import LabelIssueFinder
 
-from .tasks import ScoredTask, noisy_labels, rivals_of
+from .tasks import Task, noisy_labels, rivals_of
 
 SPLITS = ("train", "val", "test", "oos_test")
 
@@ -112,7 +112,7 @@ def text_task(clinc, n_each, noise, seed, *, noisy_validation=False):
         issues = LabelIssueFinder().fit(clinc.features["val"], val["noisy"]).issues_
         val["repaired"] = np.where(issues["is_issue"], issues["suggested_label"], val["noisy"])
     rivals = [values[rows] for values in clinc.rivals] if noise[0] == "I" else None
-    return ScoredTask(
+    return Task(
         inputs=inputs,
         given=noisy_labels(y[rows], noise, seed, rivals),
         true=y[rows],

@@ -46,8 +46,9 @@ def _task(seed, n=40):
     parts = {name: Pictures(images) for name in ("train", "val", "test")}
     make = lambda: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2))
     return Task(
-        inputs=parts, given=y, val_labels={"clean": y}, test_labels=y, make_net=make, seed=seed
-    )
+        inputs=parts, given=y, true=y, features=None, val_labels={"clean": y}, test_labels=y,
+        make_net=make, seed=seed,
+    )  # fmt: skip
 
 
 def test_a_second_call_trains_nothing_and_reported_seeds_choose_nothing(tmp_path):
