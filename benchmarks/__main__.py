@@ -24,15 +24,15 @@ PAPERS = "papers quick"
 def main(arguments: list[str] | None = None) -> int:
     """Run every entry; return 1 if one failed or was stopped."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder with the real data of the papers")
+    parser.add_argument("--data", type=Path, help="folder with the real data, also for the papers")
     parser.add_argument("--small", action="store_true", help="tiny sizes, to try the scripts")
     options = parser.parse_args(arguments)
-    more = ["--small"] if options.small else []
+    more = ["--data", str(options.data)] if options.data else []
+    more += ["--small"] if options.small else []
     start, failed = time.monotonic(), []
     for name in (PAPERS, *SPEED) if options.data else SPEED:
         print(f"\n=== {name}", flush=True)
         module, *study = name.split()
-        study += ["--data", str(options.data)] if name == PAPERS else []
         command = [sys.executable, "-m", f"benchmarks.{module}", *study, *more]
         limit = max(1.0, LIMIT - (time.monotonic() - start))
         try:

@@ -5,6 +5,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
@@ -17,6 +18,7 @@ def speed_options(doc: str | None) -> argparse.Namespace:
     `size` of what is returned shrinks a size under --small, which tries a script in seconds.
     """
     parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("--data", type=Path, help="folder with the real data")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--small", action="store_true", help="tiny sizes, to try the script")

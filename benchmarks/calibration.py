@@ -1,5 +1,9 @@
-"""Calibration errors against their bounds: python -m benchmarks.calibration."""
+"""Calibration errors against their bounds, and against other libraries where they are installed.
 
+``python -m benchmarks.calibration``; torchmetrics and relplot are optional.
+"""
+
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -8,6 +12,17 @@ from benchmarks._timing import Functions, peak_bytes, print_speed, speed_options
 from benchmarks.scale import probabilities
 from skcalib import metrics
 from skcalib.utils._validation import check_predictions
+
+
+def top_label_peers(y: np.ndarray, proba: np.ndarray) -> Functions:
+    peers: Functions = {}
+    with suppress(ImportError):
+        import torch
+        from torchmetrics.functional.classification import multiclass_calibration_error as peer
+
+        target, preds = torch.tensor(y), torch.from_numpy(proba)
+        peers["torchmetrics"] = lambda: peer(preds, target, proba.shape[1], n_bins=15)
+    return peers
 
 
 def measure_wide(n: int, n_classes: int, repeats: int) -> None:
@@ -34,6 +49,7 @@ def measure_wide(n: int, n_classes: int, repeats: int) -> None:
         "CalibrationAccumulator, 20 updates": stream,
         "classwise_calibration_error": lambda: classwise(y, proba, labels=labels),
         "  quantile, the columns sorted": lambda: classwise(y, proba, **quantile),
+        **top_label_peers(y, proba),
     }
     print_speed(f"({n}, {n_classes}) float32", bound, functions, repeats=repeats)
     for metric in (metrics.expected_calibration_error, metrics.classwise_calibration_error):
@@ -66,6 +82,10 @@ def measure_two_classes(n: int, repeats: int) -> None:
             "ood_report": lambda: metrics.ood_report(y, p),
         },
     }
+    with suppress(ImportError):
+        import relplot
+
+        by_bound["one weighted bincount"]["relplot"] = lambda: relplot.smECE(p, y)
     for bound, functions in by_bound.items():
         print_speed(f"({n},) float64", bound, functions, repeats=repeats)
 

@@ -1,18 +1,20 @@
-"""Post-hoc calibrators: temperature scaling in softmax passes, vector scaling, the stack.
+"""Post-hoc calibrators: temperature scaling in softmax passes, and all of them on real logits.
 
-    python -m benchmarks.posthoc
+    python -m benchmarks.posthoc [--data DIR]
 
 The bound is a softmax in cached blocks of rows; scipy's, which makes several passes through the
 memory, is shown beside it. Vector scaling stands beside torch's LBFGS, the stack beside one fit of
-each of its maps. How good the calibrators are: `benchmarks.calibrator_choice`.
+each of its maps. Peers run where they are installed (probmetrics).
 """
 
 from functools import partial
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
 from benchmarks._timing import least_seconds, print_ratios, print_speed, speed_options
+from benchmarks.calibrator_choice import attempt, functions, scored, stated
+from benchmarks.prediction_sets import PredictionSet
 from skcalib.datasets import make_predictions
 from skcalib.posthoc import (
     MatrixScaling,
@@ -29,6 +31,10 @@ try:
     import torch
 except ImportError:
     torch = None
+try:
+    from sklearn.calibration import _TemperatureScaling as ScikitTemperature
+except ImportError:
+    ScikitTemperature = None
 
 
 def blocked_softmax(logits):
@@ -56,6 +62,10 @@ def speed(n, k):
         functions["TemperatureScaling.fit, ece (100 temperatures)"] = lambda: TemperatureScaling(
             criterion="ece"
         ).fit(logits, y)
+    if ScikitTemperature is not None:
+        functions["scikit-learn's temperature scaling"] = partial(
+            ScikitTemperature().fit, logits, y
+        )
     title = f"temperature scaling, ({n}, {k}) float32"
     print_speed(title, "softmax in blocks", functions, repeats=3)
     print(f"  temperature {TemperatureScaling().fit(logits, y).temperature_:.6f}")
@@ -131,6 +141,30 @@ def stack(n, k):
     print_speed(f"stack, ({n}, {k})", each_once, timed, repeats=3)
 
 
+def quality(folder):
+    """All calibrators and peers on the logits of a net: ten classes, and animals or vehicles."""
+    with np.load(folder / "cifar10_resnet20_logits.npz") as data:
+        logits, y = data["logits"].astype(np.float64), data["y"].astype(np.int64)
+    animal = np.isin(np.arange(10), range(2, 8))
+    log_odds = logsumexp(logits[:, animal], axis=1) - logsumexp(logits[:, ~animal], axis=1)
+    order = np.random.default_rng(0).permutation(len(y))
+    for what, scores, labels, k in (
+        ("ten classes", logits, y, 10),
+        ("animals or vehicles", log_odds, animal[y].astype(int), 2),
+    ):
+        found = PredictionSet(what, scores, labels, "logits", False)
+        for n in (500, 5000):
+            fit, test = order[:n], order[5000:]
+            print(f"\nResNet-20, shifted CIFAR-10, {what}: {n} samples to fit, 5000 to judge")
+            print(f"  {'none':<40}{line(scored(labels[test], stated(found)[test]))}")
+            for name, calibrated in functions(k).items():
+                print(f"  {name:<40}{line(attempt(calibrated, found, fit, test, k))}")
+
+
+def line(scores):
+    return "log-loss {:.4f}, accuracy {:.4f}".format(*scores) if scores else "refused"
+
+
 def main():
     options = speed_options(__doc__)
     size = options.size
@@ -141,6 +175,8 @@ def main():
     many_classes(size(4000), size(1000))
     for n, k in ((1000, 2), (1000, 10), (5000, 20), (4000, 1000)):
         stack(size(n), min(k, size(k)))
+    if options.data is not None and not options.small:
+        quality(options.data)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,9 @@ def test_a_failing_entry_is_named_and_the_others_run(monkeypatch, capsys):
     monkeypatch.setattr(bench.subprocess, "run", run)
     assert bench.main(["--data", "folder"]) == 1
     assert capsys.readouterr().err == "\nfailed: nets\n"
-    papers = ["benchmarks.papers", "quick", "--data", "folder"]
-    assert ran == [papers, *([f"benchmarks.{name}"] for name in bench.SPEED)]
+    more = ["--data", "folder"]
+    assert ran == [
+        ["benchmarks.papers", "quick", *more], *([f"benchmarks.{n}", *more] for n in bench.SPEED)
+    ]  # fmt: skip
     for module, *_ in ran:
         import_module(module)
