@@ -15,8 +15,8 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from scipy.stats import t as student_t
 
+from benchmarks.papers.statistics import interval
 from benchmarks.papers.tables import csv_table
 
 ROOT = Path(__file__).parents[1]
@@ -48,19 +48,15 @@ def page(scores):
     accuracy = [np.mean(columns["accuracy"]) for columns in (given, soft, true)]
     won = (accuracy[1] - accuracy[0]) / (accuracy[2] - accuracy[0])
     answered = [100 * np.mean(columns["answered"]) for columns in (soft, given)]
-    return "\n".join(
-        [
-            table,
-            f'Repair by ``"soft"`` wins {100 * won:.0f} % of what the wrong labels cost. The net',
-            f"then answers {answered[0]:.0f} % of the samples instead of {answered[1]:.0f} %.\n",
-        ]
+    return (
+        f'{table}\nRepair by ``"soft"`` wins {100 * won:.0f} % of what the wrong labels cost. The '
+        f"net\nthen answers {answered[0]:.0f} % of the samples instead of {answered[1]:.0f} %.\n"
     )
 
 
 def _percent(values, digits):
-    error = np.std(values, ddof=1) / np.sqrt(len(values))
-    half = student_t.ppf(0.975, len(values) - 1) * error
-    return f"{100 * np.mean(values):.{digits}f} ± {100 * half:.{digits}f}"
+    mean, low, _, _ = interval(100 * np.array(values))
+    return f"{mean:.{digits}f} ± {mean - low:.{digits}f}"
 
 
 def main() -> None:

@@ -31,10 +31,6 @@ try:
     import torch
 except ImportError:
     torch = None
-try:
-    from sklearn.calibration import _TemperatureScaling as ScikitTemperature
-except ImportError:
-    ScikitTemperature = None
 
 
 def blocked_softmax(logits):
@@ -62,10 +58,6 @@ def speed(n, k):
         functions["TemperatureScaling.fit, ece (100 temperatures)"] = lambda: TemperatureScaling(
             criterion="ece"
         ).fit(logits, y)
-    if ScikitTemperature is not None:
-        functions["scikit-learn's temperature scaling"] = partial(
-            ScikitTemperature().fit, logits, y
-        )
     title = f"temperature scaling, ({n}, {k}) float32"
     print_speed(title, "softmax in blocks", functions, repeats=3)
     print(f"  temperature {TemperatureScaling().fit(logits, y).temperature_:.6f}")

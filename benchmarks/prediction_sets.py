@@ -58,7 +58,6 @@ MODELS = {
     "neighbors": lambda: scaled(KNeighborsClassifier(15)),
     "net": lambda: scaled(MLPClassifier((64,), max_iter=150, random_state=0)),
 }
-BAYES = ("naive Bayes", "count Bayes", "Bernoulli Bayes")
 
 
 class PredictionSet(NamedTuple):

@@ -7,7 +7,6 @@ every row, and one sort. Detection and decomposition: one sort.
 """
 
 import numpy as np
-from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from benchmarks._timing import print_speed, speed_options
 from skcalib import metrics
@@ -43,18 +42,9 @@ def of_scores(n, repeats):
     inside, p = rng.integers(0, 2, n), rng.random(n)
     score, y = rng.normal(size=n) + inside, (rng.random(n) < p).astype(int)
 
-    def scikit_learn():
-        return (
-            roc_curve(inside, score),
-            roc_auc_score(inside, score),
-            average_precision_score(inside, score),
-            average_precision_score(1 - inside, -score),
-        )
-
     functions = {
         "np.argsort": lambda: np.argsort(score),
         "ood_report of one score: four measures": lambda: metrics.ood_report(inside, score),
-        "scikit-learn: the same four measures": scikit_learn,
         "score_decomposition, brier": lambda: metrics.score_decomposition(y, p),
         "  log_loss": lambda: metrics.score_decomposition(y, p, scoring_rule="log_loss"),
     }
