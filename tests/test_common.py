@@ -156,12 +156,6 @@ CASES = {
     ),
     # The common map of a name that is "auto" is checked as StackedCalibration.
     "GroupwiseCalibration": Case(lambda: [GroupwiseCalibration("temperature")]),
-    "StackedCalibration": Case(
-        failures={
-            "check_sample_weight_equivalence_on_dense_data": "repeated samples fall into several "
-            "folds, a sample of a large weight into one",
-        },
-    ),
     "PriorShift": Case(lambda: [PriorShift(training_priors="uniform")]),
     "PredictionDepthScorer": Case(
         lambda: [PredictionDepthScorer(_settled_net(), n_neighbors=3)],

@@ -317,6 +317,7 @@ class SelectiveClassifier(DelegatingClassifier):
         y_pred : ndarray of shape (n_samples,)
             Class labels, and `reject_label_` where the classifier declines.
         """
+        check_is_fitted(self)
         predicted = predict_labels(self.estimator_, as_features(X))
         return np.where(self.accept(X), predicted, np.asarray(self.reject_label_))
 
