@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..utils._arrays import to_host
 from ..utils._binning import bin_sums, quantile_sums, uniform_edges
+from ..utils._blocks import FEW_COLUMNS
 from ..utils._private import Interval, StrOptions
 from ..utils._proba import iter_proba_blocks
 from ..utils._validation import Predictions
@@ -64,8 +65,16 @@ def _top_label(block: Any, codes: NDArray[np.intp]) -> tuple[NDArray[Any], NDArr
         # A number a sample leaves the device. Of equals, torch takes the first, too.
         values, labels = block.max(dim=1)
         return to_host(values), to_host(labels) == codes
+    index = np.arange(len(block))
+    if block.shape[1] <= FEW_COLUMNS:
+        # If no row has two equal largest values, the maximum is enough: no argmax is needed.
+        columns = np.ascontiguousarray(block.T)
+        confidence = columns.max(axis=0)
+        if np.count_nonzero(columns == confidence) == len(block):
+            return confidence, columns[codes, index] == confidence
+    # With ties, only the first of equals is the prediction.
     top = block.argmax(axis=1)
-    return block[np.arange(len(block)), top], top == codes
+    return block[index, top], top == codes
 
 
 def top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[np.bool_]]:
