@@ -181,9 +181,8 @@ nitpick_ignore_regex = [
 def _write_api_pages() -> None:
     """One page for every package, one row for every public name, under the headings of GROUPS."""
     (HERE / "api" / "backreferences").mkdir(parents=True, exist_ok=True)
-    packages = [
-        name for name in sorted(skcalib._SUBPACKAGES) if import_module(f"skcalib.{name}").__all__
-    ]
+    modules = {name: getattr(skcalib, name) for name in sorted(skcalib.__all__)}
+    packages = [name for name, m in modules.items() if inspect.ismodule(m) and m.__all__]
     index = ["API reference", "=============", ""]
     for package in packages:
         sentence = (inspect.getdoc(import_module(f"skcalib.{package}")) or "").partition("\n\n")[0]

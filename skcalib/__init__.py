@@ -39,20 +39,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = (
-    "datasets",
-    "difficulty",
-    "embeddings",
-    "labels",
-    "losses",
-    "metrics",
-    "nets",
-    "plots",
-    "posthoc",
-    "report",
-    "selection",
-    "utils",
-)
 _HEADLINE = {
     "CalibratedNetClassifier": "nets",
     "CalibrationReport": "report",
@@ -103,12 +89,12 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        if name in _SUBPACKAGES:
-            return import_module(f"{__name__}.{name}")
         if name in _HEADLINE:
             value = getattr(import_module(f"{__name__}.{_HEADLINE[name]}"), name)
             globals()[name] = value
             return value
+        if name in __all__:  # the other names are sub-packages
+            return import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

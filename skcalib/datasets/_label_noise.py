@@ -25,10 +25,7 @@ _STREAM = 0x666C6970
     }
 )
 def flip_labels(
-    y: Any,
-    *,
-    fraction: float,
-    random_state: int | np.random.RandomState | None = None,
+    y: Any, *, fraction: float, random_state: int | np.random.RandomState | None = None
 ) -> tuple[Any, NDArray[np.bool_]]:
     """Replace the labels of random samples by another class, drawn uniformly.
 

@@ -154,7 +154,7 @@ class NeighborSearch:
             squared, indices = nearest_in_tiles(queries, self.train_, n_fetched)
         # Where neighbors are close but far from the origin, the expanded distance has lost its
         # digits in float32. Those queries are searched again in float64.
-        again = _too_close(squared, queries)
+        again = squared[:, -1] < CANCELLATION * row_squares(queries)
         if again.any():
             indices[again] = self._search_float64(queries[again], n_fetched)
         return to_host(indices)
@@ -193,11 +193,6 @@ class NeighborSearch:
 
 def _blocks(X: Any) -> Iterator[slice]:
     return gen_batches(len(X), max(1, BLOCK_SIZE // X.shape[1]))
-
-
-def _too_close(squared: Any, queries: Any) -> Any:
-    """Tell for which queries (n, d) the squared distances (n, k) have lost their digits."""
-    return squared[:, -1] < CANCELLATION * row_squares(queries)
 
 
 def nearest_in_tiles(queries: Any, train: Any, k: int) -> tuple[Any, Any]:

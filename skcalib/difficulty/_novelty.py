@@ -24,17 +24,10 @@ from ..utils._estimators import (
     inner_fit_params,
     last_step,
     left_out,
-    samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._private import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    _fit_context,
-    _safe_indexing,
-)
+from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ._knn import KNNScorer
 
 
@@ -146,19 +139,22 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
                 f"y must hold labels: {type(last_step(self.scorer)[0]).__name__} requires y to be "
                 "passed, but the target y is None."
             )
-        X, n_samples = indexable_samples(X)
-        labels = None
-        if y is not None:
-            X, labels = samples_and_labels(X, y)
+        X, labels, n_samples = indexable_samples(X, y)
         weight = check_weights(sample_weight, n_samples)
         warn_if_fitted(scorer=self.scorer)
         params = inner_fit_params(self, "scorer", weight, fit_params, groups)
         self.scorer_ = fit_clone(self.scorer, X, labels, params=params)
         in_sample = self.cv is None or isinstance(self.scorer, FrozenEstimator)
+        # Two scorers leave out every sample by itself, in closed form.
+        one_by_one = self.cv == "auto" and groups is None
         if in_sample:
             scores = self.score_samples(X)
-        elif self.cv == "auto" and groups is None and _leaves_out(self.scorer_):
-            scores = _complete(_left_out_scores(self.scorer_, X, labels, weight))
+        elif one_by_one and isinstance(self.scorer_, KNNScorer):
+            scores = _complete(-clone(self.scorer_).fit_difficulty(X))
+        elif one_by_one and hasattr(self.scorer_, "leave_one_out_transform"):
+            # The least distance of all classes is the difficulty without a label.
+            distances = self.scorer_.leave_one_out_transform(X, labels, sample_weight=weight)
+            scores = _complete(-distances.min(axis=1))
         else:
             folds = folds_of(self._splitter(n_samples, labels, groups), X, labels, groups)
             scores = left_out(partial(self._score_fold, X, labels, params), folds)
@@ -261,21 +257,6 @@ def _complete(scores: ArrayLike) -> NDArray[np.float64]:
             f"scorer must give every sample a score, got NaN for {n_missing} of {len(values)}."
         )
     return values
-
-
-def _leaves_out(scorer: Any) -> bool:
-    """Tell whether a fitted scorer scores its samples without themselves in closed form."""
-    return isinstance(scorer, KNNScorer) or hasattr(scorer, "leave_one_out_transform")
-
-
-def _left_out_scores(
-    scorer: Any, X: Any, labels: NDArray | None, weight: NDArray[np.float64] | None
-) -> NDArray[np.floating]:
-    """Return the scores of the samples of the fit, each by a fit on the others."""
-    if isinstance(scorer, KNNScorer):
-        return -clone(scorer).fit_difficulty(X)
-    # The least distance of all classes is the difficulty without a label.
-    return -scorer.leave_one_out_transform(X, labels, sample_weight=weight).min(axis=1)
 
 
 def _threshold(

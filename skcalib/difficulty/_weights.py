@@ -113,7 +113,12 @@ def difficulty_weights(
     used = slice(None) if weight is None else weight > 0
     scaled = _scaled(values[used], scale, None if weight is None else weight[used])
     weights[used] = _weights(scaled, scaled.max(), temperature, c)
-    _warn_on_collapse(weights[used])
+    negligible = int((weights[used] < _NEGLIGIBLE).sum())
+    if 2 * negligible >= len(scaled):
+        warn(
+            f"{negligible} of {len(scaled)} difficulty weights are below {_NEGLIGIBLE:g}: "
+            "most samples will have no effect. Use scale='rank' or a larger temperature."
+        )
     return weights
 
 
@@ -200,12 +205,3 @@ def _ranks(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> N
     mass = np.bincount(place, None if weight is None else weight / weight.max())
     middle = np.cumsum(mass) - 0.5 * mass
     return ((middle - middle[0]) / (middle[-1] - middle[0]))[place]
-
-
-def _warn_on_collapse(weights: NDArray[np.float64]) -> None:
-    negligible = int((weights < _NEGLIGIBLE).sum())
-    if 2 * negligible >= len(weights):
-        warn(
-            f"{negligible} of {len(weights)} difficulty weights are below {_NEGLIGIBLE:g}: "
-            "most samples will have no effect. Use scale='rank' or a larger temperature."
-        )

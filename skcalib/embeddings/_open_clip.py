@@ -19,10 +19,6 @@ from ._base import BaseImageEmbedder
 from ._pretrained import check_name, check_no_pretrained, check_pretrained, loading
 
 
-def _encode_text(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
-    return model.encode_text(tokens)  # type: ignore[operator]
-
-
 class OpenClipEmbedder(BaseImageEmbedder):
     """Image features, and text features to compare them with, of a model of open_clip.
 
@@ -107,9 +103,13 @@ class OpenClipEmbedder(BaseImageEmbedder):
         open_clip = import_optional("open_clip", extra="embeddings")
         with loading(self.model_name, None):
             tokenizer = open_clip.get_tokenizer(self._library_name())
+
+        def encode(model: Any, tokens: torch.Tensor) -> torch.Tensor:
+            return model.encode_text(tokens)
+
         return np.concatenate(
             [
-                self._forward(loaded, _encode_text, tokenizer(texts[rows])).numpy(force=True)
+                self._forward(loaded, encode, tokenizer(texts[rows])).numpy(force=True)
                 for rows in gen_batches(len(texts), self.batch_size)
             ]
         )

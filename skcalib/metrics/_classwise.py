@@ -104,7 +104,9 @@ def class_sums_between(
         _add_to_cells(correct, codes, true_bin, weight)
         # A row holds at most n_bins values above the first bin: only they are looked up.
         above = block > round_down(edges[1:2], block.dtype)
-        row, column, value = _entries(block, above)
+        entry = np.flatnonzero(above)
+        row, column = np.divmod(entry, n_classes)
+        value = block.ravel()[entry]
         index = bin_index(value, edges)
         if weight is None:
             _add_to_cells(weights, column, index, None)
@@ -121,15 +123,6 @@ def class_sums_between(
         weights[:, 0] = len(predictions.codes) - weights[:, 1:].sum(axis=1)
         values[:, 0] = totals - values[:, 1:].sum(axis=1)
     return sums.transpose(1, 0, 2)
-
-
-def _entries(
-    block: NDArray[Any], selected: NDArray[np.bool_]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
-    """Return row, column and value of the selected entries."""
-    entry = np.flatnonzero(selected)
-    row, column = np.divmod(entry, block.shape[1])
-    return row, column, block.ravel()[entry]
 
 
 def _add_to_cells(

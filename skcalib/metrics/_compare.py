@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 @validate_params(
     RESAMPLING_CONSTRAINTS
-    | {
-        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-        "as_frame": ["boolean"],
-    },
+    | {"confidence_level": [Interval(Real, 0, 1, closed="neither")], "as_frame": ["boolean"]},
     prefer_skip_nested_validation=False,  # the options of the metric are the user's
 )
 def compare_calibration(

@@ -30,10 +30,7 @@ class ScoreDecomposition(NamedTuple):
 
 
 @validate_params(
-    {
-        "scoring_rule": [StrOptions({"brier", "log_loss"})],
-        "average": [StrOptions({"sum"}), None],
-    }
+    {"scoring_rule": [StrOptions({"brier", "log_loss"})], "average": [StrOptions({"sum"}), None]}
 )
 def score_decomposition(
     y_true: ArrayLike,

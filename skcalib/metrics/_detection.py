@@ -279,10 +279,7 @@ def _report(
 
 
 def _read_detection(
-    y_true: ArrayLike,
-    sample_weight: ArrayLike | None,
-    labels: ArrayLike | None,
-    pos_label: Any,
+    y_true: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None, pos_label: Any
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
     """Return which samples are positive, and the weights; both classes must have weight."""
     y = as_labels(y_true, name="y_true")

@@ -13,13 +13,7 @@ from sklearn.utils import check_random_state
 from ..utils._private import Interval, validate_params
 from ..utils._proba import wilson_interval
 from ._calibration_error import expected_calibration_error
-from ._gaps import (
-    Draws,
-    GapError,
-    binned_error,
-    draws_of_binned,
-    errors_by_chance_of_bins,
-)
+from ._gaps import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
 from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, run
 
 # Equal errors, summed in another order, differ by less.

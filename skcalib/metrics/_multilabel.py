@@ -89,7 +89,9 @@ def multilabel_calibration_error(
             )
     check_metric(metric, "sample_weight")
     indicator, proba = _check_indicator(y_true), as_floats(y_proba, name="y_proba")
-    _check_same_columns(y_true, y_proba)
+    names, wanted = column_names(y_proba), column_names(y_true)
+    if names is not None and wanted is not None and names != wanted:
+        raise ValueError(f"y_proba must have the columns of y_true, {wanted}, got {names}.")
     if proba.shape != indicator.shape:
         raise ValueError(
             "y_proba must have the shape of y_true, (n_samples, n_labels), "
@@ -111,12 +113,6 @@ def multilabel_calibration_error(
         ]
     )
     return errors if average is None else float(errors.mean())
-
-
-def _check_same_columns(y_true: Any, y_proba: Any) -> None:
-    names, wanted = column_names(y_proba), column_names(y_true)
-    if names is not None and wanted is not None and names != wanted:
-        raise ValueError(f"y_proba must have the columns of y_true, {wanted}, got {names}.")
 
 
 def _check_indicator(y_true: ArrayLike) -> NDArray[np.intp]:

@@ -152,9 +152,7 @@ def draw_seeds(random_state: Any, n: int) -> NDArray[np.int64]:
 
 
 def run(
-    draw: Callable[[NDArray[np.int64]], list[Any]],
-    seeds: NDArray[np.int64],
-    n_jobs: int | None,
+    draw: Callable[[NDArray[np.int64]], list[Any]], seeds: NDArray[np.int64], n_jobs: int | None
 ) -> list[Any]:
     """Return what `draw` makes of the seeds."""
     # Several chunks a job, so that a slow one does not keep the others waiting.

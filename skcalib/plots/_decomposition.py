@@ -171,16 +171,11 @@ class DecompositionDisplay(PredictionDisplay):
             y = np.array([0, right]) + uncertainty - score
             if y[0] < top and y[1] > bottom:
                 self.ax_.plot([0, right], y, color=color, alpha=0.3, linewidth=0.8, gid=ISO_LINE)
-                self._label_iso_line(score, y[1], right, top, color)
-
-    def _label_iso_line(
-        self, score: float, y_right: float, right: float, top: float, color: Any
-    ) -> None:
-        """Write the score where the line reaches the right or the upper border, inside."""
-        # Along the line, x and y rise by the same amount.
-        place = (right, y_right) if y_right <= top else (right - (y_right - top), top)
-        self.ax_.annotate(
-            f"{score:.4g}", place, xytext=(-2, -2), textcoords="offset points", ha="right",
-            va="top", size="x-small", color=color, alpha=0.7, gid=ISO_LINE,
-            bbox={"facecolor": self.ax_.get_facecolor(), "lw": 0, "pad": 0.5},
-        )  # fmt: skip
+                # The score stands where the line reaches the right or the upper border, inside.
+                # Along the line, x and y rise by the same amount.
+                place = (right, y[1]) if y[1] <= top else (right - (y[1] - top), top)
+                self.ax_.annotate(
+                    f"{score:.4g}", place, xytext=(-2, -2), textcoords="offset points",
+                    ha="right", va="top", size="x-small", color=color, alpha=0.7, gid=ISO_LINE,
+                    bbox={"facecolor": self.ax_.get_facecolor(), "lw": 0, "pad": 0.5},
+                )  # fmt: skip

@@ -231,20 +231,16 @@ class DifficultyDisplay(BaseDisplay):
         self.histogram_ax_ = self._draw_histogram() if histogram else None
         (self.histogram_ax_ or self.ax_).set_xlabel(xlabel)
         self.ax_.set_ylabel("Error rate")
-        self.ax_.set_xlim(self._union(limits))
+        if len(self._curves()) > 1:  # the axes hold the curves of all their displays
+            low, high = self.ax_.get_xlim()
+            limits = min(low, limits[0]), max(high, limits[1])
+        self.ax_.set_xlim(limits)
         self.ax_.set_ylim(bottom=0)
         self._explain()
         return self
 
     def _measure(self) -> tuple[str, str]:
         return ("", "") if self.area is None else ("AUROC for errors", f"{self.area:.3f}")
-
-    def _union(self, limits: tuple[float, float]) -> tuple[float, float]:
-        """Return limits that hold the curves of all displays on the axes."""
-        if len(self._curves()) < 2:
-            return limits
-        low, high = self.ax_.get_xlim()
-        return min(low, limits[0]), max(high, limits[1])
 
     def _draw_histogram(self) -> Axes:
         """Draw the counts below the curve, in grays: colors distinguish displays."""

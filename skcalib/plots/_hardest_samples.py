@@ -222,7 +222,10 @@ class HardestSamplesDisplay(BaseDisplay):
             for cell, number in zip(cells, numbers):
                 cell.set(xticks=[], yticks=[], anchor="N")
                 cell.imshow(_sample(self.samples, number), **{"cmap": "gray_r", **kwargs})
-                self._draw_caption(cell, number, captions[number])
+                caption = cell.set_title(captions[number], fontsize="small", pad=3)
+                caption.set_in_layout(False)
+                if ", rather " in self._label_of(number):
+                    caption.set_color(COLORS[1])
 
     def _draw_tables(self, title: str) -> None:
         self.axes_ = self._open_rows(1, 0, title)
@@ -295,12 +298,6 @@ class HardestSamplesDisplay(BaseDisplay):
         values = (self.labels, self.suggested_labels)
         given = dict.fromkeys(str(array[number]) for array in values if array is not None)
         return ", rather ".join(given)
-
-    def _draw_caption(self, ax: Axes, number: int, caption: str) -> None:
-        title = ax.set_title(caption, fontsize="small", pad=3)
-        title.set_in_layout(False)
-        if ", rather " in self._label_of(number):
-            title.set_color(COLORS[1])
 
 
 def _sample(samples: Any, number: int) -> Any:

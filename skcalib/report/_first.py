@@ -6,15 +6,7 @@ from typing import Any
 
 from . import _method, _parts, _repair, _samples, _silence, _trust
 from ._data import LEVEL
-from ._document import (
-    Document,
-    Section,
-    count,
-    interval,
-    percent,
-    points,
-    threshold,
-)
+from ._document import Document, Section, count, interval, percent, points, threshold
 from ._verdict import TOLERANCE, few, names_of, of_models, parts_called
 
 # The color of a kind of verdict; all other kinds are bad.

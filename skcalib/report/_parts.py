@@ -8,17 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._data import ReportData, fraction, mean
-from ._document import (
-    NONE,
-    Chart,
-    Section,
-    Table,
-    Text,
-    count,
-    label,
-    percent,
-    percent_interval,
-)
+from ._document import NONE, Chart, Section, Table, Text, count, label, percent, percent_interval
 from ._verdict import chart_rows, tested_table
 
 # Lines of a table, rows of a chart; results hold the others.

@@ -183,9 +183,7 @@ def tidy(svg: str, prefix: str, caption: str) -> str:
     # Only what is referred to needs a name.
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', rest))
     rest = re.sub(
-        r' id="([^"]*)"',
-        lambda m: f' id="{prefix}{m[1]}"' if m[1] in used else "",
-        rest,
+        r' id="([^"]*)"', lambda m: f' id="{prefix}{m[1]}"' if m[1] in used else "", rest
     )
     rest = re.sub(r"url\(#", f"url(#{prefix}", rest)
     rest = re.sub(r'(xlink:)?href="#', f'href="#{prefix}', rest)

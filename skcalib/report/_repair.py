@@ -15,6 +15,7 @@ from ..posthoc import (
     StackedCalibration,
     TemperatureScaling,
 )
+from ..utils._estimators import Folds, out_of_fold
 from ..utils._proba import label_log_loss
 from ._data import N_BINS, ReportData, mean, mean_interval
 from ._document import NONE, Code, Section, Table, Text, number, percent, with_interval
@@ -38,8 +39,13 @@ def results(data: ReportData) -> dict[str, Any]:
         return {"table": None, "reason": reason, "best": None, "code": ""}
     before = label_log_loss(data.proba, data.codes)
     table = [_scores(data, "as it is", data.proba, before)]
+    given: dict[str, Any] = {
+        "folds": _folds(data),
+        "classes": np.arange(len(data.classes)),
+        "params": {} if data.weight is None else {"sample_weight": data.weight},
+    }
     for calibrator in _candidates(data):
-        proba = out_of_fold(data, calibrator)
+        proba = out_of_fold(calibrator, data.proba, data.codes, **given)
         table.append(_scores(data, type(calibrator).__name__, proba, before))
     auto = table[1]
     # One rule, that of "auto": it is recommended where it gains more than chance.
@@ -66,18 +72,12 @@ def _candidates(data: ReportData) -> list[PostHocCalibrator]:
     return [auto, *others]
 
 
-def out_of_fold(data: ReportData, calibrator: PostHocCalibrator) -> NDArray[np.float64]:
-    """Return the probabilities of every sample by a calibrator that has not seen it."""
+def _folds(data: ReportData) -> Folds:
+    """Return shuffled folds, stratified where every class has a sample for each."""
     count = np.bincount(data.codes)
-    # A class rarer than that cannot be in every fold.
     kind = StratifiedKFold if count[count > 0].min() >= N_FOLDS else KFold
     folds = kind(N_FOLDS, shuffle=True, random_state=data.seed)
-    proba = np.empty(data.proba.shape)
-    for train, test in folds.split(data.proba, data.codes):
-        weight = None if data.weight is None else data.weight[train]
-        calibrator.fit(data.proba[train], data.codes[train], sample_weight=weight)
-        proba[test] = calibrator.predict_proba(data.proba[test])
-    return proba
+    return list(folds.split(data.proba, data.codes))
 
 
 def _scores(

@@ -86,23 +86,19 @@ def section(results: dict[str, Any]) -> Section:
     """Return calibration errors and reliability diagrams."""
     rows, notes = [], []
     for view, judged in results["calibration"]["views"].items():
-        error = judged["errors"]["expected_calibration_error"]
-        rows.append([f"of the {_what(view, results)}", number(error["value"]), interval(error)])
+        error, what = judged["errors"]["expected_calibration_error"], _what(view, results)
+        rows.append([f"of the {what}", number(error["value"]), interval(error)])
         if not error["low"] <= error["value"] <= error["high"]:
-            notes.append(_outside(_what(view, results), results["overview"]["n_samples"]))
+            sentence = (
+                f"The expected calibration error of the {what} lies outside its interval, and "
+                f"that is no mistake: in {results['overview']['n_samples']} samples chance alone "
+                "makes an error of about this size. The value still contains it, the interval "
+                "does not."
+            )
+            notes.append(Text(sentence, note=True))
     table = Table([f"expected calibration error, {N_BINS} bins", "value", "99 % interval"], rows)
     pictures = [diagram(results, view) for view in results["calibration"]["views"]]
     return Section("Reliability diagram and calibration errors", [table, *notes], pictures)
-
-
-def _outside(what: str, n_samples: int) -> Text:
-    """Explain an estimate outside its own interval."""
-    sentence = (
-        f"The expected calibration error of the {what} lies outside its interval, and that is no "
-        f"mistake: in {n_samples} samples chance alone makes an error of about this size. The "
-        "value still contains it, the interval does not."
-    )
-    return Text(sentence, note=True)
 
 
 def _what(view: str, results: dict[str, Any]) -> str:

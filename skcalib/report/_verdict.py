@@ -148,9 +148,9 @@ def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
 def _hidden(entry: dict[str, Any], trust: dict[str, Any] | None) -> float:
     """Return the largest error that the samples do not rule out."""
     views = [view for view in entry["views"] if view["view"] not in ("shape", "class")]
-    ends = [abs(view["says"] - view["is"][end]) for view in views for end in ("low", "high")] or [
-        1.0
-    ]  # a class that is never the answer
+    if not views:  # a class that is never the answer
+        return 1.0
+    ends = [abs(view["says"] - view["is"][end]) for view in views for end in ("low", "high")]
     if trust is not None:
         judged = next(iter(trust["views"].values()))
         ends.append(judged["errors"]["expected_calibration_error"]["high"])
@@ -287,10 +287,11 @@ def few(n: int, n_parts: int, called: str) -> str:
 
 
 def parts_called(parts: list[dict[str, Any]]) -> str:
+    """Return what the parts are: groups, classes, or both."""
     kinds = {part["kind"] for part in parts}
-    return {("class",): "classes", ("group",): "groups"}.get(
-        tuple(sorted(kinds)), "groups and classes"
-    )
+    if len(kinds) > 1:
+        return "groups and classes"
+    return "groups" if kinds == {"group"} else "classes"
 
 
 def _by_chance(entry: dict[str, Any], tested: list[dict[str, Any]]) -> str:

@@ -18,7 +18,6 @@ from ..utils._estimators import (
     check_fit_takes,
     indexable_samples,
     last_step,
-    samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
@@ -32,8 +31,7 @@ from ..utils._private import (
     _safe_indexing,
 )
 from ..utils._scorers import fit_difficulty_of_used, score
-from ._base import BaseSelector
-from ._choice import count_to_choose, top_rows
+from ._base import BaseSelector, count_to_choose, drawn_scores, top_rows
 
 N_STRATA = 50
 # The sum of the parameters of the Beta density: that of the paper.
@@ -178,10 +176,7 @@ class DifficultySelector(BaseSelector):
         TypeError
             If `scorer` is neither a difficulty scorer nor ends in one.
         """
-        X, n = indexable_samples(X)
-        labels = None
-        if y is not None:
-            X, labels = samples_and_labels(X, y)
+        X, labels, n = indexable_samples(X, y)
         weight = check_weights(sample_weight, n)
         used = np.arange(n) if weight is None else np.flatnonzero(weight)
         # Raises a bad count before the scorer is fitted.
@@ -303,6 +298,5 @@ def _draw_beta(difficulty: NDArray, n_chosen: int, uniform: NDArray) -> NDArray[
     pruned = 1 - n_chosen / n
     # Its mean moves from the middle to the easy end as more is pruned.
     b = BETA_STRENGTH * 0.5 * (1 - pruned**2)
-    density = beta.logpdf(easiness, BETA_STRENGTH - b, b)
-    # Without replacement: the largest of log density + Gumbel noise.
-    return np.argsort(-(density - np.log(-np.log(uniform))), kind="stable")[:n_chosen]
+    density = beta.pdf(easiness, BETA_STRENGTH - b, b)
+    return np.argsort(-drawn_scores(density, uniform), kind="stable")[:n_chosen]

@@ -24,8 +24,7 @@ from ..utils._features import validate_data
 from ..utils._labels import check_class_labels, check_several_classes
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
-from ._base import BaseSelector
-from ._choice import count_to_choose, drawn_scores, top_rows
+from ._base import BaseSelector, count_to_choose, drawn_scores, top_rows
 
 # Scores of a block of probabilities; larger = more informative. The entropy sums sorted rows, so
 # that rows with the same values in another order tie exactly.
@@ -164,7 +163,7 @@ class MaxEntropySelector(BaseSelector):
             given or there are fewer samples, if `y` has one class only, if a weight is negative,
             or if `fit_params` are given without an estimator to take them.
         """
-        X, n = indexable_samples(X)
+        X, _, n = indexable_samples(X, None)  # labels are for the estimator alone
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)
         # Raises a bad count before the estimator is trained.

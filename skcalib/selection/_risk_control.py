@@ -30,11 +30,7 @@ class RiskControl(NamedTuple):
 
 
 def risk_control(
-    confidence: NDArray[np.floating],
-    correct: NDArray[np.bool_],
-    *,
-    risk: float,
-    delta: float,
+    confidence: NDArray[np.floating], correct: NDArray[np.bool_], *, risk: float, delta: float
 ) -> RiskControl:
     """Return the laxest threshold found for which P(error rate > risk) <= delta."""
     values, n_accepted, n_errors = _accepted_counts(confidence, correct)

@@ -154,10 +154,7 @@ class SelectiveClassifier(DelegatingClassifier):
         ],
         "risk": [Interval(Real, 0, 1, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="neither")],
-        "confidence": [
-            StrOptions(_NAMES),
-            HasMethods(["fit", "score_samples"]),
-        ],
+        "confidence": [StrOptions(_NAMES), HasMethods(["fit", "score_samples"])],
         "cv": ["cv_object"],
         "reject_label": [Integral, str, None],
         "n_jobs": [Integral, None],

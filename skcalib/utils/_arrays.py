@@ -190,9 +190,7 @@ def check_weights(
     return weight
 
 
-def scale_weights(
-    weight: NDArray[np.float64] | None,
-) -> tuple[NDArray[np.float64] | None, float]:
+def scale_weights(weight: NDArray[np.float64] | None) -> tuple[NDArray[np.float64] | None, float]:
     """Return weights with a maximum in [1, 2), and the power of two that they were divided by.
 
     Sums of squares and products of such weights neither overflow nor underflow. Division by a

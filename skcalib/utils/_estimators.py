@@ -246,11 +246,9 @@ def _columns_of_fold(
 # What an outer estimator shows of the inner one, and hands on to it
 
 
-def show_inner(
-    outer: Any, inner: Any, names: tuple[str, ...] = ("n_features_in_", "feature_names_in_")
-) -> None:
-    """Copy learned attributes from the fitted `inner` to `outer`, where `inner` has them."""
-    for name in names:
+def show_inner(outer: Any, inner: Any) -> None:
+    """Copy number and names of the features from the fitted `inner`, where it has them."""
+    for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(inner, name):
             setattr(outer, name, getattr(inner, name))
 
@@ -444,12 +442,13 @@ class DelegatingClassifier(MetaClassifier):
         return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
 
 
-def indexable_samples(X: Any) -> tuple[Any, int]:
-    """Return the X of a meta-estimator in a form that can be indexed, and its length."""
+def indexable_samples(X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any] | None, int]:
+    """Return the X of a meta-estimator in a form that can be indexed, labels, and its length."""
     X = as_features(X)
     with naming("X"):
         (X,) = indexable(X)
-        return X, _num_samples(X)
+        n_samples = _num_samples(X)
+    return (X, None, n_samples) if y is None else (*samples_and_labels(X, y), n_samples)
 
 
 def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:

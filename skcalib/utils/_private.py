@@ -127,11 +127,6 @@ class LabeledProbaScorer(_Scorer):
         super().__init__(metric, 1 if larger_is_better else -1, options, "predict_proba")
 
     @property
-    def metric(self) -> Callable[..., float]:
-        """The metric without its sign."""
-        return self._score_func
-
-    @property
     def options(self) -> dict[str, Any]:
         """Options of the metric."""
         return self._kwargs

@@ -53,9 +53,7 @@ class LeftOut:
         self.absent = statistics.weight <= 0
         # Any finite mean will do for a class without samples: its distances become infinite.
         self.means = np.where(self.absent[:, None], self.mean, statistics.means())
-
-    def _classes(self) -> Gaussian:
-        return self._gaussian(self.within, self.means, self.statistics.weight)
+        self.classes = self._gaussian(self.within, self.means, statistics.weight)
 
     def _gaussian(self, covariance: NDArray, means: NDArray, weight: NDArray) -> Gaussian:
         shrinkage = self.shrinkage, self.statistics.total_weight
@@ -68,27 +66,26 @@ class LeftOut:
         self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the distance of each sample to its own class."""
-        out, classes = -self.to_background(X, weight), self._classes()
+        out = -self.to_background(X, weight)
 
-        def fill(rows: slice) -> None:
-            out[rows] += self._without(classes, self.means, X, codes, weight, rows).distance
+        def fill(rows: slice, without: Without) -> None:
+            out[rows] += without.distance
 
-        self._map(fill, X)
+        self._map(fill, self.classes, self.means, X, codes, weight)
         out[self.absent[codes]] = np.inf
         return out
 
     def to_all(self, X: NDArray, codes: NDArray[np.intp], weight: NDArray[np.float64]) -> NDArray:
         """Return the distances of each sample to every class."""
         out = np.empty((len(X), len(self.absent)), dtype=self.work)
-        background, classes = self.to_background(X, weight).astype(self.work), self._classes()
+        background = self.to_background(X, weight).astype(self.work)
 
-        def fill(rows: slice) -> None:
-            without = self._without(classes, self.means, X, codes, weight, rows)
+        def fill(rows: slice, without: Without) -> None:
             out[rows] = without.to_all_classes()
             if self.relative:
                 out[rows] -= background[rows, None]
 
-        self._map(fill, X)
+        self._map(fill, self.classes, self.means, X, codes, weight)
         out[:, self.absent] = np.inf
         return out
 
@@ -101,34 +98,36 @@ class LeftOut:
         mean, codes = self.mean[None], np.zeros(len(X), dtype=np.intp)
         background = self._gaussian(self.total, mean, self.statistics.weight.sum(keepdims=True))
 
-        def fill(rows: slice) -> None:
-            out[rows] = self._without(background, mean, X, codes, weight, rows).distance
+        def fill(rows: slice, without: Without) -> None:
+            out[rows] = without.distance
 
-        self._map(fill, X)
+        self._map(fill, background, mean, X, codes, weight)
         return out
 
-    def _map(self, fill: Callable[[slice], None], X: NDArray) -> None:
-        width = 2 * (X.shape[1] + len(self.absent))
-        n_rows = min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width))
-        for_chunks(fill, len(X), n_rows)
-
-    def _without(
+    def _map(
         self,
+        fill: Callable[[slice, Without], None],
         gaussian: Gaussian,
         means: NDArray[np.float64],
         X: NDArray,
         codes: NDArray[np.intp],
         weight: NDArray[np.float64],
-        rows: slice,
-    ) -> Without:
-        if len(means) == 1:  # no copy of it for every sample
-            deviation = to_host(X[rows]) - means
-        else:
-            own = means[codes[rows]]
-            # In place: new memory costs more than the difference.
-            deviation = np.subtract(to_host(X[rows]), own, out=own)
-        deviation = deviation.astype(self.work, copy=False)
-        return Without(gaussian, deviation, codes[rows], weight[rows])
+    ) -> None:
+        """Call `fill` with every chunk of rows, and with the Gaussian without each of them."""
+
+        def of_chunk(rows: slice) -> None:
+            if len(means) == 1:  # no copy of it for every sample
+                deviation = to_host(X[rows]) - means
+            else:
+                own = means[codes[rows]]
+                # In place: new memory costs more than the difference.
+                deviation = np.subtract(to_host(X[rows]), own, out=own)
+            deviation = deviation.astype(self.work, copy=False)
+            fill(rows, Without(gaussian, deviation, codes[rows], weight[rows]))
+
+        width = 2 * (X.shape[1] + len(self.absent))
+        n_rows = min(len(X), max(_MIN_CHUNK_ROWS, _CHUNK_ELEMENTS // width))
+        for_chunks(of_chunk, len(X), n_rows)
 
 
 class Gaussian:
