@@ -36,7 +36,7 @@ TrainingMapDisplay.from_dynamics(dynamics)
 plt.show()
 
 # %%
-# One number a sample
+# One number per sample
 # -------------------
 # Three ways to turn the record into a ranking, judged by how well they find the wrong labels.
 rankings = {
@@ -57,4 +57,4 @@ axes[0].legend()
 
 # %%
 # **Learned:** the margin, summed over the epochs, finds the wrong labels without a second model.
-# The record costs seven bytes a sample and epoch.
+# The record costs seven bytes per sample and epoch.

@@ -39,5 +39,5 @@ print(off, report.results_["calibrators"]["best"])
 report
 
 # %%
-# **Learned:** this model says 96 % and is right in 93 %, and its answer "1" is right in 78 % only.
+# **Learned:** this model says 96 % and is right 93 % of the time, and its answer "1" only 78 %.
 # A calibrator halves the log-loss. If the model may decline, it can promise at most 2 % of errors.

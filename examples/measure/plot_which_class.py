@@ -2,8 +2,8 @@
 Which class is miscalibrated, and for whom?
 ===========================================
 
-One number for the whole model hides its classes, and groups of its users. A panel a class and a
-line a group show them.
+One number for the whole model hides its classes, and groups of its users. A panel per class and a
+line per group show them.
 """
 
 # %%

@@ -67,7 +67,7 @@ for seed in range(5):
             scores[name][loss_name].append(score)
 
 # %%
-# A dot a seed, the mean and its interval
+# A dot per seed, the mean and its interval
 # ---------------------------------------
 figure, axes = plt.subplots(2, 2, figsize=(10, 6), layout="constrained")
 for ax, name in zip(axes.flat, names):

@@ -132,7 +132,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the scorer has no score for some sample, or needs labels and there are none.
+            If the scorer has no score for some sample, or needs labels and `y` is None.
         """
         if y is None and get_tags(self.scorer).target_tags.required:
             raise ValueError(

@@ -122,8 +122,8 @@ def consistency_score(
 
     Parameters
     ----------
-    predictions, mask
-        As for :func:`consensus_class`.
+    predictions, mask : array-like of shape (n_models, n_samples)
+        Labels predicted by every model, and which of them vote: see :func:`consensus_class`.
     y : array-like of shape (n_samples,)
         True labels.
 
@@ -158,8 +158,8 @@ def consensus_consistency(predictions: ArrayLike, *, mask: ArrayLike | None = No
 
     Parameters
     ----------
-    predictions, mask
-        As for :func:`consensus_class`.
+    predictions, mask : array-like of shape (n_models, n_samples)
+        Labels predicted by every model, and which of them vote: see :func:`consensus_class`.
 
     Returns
     -------
@@ -187,8 +187,8 @@ def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None)
 
     Parameters
     ----------
-    predictions, mask
-        As for :func:`consensus_class`.
+    predictions, mask : array-like of shape (n_models, n_samples)
+        Labels predicted by every model, and which of them vote: see :func:`consensus_class`.
 
     Returns
     -------
@@ -216,7 +216,7 @@ def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None)
 
 
 def steps_to_agreement(agrees: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the step (n,) from which on `agrees` (T, n) is True to the end; NaN if it ends False.
+    """Return the step (n,) from which `agrees` (T, n) is True to the end; NaN if it ends False.
 
     It is the step after the last False, which comes first if time runs backward.
     """
@@ -227,7 +227,7 @@ def steps_to_agreement(agrees: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None) -> NDArray:
-    """Step from which on the prediction of a sample is the final one; larger = harder.
+    """Step from which the prediction of a sample stays the final one; larger = harder.
 
     The smallest t such that the prediction at every step >= t equals the final prediction
     (Baldock et al., source of :func:`prediction_depth`, Sec. 3.2).
@@ -249,7 +249,7 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
     See Also
     --------
     skcalib.nets.TrainingDynamics : Records a training.
-    prediction_depth : The same over layers in place of steps.
+    prediction_depth : The same over layers instead of steps.
     forgetting_events : How often a sample is forgotten.
 
     Examples
@@ -266,7 +266,7 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
 
 
 def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike) -> NDArray:
-    """Layer from which on every probe agrees with the network; larger = harder.
+    """Layer from which every probe agrees with the network; larger = harder.
 
     The smallest l such that the probes of layer l and of every later layer predict the final
     class; 0 if all probes do [1]_.
@@ -456,8 +456,8 @@ def area_under_margin(
     ----------
     logits : array-like of shape (n_steps, n_samples) or (n_steps, n_samples, n_classes)
         Margins at every step; or the logits of every class, and then `y` picks the label.
-    y, labels
-        As for :func:`confidence_variability`.
+    y, labels : array-like of shape (n_samples,) and (n_classes,), default=None
+        True labels, and labels of the columns: see :func:`confidence_variability`.
 
     Returns
     -------
@@ -502,8 +502,8 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
         Class probabilities; those of several models are scored each, and the scores averaged.
     y : array-like of shape (n_samples,)
         True labels.
-    labels
-        As for :func:`confidence_variability`.
+    labels : array-like of shape (n_classes,), default=None
+        Labels of the columns: see :func:`confidence_variability`.
 
     Returns
     -------

@@ -168,7 +168,7 @@ def record_layers(
         if pooled is None or pooled.ndim == 0 or len(pooled) != len(rows):
             got = type(output).__name__ if pooled is None else f"shape {tuple(pooled.shape)}"
             raise ValueError(
-                f"layer {name!r} must give one row a sample ({len(rows)} here), got {got}."
+                f"layer {name!r} must give one row per sample ({len(rows)} here), got {got}."
             )
         # A copy, because the next layer may work in place.
         found[name] = pooled.reshape(len(rows), -1)[: len(batch)].to(torch.float32, copy=True)

@@ -20,7 +20,7 @@ from ._placement import place_layers
 
 
 class LayerEmbedder(TransformerMixin, BaseEstimator):
-    """Activations of named layers of a torch module, one row a sample.
+    """Activations of named layers of a torch module, one row per sample.
 
     The module runs batch by batch, without gradients and in evaluation mode; forward hooks copy
     the activations of the chosen layers into one float32 array. Afterwards, even after an error,
@@ -133,7 +133,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         TypeError
             If `module` is neither a torch module nor a skorch net that has one.
         ValueError
-            If a layer does not exist, does not run, or does not give one row a sample.
+            If a layer does not exist, does not run, or does not give one row per sample.
         """
         module = torch_module(self.module)
         row = self._check_input(X, reset=True)[:1]

@@ -63,7 +63,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
 
     Notes
     -----
-    Averaging the views in feature space keeps one row a sample, as a Pipeline needs. The authors
+    Averaging the views in feature space keeps one row per sample, as a Pipeline needs. The authors
     of [1]_ instead fit the scorer on several runs and average its scores; with the views of
     `transform_views` that is ``scorer.partial_fit(view, y)`` for every view, then the mean of
     ``scorer.difficulty(view, y)``.

@@ -32,13 +32,14 @@ class TimmEmbedder(BaseImageEmbedder):
         with or without a classifier; or None for the tag in `model_name` and, where there is
         none, for random weights, drawn with `random_state`.
     image_size, n_views, batch_size, num_workers, device, precision, random_state, progress
-        As in :class:`OpenClipEmbedder`.
+        Pixels of a side, random crops per image, images per batch, worker processes, "auto" or a
+        device, number type, seed, progress bar. All as in :class:`OpenClipEmbedder`.
 
     See Also
     --------
     OpenClipEmbedder : Models of open_clip, which embed texts as well.
     LayerEmbedder : Layers of a torch module.
-    skcalib.difficulty.RelativeMahalanobisScorer : What the features serve.
+    skcalib.difficulty.RelativeMahalanobisScorer : Scores difficulty from such features.
 
     Examples
     --------

@@ -98,7 +98,7 @@ class CalibrationAccumulator:
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
     labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels of the columns, and the positive one: see :func:`expected_calibration_error`.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class CalibrationAccumulator:
         ------
         ValueError
             As :func:`expected_calibration_error`, and if columns or classes are not those of the
-            updates before. The sums are as before then.
+            updates before. The sums then stay as they were.
         """
         if is_chunked(y_proba):
             total = self + _summed_over_chunks(self._empty(), y_true, y_proba, sample_weight)

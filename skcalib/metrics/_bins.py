@@ -62,7 +62,7 @@ def iter_top_label(
 
 def _top_label(block: Any, codes: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if not isinstance(block, np.ndarray):
-        # A number a sample leaves the device. Of equals, torch takes the first, too.
+        # A number per sample leaves the device. Of equals, torch takes the first, too.
         values, labels = block.max(dim=1)
         return to_host(values), to_host(labels) == codes
     index = np.arange(len(block))

@@ -129,7 +129,8 @@ def maximum_calibration_error(
     Parameters
     ----------
     y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
 
     Returns
     -------
@@ -179,7 +180,8 @@ def debiased_calibration_error(
     Parameters
     ----------
     y_true, y_proba, n_bins, strategy, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
     squared : bool, default=False
         Whether to return the squared error, which is unbiased and may be negative, instead of
         its root, for which negative values are taken as 0.
@@ -242,7 +244,8 @@ def ks_calibration_error(
     Parameters
     ----------
     y_true, y_proba, sample_weight, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
 
     Returns
     -------
@@ -293,7 +296,8 @@ def reliability_curve(
     Parameters
     ----------
     y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
 
     Returns
     -------

@@ -39,7 +39,8 @@ def classwise_calibration_error(
     Parameters
     ----------
     y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
     norm : {"l1", "l2", "max"}, default="l1"
         How the gaps of the bins of one class are combined.
     average : {"macro"} or None, default="macro"
@@ -99,7 +100,7 @@ def class_sums_between(
     for rows, block in iter_proba_blocks(predictions.proba):
         codes = predictions.codes[rows]
         weight = None if predictions.weight is None else predictions.weight[rows]
-        # Correct for class k are the samples of label k: one entry a row, that of its label.
+        # Correct for class k are the samples of label k: one entry per row, that of its label.
         true_bin = bin_index(block[np.arange(len(block)), codes], edges)
         _add_to_cells(correct, codes, true_bin, weight)
         # A row holds at most n_bins values above the first bin: only they are looked up.

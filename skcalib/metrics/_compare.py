@@ -67,7 +67,7 @@ def compare_calibration(
 
     Returns
     -------
-    table : structured array or DataFrame, one line a model
+    table : structured array or DataFrame, one line per model
         In the order of `y_probas`, with ``model``, ``error`` (smaller = better), the ends ``low``
         and ``high`` of its interval, and its error minus that of the first model: ``difference``
         (negative = better than the first), ``difference_low`` and ``difference_high``. For the

@@ -109,10 +109,11 @@ def misclassification_report(
     Parameters
     ----------
     y_true, y_proba, sample_weight, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
     confidence : sequence of str, dict or DataFrame, default=("msp", "entropy", "margin")
         The scores to report on: names of those that `y_proba` gives (see
-        :func:`area_under_risk_coverage`), or scores of one's own as a dict of arrays of shape
+        :func:`area_under_risk_coverage`), or scores of your own as a dict of arrays of shape
         (n_samples,) or the columns of a DataFrame; larger = more confident.
     tpr : float, default=0.95
         True-positive rate at which the false-positive rate is taken, in (0, 1].

@@ -72,11 +72,12 @@ def groupwise_calibration_error(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. Samples of weight 0 are not counted.
     y_true, y_proba, metric, confidence_level, n_jobs, random_state, labels, pos_label, **options
-        As for :func:`calibration_error_interval`.
+        Labels, probabilities, a calibration error and its options, the level of the intervals.
+        All as for :func:`calibration_error_interval`.
 
     Returns
     -------
-    table : structured array or DataFrame, one line a group
+    table : structured array or DataFrame, one line per group
         Groups in sorted order, with ``group``, ``n_samples``, ``error`` (in [0, 1], smaller =
         better), the ends ``low`` and ``high`` of its interval, and ``pvalue``, corrected.
 

@@ -57,7 +57,8 @@ def calibration_error_interval(
     Parameters
     ----------
     y_true, y_proba, sample_weight, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature.
     confidence_level : float, default=0.95
@@ -158,7 +159,8 @@ def calibration_test(
     Parameters
     ----------
     y_true, y_proba, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature; larger = worse.
         A metric of the top label tests the confidence in it alone,

@@ -1,4 +1,4 @@
-"""Calibration error of several labels a sample."""
+"""Calibration error where a sample may have several labels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def multilabel_calibration_error(
     """Calibration error where a sample may have several labels, or none: smaller = better.
 
     Every label is a question of its own, "does the sample have it?", and its column of `y_proba`
-    the probability of a yes. Unlike the probabilities of classes, those of a row need not sum
+    is the probability of a yes. Unlike the probabilities of classes, those of a row need not sum
     to 1. (For classes, :func:`classwise_calibration_error` looks at every column.)
 
     Parameters
@@ -41,8 +41,8 @@ def multilabel_calibration_error(
     y_true : array-like of shape (n_samples, n_labels)
         Label indicators: 1 where the sample has the label, else 0.
     y_proba : array-like of shape (n_samples, n_labels)
-        Probabilities of the labels. Of a list of arrays (n_samples, 2), one a label, as forests
-        predict it, give ``np.column_stack([p[:, 1] for p in y_proba])``.
+        Probabilities of the labels. Forests predict a list of arrays (n_samples, 2), one per
+        label: give ``np.column_stack([p[:, 1] for p in y_proba])``.
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature.
     average : {"macro", "micro"} or None, default="macro"

@@ -220,7 +220,8 @@ def generalized_brier_score(
     Parameters
     ----------
     y_true, y_proba, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
     order : float, default=2
         Order of the norm, at least 1; ``inf`` is the largest deviation, 1 - p[label].
     exponent : float, default=2

@@ -75,7 +75,8 @@ def isotonic_reliability_curve(
     Parameters
     ----------
     y_true, y_proba, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
     confidence_level : float, default=0.95
         Fraction of the curves of a calibrated model that the band holds at every confidence.
     n_resamples : int, default=200
@@ -145,7 +146,8 @@ def smooth_reliability_curve(
     Parameters
     ----------
     y_true, y_proba, confidence_level, n_resamples, sample_weight, labels, pos_label, random_state
-        As for :func:`isotonic_reliability_curve`.
+        Labels, probabilities, and how the band is drawn. All as for
+        :func:`isotonic_reliability_curve`.
     bandwidth : float, default=None
         Standard deviation of the kernel, in (0, 1]. None takes that of
         :func:`smooth_calibration_error`, which is the error itself; below 1/2048 it is that.

@@ -51,7 +51,8 @@ def risk_coverage_curve(
     Parameters
     ----------
     y_true, y_proba, sample_weight, labels, pos_label
-        As for :func:`expected_calibration_error`.
+        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
+        (n_samples,). All as for :func:`expected_calibration_error`.
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
         What orders the samples: the largest probability (maximum softmax probability), the
         negative entropy, the difference of the two largest probabilities, or any score where
@@ -107,7 +108,8 @@ def accuracy_rejection_curve(
     Parameters
     ----------
     y_true, y_proba, confidence, sample_weight, labels, pos_label
-        As for :func:`risk_coverage_curve`.
+        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
+        All as for :func:`risk_coverage_curve`.
 
     Returns
     -------
@@ -158,7 +160,8 @@ def accuracy_at_coverage(
     Parameters
     ----------
     y_true, y_proba, confidence, sample_weight, labels, pos_label
-        As for :func:`risk_coverage_curve`.
+        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
+        All as for :func:`risk_coverage_curve`.
     coverage : float, default=0.8
         Fraction of the samples (of their weight) that is accepted, in (0, 1].
 
@@ -205,15 +208,16 @@ def coverage_at_risk(
 ) -> float | tuple[float, float]:
     """Largest fraction of the samples accepted within a given error rate: larger = better.
 
-    This compares models; it does not choose a threshold to use. The threshold that just meets
-    the risk on these samples is a lucky one: on new samples the error rate
-    exceeded the target in about half of the trials (54 % at a risk of .05 and 500 samples).
+    Use it to compare models, not to choose a threshold. The threshold that just meets the risk on
+    these samples is a lucky one: on new samples the error rate exceeded the target in about half
+    of the trials (54 % at a risk of .05 and 500 samples).
     :class:`skcalib.selection.SelectiveClassifier` chooses one with a guarantee.
 
     Parameters
     ----------
     y_true, y_proba, confidence, sample_weight, labels, pos_label
-        As for :func:`risk_coverage_curve`.
+        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
+        All as for :func:`risk_coverage_curve`.
     risk : float, default=0.05
         Largest error rate of the accepted samples, in [0, 1].
     return_threshold : bool, default=False
@@ -271,7 +275,8 @@ def area_under_risk_coverage(
     Parameters
     ----------
     y_true, y_proba, confidence, labels, pos_label
-        As for :func:`risk_coverage_curve`.
+        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
+        All as for :func:`risk_coverage_curve`.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples (see Notes).
 
@@ -331,7 +336,8 @@ def excess_area_under_risk_coverage(
     Parameters
     ----------
     y_true, y_proba, confidence, sample_weight, labels, pos_label
-        As for :func:`area_under_risk_coverage`.
+        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
+        All as for :func:`area_under_risk_coverage`.
 
     Returns
     -------
@@ -385,7 +391,8 @@ def area_under_generalized_risk_coverage(
     Parameters
     ----------
     y_true, y_proba, confidence, sample_weight, labels, pos_label
-        As for :func:`risk_coverage_curve`.
+        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
+        All as for :func:`risk_coverage_curve`.
 
     Returns
     -------

@@ -7,9 +7,8 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..metrics import classwise_calibration_error
 from ..utils._validation import check_predictions
 from ._base import FEW, PredictionDisplay, plain_text
 from ._reliability import ReliabilityDisplay, diagram_numbers
@@ -44,7 +43,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
     See Also
     --------
     ReliabilityDisplay : The diagram of the top label or of one class.
-    skcalib.metrics.classwise_calibration_error : The error above every panel.
+    skcalib.metrics.classwise_calibration_error : The errors of all panels, from bins.
 
     Examples
     --------
@@ -101,14 +100,9 @@ class ClassReliabilityDisplay(PredictionDisplay):
         if predictions.proba.ndim == 1:
             raise ValueError("y_proba must have a column for every class, got shape (n_samples,).")
         bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-        errors = np.asarray(
-            classwise_calibration_error(
-                y_true, y_proba, average=None, sample_weight=sample_weight, labels=labels, **bins
-            )
-        )
-        displays, n_samples = {}, np.bincount(predictions.codes, minlength=len(errors))
-        # The last key counts first: the error of few samples is mostly chance, and ranks last.
-        for k in np.lexsort([-errors, n_samples < FEW]):
+        n_samples = np.bincount(predictions.codes, minlength=len(predictions.classes))
+        diagrams = []
+        for k, n in enumerate(n_samples):
             data: dict[str, Any] = {
                 "y_true": (predictions.codes == k).astype(int),
                 "y_proba": predictions.proba[:, k],
@@ -118,9 +112,11 @@ class ClassReliabilityDisplay(PredictionDisplay):
                 data, kind=kind, bins=bins, confidence_level=confidence_level,
                 interval=False, zoom=None,
             )  # fmt: skip
-            displays[predictions.classes[k]] = ReliabilityDisplay(
-                **numbers, name=f"n = {n_samples[k]:,}", pos_label=1
-            )
+            diagrams.append(ReliabilityDisplay(**numbers, name=f"n = {n:,}", pos_label=1))
+        # The last key counts first: the error of few samples is mostly chance, and ranks last.
+        errors = np.array([diagram.calibration_error for diagram in diagrams])
+        order = np.lexsort([-errors, n_samples < FEW])
+        displays = {predictions.classes[k]: diagrams[k] for k in order}
         return cls(displays, name=name).plot(**kwargs)
 
     def plot(
@@ -156,10 +152,13 @@ class ClassReliabilityDisplay(PredictionDisplay):
         if ax is not None and n_columns is None:
             n_wide = self._best_width(len(drawn))
             n_high = -(-len(drawn) // n_wide)
-        panels = self._open_panels(n_high, n_wide, self._heading(title, len(drawn)))
-        self.axes_ = panels[: len(drawn)]
-        for panel in panels[len(drawn) :]:
-            panel.set_axis_off()
+        heading = self._heading(title, len(drawn))
+        top = 0.19 * (heading.count("\n") + 1)
+        height = max((self._inches() - top) / n_high, 0.1)
+        grid = self._open_grid(n_wide, [top, *[height] * n_high], heading, size="small")
+        # The first row of the grid is the heading's.
+        places = [grid[i // n_wide + 1, i % n_wide] for i in range(len(drawn))]
+        self.axes_ = np.array([self.figure_.add_subplot(place) for place in places])
         for i, (panel, (label, display)) in enumerate(zip(self.axes_, drawn)):
             display.plot(ax=panel, histogram=False, **kwargs)
             width = display._characters()
@@ -199,11 +198,3 @@ class ClassReliabilityDisplay(PredictionDisplay):
         # Letters are counted in the font of the axis labels; that of the heading is smaller.
         width = int(1.2 * self._characters())
         return "\n".join(plain_text(part, width=width) for part in (title, text) if part)
-
-    def _open_panels(self, n_high: int, n_wide: int, heading: str) -> NDArray[Any]:
-        """Return axes in the place of `ax_`, below a heading."""
-        top = 0.19 * (heading.count("\n") + 1)
-        panel = max((self._inches() - top) / n_high, 0.1)
-        grid = self._open_grid(n_wide, [top, *[panel] * n_high], heading, size="small")
-        places = [grid[i + 1, k] for i in range(n_high) for k in range(n_wide)]
-        return np.array([self.figure_.add_subplot(place) for place in places])

@@ -145,7 +145,7 @@ def _check_lengths(n_samples: int, others: dict[str, Any]) -> None:
             continue
         if name == "images" and (isinstance(value, Mapping) or not hasattr(value, "__len__")):
             raise TypeError(
-                f"images must be a sequence, one entry a sample, got {type(value).__name__}."
+                f"images must be a sequence, one entry per sample, got {type(value).__name__}."
             )
         length = value.shape[0] if hasattr(value, "shape") else len(value)
         if length != n_samples:

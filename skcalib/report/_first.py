@@ -99,8 +99,8 @@ def _accurate(overview: dict[str, Any]) -> tuple[str, str, str, str]:
     accuracy, largest = overview["accuracy"], overview["largest_class"]
     low, high = (100 * accuracy[end] for end in ("low", "high"))
     detail = (
-        f"99 % interval {low:.1f} to {high:.1f}; always answering {largest['label']} is right in "
-        f"{percent(largest['value'])}"
+        f"99 % interval {low:.1f} to {high:.1f}; always answering {largest['label']} is right "
+        f"{percent(largest['value'])} of the time"
     )
     return "How often is it right?", percent(accuracy["value"]), detail, ""
 
@@ -109,7 +109,7 @@ def _declining(results: dict[str, Any]) -> tuple[str, str, str, str]:
     selective = results["selective"]
     promise = selective["promise"]
     if promise is None:
-        detail = "of all samples; fewer errors by declining are not promised here"
+        detail = "of all samples; declining promises no lower error rate here"
         return "How often is it wrong?", percent(selective["error_rate"]), detail, ""
     question = f"If it may decline, at most {_rate(promise['risk'])} wrong"
     if promise["kept"]:

@@ -16,7 +16,7 @@ N_ROWS = 20
 
 
 def results(data: ReportData) -> list[dict[str, Any]]:
-    """Return one entry a class: recall, precision, confidence, and what it is taken for."""
+    """Return one entry per class: recall, precision, confidence, and what it is taken for."""
     return [_of_class(data, k) for k in range(len(data.classes))]
 
 
@@ -64,7 +64,7 @@ def _chart(results: dict[str, Any], kind: str) -> Chart:
     )
     inside = ""
     if any(row["off"] and row["low"] < row["says"] < row["high"] for row in rows):
-        inside = "Colored with the ring inside: off in another way, told in the tables below. "
+        inside = "Colored, but with the ring inside: off in another way, see the tables below. "
     return Chart(
         f"What it says (ring) and how many are {does} (dot), by {by}",
         rows[: N_ROWS + 1],

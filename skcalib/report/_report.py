@@ -161,7 +161,8 @@ class CalibrationReport:
         Parameters
         ----------
         y_true, y_proba, labels, pos_label
-            As for :func:`~skcalib.metrics.expected_calibration_error`.
+            Labels (n_samples,), and probabilities (n_samples, n_classes) or (n_samples,). All as
+            for :func:`~skcalib.metrics.expected_calibration_error`.
         images, groups, sample_weight, title, random_state
             As for :meth:`from_estimator`.
 
@@ -224,8 +225,8 @@ class CalibrationReport:
         Raises
         ------
         ValueError
-            If a column is missing, cannot be told from others, or holds what is no number; and
-            as :meth:`from_predictions`.
+            If a column is missing, cannot be told apart from others, or holds what is not a
+            number; and as :meth:`from_predictions`.
         """
         path = Path(path)
         table = read_predictions(path, label, classes, pos_label, sample_weight, groups)
@@ -263,7 +264,7 @@ class CalibrationReport:
         -------
         report : CalibrationReport
             The comparison: `results_["comparison"]` holds the measures of every model and the
-            differences to the first, with intervals; smaller = better, but for the accuracy.
+            differences to the first, with intervals; smaller = better, except for the accuracy.
 
         Raises
         ------

@@ -73,7 +73,7 @@ def issues(data: ReportData) -> dict[str, Any]:
     present = np.flatnonzero(count)
     finder, X, source = _finder(data)
     if finder is None:
-        return {"table": None, "reason": "that takes features or a scorer, and there are none"}
+        return {"table": None, "reason": "that takes features or a scorer"}
     if len(present) < 2 or count[present].min() < FEWEST_OF_A_CLASS:
         reason = f"every class must have {FEWEST_OF_A_CLASS} samples or more"
         return {"table": None, "reason": reason}

@@ -244,7 +244,7 @@ def _accusation(kind: str, worst: dict[str, Any], positive: str) -> str:
     if kind in ("overstated", "understated"):
         verb = "overstates" if kind == "overstated" else "understates"
         return f"It {verb} {positive}: it says {says}, and {observed} are."
-    return f"It is {kind}: it says {says} and is right in {observed}."
+    return f"It is {kind}: it says {says} and is right {observed} of the time."
 
 
 def _phrase(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
@@ -257,9 +257,10 @@ def _phrase(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
     elif what == "positive" or view.get("of") == "positive":
         text = f"{who} says {says} for {positive} on average, and {observed} are ({ends})"
     elif entry["kind"] == "class":
-        text = f"when it answers {name}, it says {says} and is right in {observed} ({ends})"
+        text = f"when it answers {name}, it says {says} and is right {observed} of the time"
+        text += f" ({ends})"
     else:
-        text = f"{who} says {says} on average and is right in {observed} ({ends})"
+        text = f"{who} says {says} on average and is right {observed} of the time ({ends})"
     if what == "shape":
         text += ", but it is off where it says more or less than that"
     return text[0].upper() + text[1:]

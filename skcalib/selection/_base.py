@@ -25,7 +25,7 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _score(self, X: Any) -> NDArray[np.floating]:
-        """Return one score a sample."""
+        """Return one score per sample."""
 
     @abstractmethod
     def _inside(self) -> dict[str, Any]:

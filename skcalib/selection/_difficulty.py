@@ -86,7 +86,7 @@ class DifficultySelector(BaseSelector):
     --------
     SubsetClassifier : Fit a classifier on the chosen samples.
     MaxEntropySelector : Choose the samples a model is least confident about.
-    skcalib.difficulty.DifficultyAwareClassifier : Weighs the samples in place of leaving them out.
+    skcalib.difficulty.DifficultyAwareClassifier : Weighs the samples instead of leaving them out.
 
     References
     ----------

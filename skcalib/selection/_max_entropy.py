@@ -205,7 +205,7 @@ class MaxEntropySelector(BaseSelector):
         chosen : array, or list of arrays
             The chosen rows of X in their order, or a list of these and of the same rows of every
             other array. Where X is a dask array, they are lazy ones, in chunks of unknown sizes:
-            the choice is made at once, by a process that takes a number a sample, and X read
+            the choice is made at once, by a process that takes a number per sample, and X read
             again for the chosen rows.
 
         Raises

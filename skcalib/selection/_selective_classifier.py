@@ -193,9 +193,9 @@ class SelectiveClassifier(DelegatingClassifier):
         y : array-like of shape (n_samples,)
             Class labels.
         groups : array-like of shape (n_samples,), default=None
-            What samples belong together, such as patients: no group is in two folds.
+            Which samples belong together, such as those of a patient: no group is in two folds.
         **fit_params : dict
-            Passed to ``estimator.fit``; values with one entry a sample are cut to the folds.
+            Passed to ``estimator.fit``; values with one entry per sample are cut to the folds.
 
         Returns
         -------

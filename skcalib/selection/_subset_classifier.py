@@ -96,7 +96,7 @@ class SubsetClassifier(DelegatingClassifier):
             fit of `selector` where it takes weights. With metadata routing, for whoever requests
             them.
         **fit_params : dict
-            Further parameters of ``estimator.fit``; those with one entry a sample are cut to the
+            Further parameters of ``estimator.fit``; those with one entry per sample are cut to the
             chosen ones. With metadata routing they go to whoever requests them.
 
         Returns

@@ -109,14 +109,14 @@ def is_chunked(values: Any) -> TypeGuard[Any]:
 
 
 def refuse_unreadable(values: Any, *, name: str) -> None:
-    """Raise for what numpy and scikit-learn would misread without a warning.
+    """Raise for masks and for chunks, which numpy and scikit-learn misread without a warning.
 
-    That is what a mask hides, and chunks that are on a disk or on other machines.
+    They would read the entries that a mask hides, and fetch chunks from a disk or other machines.
     """
     if is_chunked(values):
         raise TypeError(
             f"{name} must be in memory here, got a collection of dask: call its compute() first. "
-            "The user guide lists what works in chunks, under Cost and scale."
+            "The user guide lists what works in chunks: see Dask, Spark and ray."
         )
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):

@@ -27,11 +27,6 @@ SMALLEST_PROBABILITY = 1e-12
 LOSS_FLOOR = float(np.finfo(np.float64).eps)
 
 
-def _check_not_empty(array: NDArray[Any], *, name: str) -> None:
-    if array.shape[0] == 0:
-        raise ValueError(f"{name} must have at least one row, got shape {array.shape}.")
-
-
 def as_proba(y_proba: Any, *, name: str = "y_proba", in_blocks: bool = False) -> Any:
     """Check only type and shape; :func:`iter_proba_blocks` checks the values.
 
@@ -46,7 +41,8 @@ def as_proba(y_proba: Any, *, name: str = "y_proba", in_blocks: bool = False) ->
             f"{name} must have shape (n_samples, n_classes) or (n_samples,), "
             f"got shape {proba.shape}."
         )
-    _check_not_empty(proba, name=name)
+    if len(proba) == 0:
+        raise ValueError(f"{name} must have at least one row, got shape {proba.shape}.")
     if proba.ndim == 2 and proba.shape[1] < 2:
         raise ValueError(
             f"{name} must have a column for every class, at least two, got shape {proba.shape}; "
@@ -150,7 +146,8 @@ def check_logits(logits: ArrayLike, *, name: str = "logits") -> NDArray[Any]:
             f"{name} must have shape (n_samples, n_classes) with at least two classes, "
             f"or (n_samples,), got shape {array.shape}."
         )
-    _check_not_empty(array, name=name)
+    if len(array) == 0:
+        raise ValueError(f"{name} must have at least one row, got shape {array.shape}.")
     for rows, block in iter_blocks(array):
         finite = np.isfinite(block)
         if not finite.all():

@@ -362,8 +362,11 @@ class _Odd(nn.Module):
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        (["turned"], r"layer 'turned' must give one row a sample \(1 here\), got shape \(6, 1\)"),
-        (["nothing"], r"layer 'nothing' must give one row a sample \(1 here\), got dict"),
+        (
+            ["turned"],
+            r"layer 'turned' must give one row per sample \(1 here\), got shape \(6, 1\)",
+        ),
+        (["nothing"], r"layer 'nothing' must give one row per sample \(1 here\), got dict"),
         (["never"], r"layers must run in the forward pass of _Odd, got \['never'\]"),
         (["turnd"], r"submodules of _Odd, got 'turnd' \(near names: turned\)"),
         (["first", "first"], "more than once"),

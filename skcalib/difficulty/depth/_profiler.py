@@ -155,8 +155,8 @@ class DifficultyProfiler(BaseEstimator):
 
         - ``depth_trained``, ``depth_held_out``: mean prediction depth in networks that trained on
           the sample and in those that did not; larger = harder; NaN where none has a depth.
-        - ``iteration_learned_trained``, ``iteration_learned_held_out``: mean epoch from which on
-          the prediction is the final one; larger = harder; NaN where epochs cannot be observed:
+        - ``iteration_learned_trained``, ``iteration_learned_held_out``: mean epoch from which the
+          prediction stays the final one; larger = harder; NaN where epochs cannot be observed:
           L-BFGS or early stopping of an ``MLPClassifier``, or callbacks disabled.
         - ``consensus_class``: majority vote of the networks that held the sample out.
         - ``consistency``, ``consensus_consistency``: fraction of those networks that are correct,
@@ -172,7 +172,7 @@ class DifficultyProfiler(BaseEstimator):
     depth_ : ndarray of shape (n_repeats, n_samples)
         Prediction depths; NaN where the last probe disagrees with the network.
     iteration_learned_ : ndarray of shape (n_repeats, n_samples)
-        Epochs from which on the prediction is the final one.
+        Epochs from which the prediction stays the final one.
     probe_votes_ : ndarray of unsigned int of shape (n_repeats, n_samples, n_layers)
         Predictions of every probe of every network, as positions in `classes_`.
     layer_names_ : list of str

@@ -32,9 +32,9 @@ _DTYPES = [np.float64, np.float32, np.float16]
 class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
     """Difficulty as the relative Mahalanobis distance of a sample to its class.
 
-    Every class is a Gaussian with its own mean and a covariance shared by all, the background
-    is one Gaussian over all samples. The difficulty of (x, y) is the squared Mahalanobis distance
-    of x to class y, minus that to the background:
+    Every class is a Gaussian with its own mean and a covariance shared by all. The background is
+    one Gaussian over all samples. The difficulty of (x, y) is the squared Mahalanobis distance of
+    x to class y, minus that to the background:
 
     .. math::
 
