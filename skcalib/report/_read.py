@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import re
 import warnings
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,15 +35,14 @@ def read_predictions(
     for name, value in (("groups", groups), ("classes", classes)):
         if isinstance(value, str):
             raise TypeError(f"{name} must be a sequence of names of columns, got {value!r}.")
-    text, encoding = _decoded(path)
-    header, options = _layout(text, path)
-    options["encoding"] = encoding
+    text, how = _decoded(path)
+    header, layout = _layout(text, path)
     label = _label_column(label, header, path)
     special = [label, *([sample_weight] if sample_weight else []), *groups]
     for name in (*special, *(classes or ())):
         if name not in header:
             raise ValueError(f"{path} must have a column {name!r}, got {', '.join(header)}.")
-    frame = _read(path, header, options, as_text=[label, *groups])
+    frame = _read(path, header, {**how, **layout}, as_text=[label, *groups])
     y_true, found = _labels(frame, label, path)
     table = _Table(path, frame, [name for name in header if name not in special])
     judged = table.judged(found, classes, pos_label)
@@ -62,20 +63,32 @@ def read_predictions(
     }
 
 
-def _decoded(path: Path) -> tuple[str, str]:
-    """Return the text of a file and its encoding, as pandas names it."""
+def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return the text of a file, and how pandas comes to it."""
     data = path.read_bytes()
+    options: dict[str, Any] = {"compression": None, "encoding": "utf-8"}
+    if data[:2] == b"\x1f\x8b":
+        options["compression"] = "gzip"
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(f"{path} must be a whole gzip file, got: {error}.") from None
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16"), "utf-16"
+        return data.decode("utf-16"), {**options, "encoding": "utf-16"}
+    if b"\0" in data[:4096]:
+        raise ValueError(
+            f"{path} must be a table of text, got binary data: write it as CSV, plain or gzip."
+        )
     try:
-        return data.decode("utf-8-sig"), "utf-8"  # pandas drops the mark by itself
+        return data.decode("utf-8-sig"), options  # pandas drops the mark by itself
     except UnicodeDecodeError:
-        return data.decode("cp1252", "replace"), "cp1252"
+        return data.decode("cp1252", "replace"), {**options, "encoding": "cp1252"}
 
 
 def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the columns, and what pandas has to know of the file."""
-    lines = [line for line in text[: 1 << 16].splitlines() if line.strip()][:2]
+    start = text[: 1 << 16].splitlines()
+    lines = [line for line in start if line.strip()][:2]
     if len(lines) < 2:
         raise ValueError(
             f"{path} must have a header and one line for each sample, got {len(lines)} lines."
@@ -92,13 +105,14 @@ def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
     if len(set(header)) < len(header):
         raise ValueError(f"{path} must have distinct columns, got {', '.join(header)}.")
     comma = separator != "," and re.search(rf"(^|{re.escape(separator)})\"?-?\d*,\d", lines[1])
-    return header, {"sep": separator, "decimal": "," if comma else "."}
+    layout = {"sep": separator, "decimal": "," if comma else ".", "header": start.index(lines[0])}
+    return header, layout
 
 
 def _label_column(label: str | None, header: list[str], path: Path) -> str:
     if label is not None:
         return label
-    found = [name for name in LABEL_NAMES if name in header]
+    found = [name for known in LABEL_NAMES for name in header if name.lower() == known]
     if not found:
         raise ValueError(
             f"{path} must have a column 'label', or one that the option label names, got "
@@ -119,12 +133,12 @@ def _read(path: Path, header: list[str], options: dict[str, Any], *, as_text: li
             frame = pandas.read_csv(
                 path,
                 names=header,
-                header=0,
                 dtype=dict.fromkeys(as_text, str),
                 # A class may be called NA. Of numbers an empty cell is NaN.
                 keep_default_na=False,
                 na_values={name: [""] for name in numbers},
                 skipinitialspace=True,
+                skip_blank_lines=False,  # of which every line has its number
                 index_col=False,
                 encoding_errors="replace",
                 **options,
@@ -132,13 +146,14 @@ def _read(path: Path, header: list[str], options: dict[str, Any], *, as_text: li
     except pandas.errors.ParserError as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise ValueError(f"{path} must be a table of text, got: {reason}.") from None
+    frame.index += options["header"] + 2  # lines of the file
     empty = pandas.Series(True, index=frame.index)
     for name in [*numbers, *as_text]:
         cells = frame[name]
         empty &= cells.isna() if name in numbers else cells.fillna("").str.strip() == ""
         if not empty.any():
             return frame
-    return frame[~empty].reset_index(drop=True)
+    return frame[~empty]
 
 
 def _labels(frame: Any, name: str, path: Path) -> tuple[NDArray[Any], list[str]]:
@@ -150,9 +165,17 @@ def _labels(frame: Any, name: str, path: Path) -> tuple[NDArray[Any], list[str]]
     texts = np.array([_plain(str(value)) for value in distinct] or [""])
     missing = (codes < 0) | (texts[codes] == "")
     if missing.any():
-        line = int(missing.argmax()) + 2
+        line = frame.index[missing.argmax()]
         raise ValueError(f"Column {name!r} of {path} must hold labels, got none in line {line}.")
     return texts[codes], np.unique(texts).tolist()
+
+
+def _positive_of(labels: list[str]) -> str | None:
+    """Return the positive one of labels such as 0 and 1, as it is written."""
+    for pair in PAIRS:
+        if {label.lower() for label in labels} <= set(pair):
+            return next((label for label in labels if label.lower() == pair[1]), pair[1])
+    return None
 
 
 def _group(column: Any) -> NDArray[Any]:
@@ -182,17 +205,22 @@ class _Table:
         named = self._named(labels)
         if pos_label is not None:
             column = named.get(pos_label, pos_label if pos_label in self.names else None)
-            return self._positive(labels, column or self._single(labels, pos_label), pos_label)
+            return self._positive(labels, column or self._single(labels), pos_label)
         if len(named) == 1 and len(labels) == 2 and not self._fills(list(named.values())):
             return self._positive(labels, *reversed(next(iter(named.items()))))
         if not named:
-            positive = next((p for n, p in PAIRS if {x.lower() for x in labels} <= {n, p}), None)
-            column = self._single(labels, positive)
-            match = next(x for x in [*labels, positive] if x and x.lower() == positive)
-            return self._positive(labels, column, match)
-        columns = self._fills(list(named.values()))
-        if columns is None or len(named) < len(labels):
+            column, positive = self._single(labels), _positive_of(labels)
+            if positive is None:
+                raise ValueError(
+                    f"pos_label must say which class column {column!r} of {self.path} gives the "
+                    f"probability of: {' or '.join(labels)}, got None."
+                )
+            return self._positive(labels, column, positive)
+        if len(named) < len(labels):
             raise self._refusal(labels)
+        columns = self._fills(list(named.values()))
+        if columns is None:
+            raise self._sum_refused(list(named.values()))
         names = {column: name for name, column in named.items()}
         # In the order of the file.
         columns = [name for name in self.names if name in columns]
@@ -202,7 +230,8 @@ class _Table:
         self, labels: list[str], classes: list[str], pos_label: str | None
     ) -> dict[str, Any]:
         if len(classes) == 1:
-            return self._positive(labels, classes[0], pos_label or classes[0])
+            named = classes[0] if classes[0] in labels else _positive_of(labels)
+            return self._positive(labels, classes[0], pos_label or named or classes[0])
         found = self._result(classes, [_plain(name) for name in classes])
         unknown = set(labels) - set(found["labels"])
         by_position = unknown <= {str(k) for k in range(len(classes))}
@@ -229,12 +258,12 @@ class _Table:
         """Return the columns, with others where it takes these, if their rows sum to 1."""
         others = [name for name in self.names if name not in columns and self._could_be(name)]
         for chosen in (columns, [*columns, *others]):
-            if not all(self._could_be(name) or name in columns for name in chosen):
-                continue
-            sums = sum(self.numbers(name) for name in chosen)
-            if np.abs(sums - 1).max() <= ROW_SUM_TOLERANCE:
+            if np.abs(self._sums(chosen) - 1).max() <= ROW_SUM_TOLERANCE:
                 return chosen
         return None
+
+    def _sums(self, columns: list[str]) -> NDArray[np.float64]:
+        return sum((self.probabilities(name) for name in columns), np.zeros(len(self.frame)))
 
     def _could_be(self, name: str) -> bool:
         """Tell whether a column may be probabilities: numbers in [0, 1], not all of them 0."""
@@ -243,27 +272,31 @@ class _Table:
             return False
         return bool(values.min() >= 0 and 0 < values.max() <= 1 and not values.isna().any())
 
-    def _single(self, labels: list[str], positive: str | None) -> str:
+    def _single(self, labels: list[str]) -> str:
         """Return the one column of probabilities, whatever it is called."""
+        named = [name for name in self.names if not name.startswith("(column ")]
         fits = [name for name in self.names if self._could_be(name)]
-        # A predicted class is 0 or 1 as well.
-        graded = [name for name in fits if not self.frame[name].isin([0, 1]).all()] or fits
+        # A predicted class is 0 or 1 as well. A column that is the only one is read as it is.
+        graded = [name for name in fits if not self.frame[name].isin([0, 1]).all()] or named
         if len(graded) != 1 or len(labels) > 2:
             raise self._refusal(labels)
-        if positive is None:
-            raise ValueError(
-                f"pos_label must say which class column {graded[0]!r} of {self.path} gives the "
-                f"probability of: {' or '.join(labels)}, got None."
-            )
         return graded[0]
 
     def _refusal(self, labels: list[str]) -> ValueError:
         fits = [name for name in self.names if self._could_be(name)]
-        offer = f"; columns of numbers in [0, 1]: {', '.join(fits)}" if fits else ""
         return ValueError(
             f"{self.path} must have a column of probabilities for every class, called like its "
             f"label ({', '.join(labels[:10])}), or the option classes must name them in the order "
-            f"of the classes, got columns {', '.join(self.names)}{offer}."
+            f"of the classes, got columns {', '.join(self.names)}; columns "
+            f"of numbers in [0, 1]: {', '.join(fits) or 'none'}."
+        )
+
+    def _sum_refused(self, columns: list[str]) -> ValueError:
+        sums = self._sums(columns)
+        row = np.abs(sums - 1).argmax()
+        return ValueError(
+            f"{self.path} must have probabilities that sum to 1 in columns {', '.join(columns)}, "
+            f"got {sums[row]:g} in line {self.frame.index[row]}; rounded ones need more digits."
         )
 
     def _positive(self, labels: list[str], column: str, positive: str) -> dict[str, Any]:
@@ -300,6 +333,6 @@ class _Table:
             row = int(fault.argmax())
             raise ValueError(
                 f"Column {name!r} of {self.path} must hold {what}, got "
-                f"{self.frame[name].iloc[row]!s} in line {row + 2}."
+                f"{self.frame[name].iloc[row]!s} in line {self.frame.index[row]}."
             )
         return numbers

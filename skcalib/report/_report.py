@@ -193,7 +193,7 @@ class CalibrationReport:
         One column holds the label, and one column a class its probabilities; other columns are
         not used. ``python -m skcalib report predictions.csv -o report.html`` does this and
         :meth:`save`. The separator (comma, semicolon, tab or bar), the decimal sign and the
-        encoding are found.
+        encoding are found, and gzip is unpacked.
 
         Parameters
         ----------

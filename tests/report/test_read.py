@@ -1,5 +1,6 @@
 """Files of predictions as pandas and spreadsheets write them, and the command line."""
 
+import gzip
 import subprocess
 import sys
 
@@ -67,6 +68,7 @@ def check(frame, path, **options):
         {"encoding": "utf-16"},
         {"lineterminator": "\r\n"},
         {"quoting": 1},
+        {"compression": "gzip"},
     ],
 )
 def test_files_of_pandas_and_spreadsheets(frame, tmp_path, write):
@@ -140,6 +142,15 @@ def test_one_column_of_probabilities(binary, tmp_path, column, label):
     assert found["pos_label"] in ("1", "yes")
 
 
+def test_one_of_many_columns_is_named_and_so_is_the_label(binary, tmp_path):
+    given = pd.DataFrame({"Label": binary["label"], "score": binary["1"], "share": 0.3})
+    with pytest.raises(ValueError, match=r"numbers in \[0, 1\]: score, share\.$"):
+        as_read(given, tmp_path / "p.csv")
+    found = as_read(given, tmp_path / "p.csv", classes=["score"])[2]
+    assert found["pos_label"] == "1"
+    np.testing.assert_array_equal(found["y_proba"], binary["1"])
+
+
 def test_positive_class_of_other_words_is_asked_for_and_given(binary, tmp_path):
     y = np.where(binary["label"] == 1, "sick", "well")
     given = pd.DataFrame({"label": y, "score": binary["1"]})
@@ -200,13 +211,19 @@ def test_file_gives_the_report_of_its_columns(frame, tmp_path):
         ("label,a,a\na,0.5,0.5\n", "must have distinct columns"),
         ("label,a,b\na,0.5,.5,.1,.2\nb,1,2,3\n", "must have 3 columns, got 5 in line 2"),
         ("label,a,b\na,0.5,.5\nb,1,2,3\n", "must be a table of text, got: Expected 3 fields"),
-        ("label,a,b\na,0.5,0.5\nb,half,0.5\n", "'a' .* must hold numbers, got half in line 3"),
-        ("label,a,b\na,0.5,0.7\nb,.5,.5\n", "must have a column of probabilities for every"),
+        ("label,a,b\na,.5,.5\nb,half,.5\n", "'a' .* must hold probabilities .*half in line 3"),
+        ("label,a,b\na,.5,.5\n\n,,\nb,half,.5\n", "got half in line 5"),
+        ("\n\nlabel,a,b\na,.5,.5\n,.5,.5\n", "must hold labels, got none in line 5"),
+        ("label,a,b\na,.5,.5\nb,.5,.7\n", "sum to 1 in columns a, b, got 1.2 in line 3; rounded"),
         ("label,a,b\nc,0.5,0.5\n", "called like its label .c., .*in .0, 1.: a, b"),
         ("label,a,b\n,.5,.5\nb,.5,.5\n", "'label' .* must hold labels, got none in line 2"),
         ("label,a\nb,0.5\nc,0.5\n", "must have a column of probabilities for every|pos_label"),
-        ("label,a,b\na,90,10\nb,10,90\n", "must have a column of probabilities for every"),
-        ("label,a,b\na,nan,.1\nb,.5,.5\n", "'a' .* must hold numbers, got nan in line 2"),
+        ("label,a,b\na,90,10\nb,10,90\n", r"'a' .* in \[0, 1\], got 90.* in line 2"),
+        ("label,a,b\na,90%,10%\nb,10%,90%\n", r"'a' .* in \[0, 1\], got 90% in line 2"),
+        ("label,a,b\na,nan,.1\nb,.5,.5\n", r"'a' .* in \[0, 1\], got nan in line 2"),
+        (",y,p\n0,1,99.5\n7,0,.5\n", r"Column 'p' .* in \[0, 1\], got 99.5 in line 2"),
+        ("id,y,p\n0,1,99.5\n7,0,.5\n", r"columns of numbers in \[0, 1\]: none\.$"),
+        ("pred,y,p\n0,1,99.5\n1,0,.5\n", r"columns of numbers in \[0, 1\]: pred\.$"),
     ],
 )
 def test_bad_file_is_refused_in_one_sentence(text, message, tmp_path, capsys):
@@ -234,6 +251,23 @@ def test_bad_options_are_named(frame, tmp_path, options, error, message):
     frame.to_csv(tmp_path / "p.csv", index=False)
     with pytest.raises(error, match=message):
         CalibrationReport.from_csv(tmp_path / "p.csv", **options)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            b"PAR1\x15\0",
+            "must be a table of text, got binary data: write it as CSV",
+        ),
+        (gzip.compress(b"label,p\n1,.5\n")[:-9], "must be a whole gzip file, got: "),
+        (b"\x1f\x8b\x08none", "must be a whole gzip file, got: "),
+    ],
+)
+def test_binary_files_are_refused(data, message, tmp_path):
+    (tmp_path / "p.csv").write_bytes(data)
+    with pytest.raises(ValueError, match=message):
+        read_predictions(tmp_path / "p.csv")
 
 
 def test_empty_lines_hold_nothing(frame, tmp_path):
