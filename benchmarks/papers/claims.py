@@ -8,10 +8,9 @@ a bootstrap. With the gain counted in the direction of the claim:
 - holds: every interval is above zero. (Each has to be, so no correction is needed.)
 - holds in part: some comparisons are significant in that direction after Holm's correction.
 - does not hold here: every interval excludes the effect, from below.
-- undecided: some interval holds zero and the effect. More seeds would decide.
+- undecided: else, mostly because an interval holds zero and the effect. More seeds would decide.
 
-A claim that nothing is lost holds where every interval excludes a loss of that size, and does not
-hold where all show a loss that may be as large.
+For a claim that less than an amount is lost, that loss takes the place of zero and of the effect.
 """
 
 from __future__ import annotations
@@ -26,6 +25,8 @@ from skcalib.utils._groups import holm
 from .statistics import interval
 from .tables import CALIBRATION, COLUMNS, LEVEL, NONE, Column
 
+# What stands for the figure of a paper: it has none, or never asked.
+DIRECTION, OWN = "direction only", "our question"
 VERDICTS = ("holds", "holds in part", "undecided", "does not hold here", "not testable here")
 METRICS = {column.metric: column for column in (*COLUMNS, *CALIBRATION)} | {
     "ECE": Column("ECE", "ECE, %", 100, 1, -1),
@@ -44,6 +45,8 @@ OF_INTEREST = {
     "human_kl_scaled": 0.02, "AUROC of flips": 1.0, "gain": 0.02, "value": 0.1,
     "correlation": 0.01, "range of ece": 1.0, "log margin": 0.1, "depth": 0.1,
 }  # fmt: skip
+# Whose change in percent is written, too: papers have other networks and data.
+RELATIVE = ("ece", "ece_scaled", "ECE", "classwise")
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,9 @@ class Claim:
     rival_metric: str = ""
     # Replaces the direction of the metric: 1 where the claim says "larger".
     better: int = 0
-    # What the paper finds, in the unit of the column and in words.
+    # The effect in the unit of the column, if not the one of interest; what the paper finds.
     effect: float = 0.0
-    paper: str = ""
+    paper: str = OWN
     # Whether the claim is that no more than the effect is lost.
     no_loss: bool = False
     # The setting of the overview, where the claim is one of its lines.
@@ -72,7 +75,7 @@ class Claim:
     reason: str = ""
 
 
-def about(part, method="", metric="", rivals=(), settings=()):
+def about(part, method="", metric="", rivals=(), settings=(), **defaults):
     """Return a function that makes claims about a part, these values being its defaults.
 
     A single rival or setting may stand as a string.
@@ -80,7 +83,7 @@ def about(part, method="", metric="", rivals=(), settings=()):
 
     def claim(text, metric=metric, rivals=rivals, settings=settings, method=method, **options):
         rivals, settings = ((v,) if isinstance(v, str) else tuple(v) for v in (rivals, settings))
-        return Claim(text, part, method, rivals, metric, settings, **options)
+        return Claim(text, part, method, rivals, metric, settings, **(defaults | options))
 
     return claim
 
@@ -98,7 +101,9 @@ class Result(NamedTuple):
     mean: float
     low: float
     high: float
-    p: float
+    p: float  # that there is no gain, or that all of the amount is lost
+    n_seeds: int = 0
+    change: float = np.nan  # as a fraction of what the rival has
 
 
 class Judgement(NamedTuple):
@@ -108,6 +113,8 @@ class Judgement(NamedTuple):
     results: list[Result]
     column: Column
     effect: float
+    least: float = 0.0  # what a gain has to exceed
+    asked: float = 0.0  # below what the claim does not hold
 
 
 def judge(claim, settings):
@@ -117,45 +124,42 @@ def judge(claim, settings):
     effect = claim.effect or OF_INTEREST[claim.metric]
     names = {claim.method, *claim.rivals}
     results = [
-        _result(claim, settings[setting], setting, rival, column)
+        _result(claim, settings[setting], setting, rival, column, effect)
         for setting in claim.settings
         if names <= settings.get(setting, {}).keys()
         for rival in claim.rivals or ("",)
     ]
     if not results:
         return Judgement("not testable here", [], column, effect)
-    return Judgement(verdict_of(results, effect, claim.no_loss), results, column, effect)
+    ends = (-effect, -effect) if claim.no_loss else (0.0, effect)
+    return Judgement(verdict_of(results, *ends), results, column, effect, *ends)
 
 
-def _result(claim, methods, setting, rival, column):
-    values = methods[claim.method][claim.point][claim.metric]
+def _result(claim, methods, setting, rival, column, effect):
+    values = np.array(methods[claim.method][claim.point][claim.metric], dtype=float)
+    scale, change, lost = column.factor * column.better, np.nan, 0.0
     if claim.metric == "gain":  # (mean, standard error) of a bootstrap
-        mean, low, high, p = interval(None, mean_and_error=values)
-    elif rival:
-        other = methods[rival][claim.point][claim.rival_metric or claim.metric]
-        n = min(len(values), len(other))
-        mean, low, high, p = interval(np.subtract(values[:n], other[:n]))
+        found = interval(None, mean_and_error=values)
     else:
-        mean, low, high, p = interval(np.asarray(values, dtype=float))
-    scale = column.factor * column.better
-    return Result(setting, rival, scale * mean, *sorted((scale * low, scale * high)), p)
+        if rival:
+            other = methods[rival][claim.point][claim.rival_metric or claim.metric]
+            n = min(len(values), len(other))
+            change = np.mean(values[:n]) / np.mean(other[:n]) - 1
+            values = np.subtract(values[:n], other[:n])
+        lost = effect if claim.no_loss else 0.0
+        found = interval(values + lost / scale)
+    mean, low, high = (scale * value - lost for value in found[:3])
+    n_seeds = np.sum(~np.isnan(values))
+    return Result(setting, rival, mean, *sorted((low, high)), found[3], n_seeds, change)
 
 
-def verdict_of(results, effect, no_loss):
-    if no_loss:
-        holds = [r.low > -effect for r in results]
-        fails = [r.high < 0 and r.low <= -effect for r in results]
-        part = holds
-    else:
-        holds = [r.low > 0 for r in results]
-        fails = [r.high < effect for r in results]
-        adjusted = holm(np.array([r.p for r in results]))
-        part = [r.mean > 0 and p < LEVEL for r, p in zip(results, adjusted)]
-    if all(holds):
+def verdict_of(results, least, asked):
+    if all(r.low > least for r in results):
         return "holds"
-    if any(part):
+    adjusted = holm(np.array([r.p for r in results]))
+    if any(r.mean > least and p < LEVEL for r, p in zip(results, adjusted)):
         return "holds in part"
-    return "does not hold here" if all(fails) else "undecided"
+    return "does not hold here" if all(r.high < asked for r in results) else "undecided"
 
 
 def number(value, column):
@@ -163,9 +167,10 @@ def number(value, column):
 
 
 def written(result, column):
-    """Return "+1.2 [+0.3, +2.1]"."""
+    """Return "+1.2 [+0.3, +2.1]", and of calibration errors the change in percent."""
     mean, low, high = (number(v, column) for v in (result.mean, result.low, result.high))
-    return f"{mean} [{low}, {high}]"
+    change = f", {100 * result.change:+.0f} %" if column.metric in RELATIVE else ""
+    return f"{mean} [{low}, {high}]{change}"
 
 
 def hardest(judgement):
@@ -186,14 +191,21 @@ def sentence(claim, judgement):
             better, worse = sum(r.low > 0 for r in here), sum(r.high < 0 for r in here)
             text += f" against {least.rival}; above {better} and below {worse} of {len(here)}"
         parts.append(text)
+    least, asked = judgement.least, judgement.asked
+    if judgement.verdict == "undecided":  # until intervals are too short to hold both ends
+        seeds = max(
+            r.n_seeds * ((r.high - r.low) / (asked - least or 2 * (r.mean - least))) ** 2
+            for r in judgement.results if r.high >= asked
+        )  # fmt: skip
+        parts.append(f"about {float(f'{seeds:.2g}'):.0f} seeds would decide")
+    if judgement.verdict == "holds" and any(r.high < asked for r in judgement.results):
+        parts.append("less than the effect")
     return f"{column.header}; " + "; ".join(parts)
 
 
 def stated(claim, judgement):
-    """Return what the paper finds, or the effect that is asked for."""
+    """Return what the paper finds, and the effect that is asked for."""
     if claim.reason:
         return NONE
     unit = number(judgement.effect, judgement.column).lstrip("+")
-    if claim.no_loss:
-        return claim.paper or f"lost less than {unit}"
-    return claim.paper or f"of interest: {unit}"
+    return f"{claim.paper}; {'loss below' if claim.no_loss else 'effect'} {unit}"

@@ -33,7 +33,7 @@ from skcalib.difficulty import (
 from skcalib.losses import CrossEntropyLoss, ZeroHingeLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
 
-from .claims import METRICS, about, untested
+from .claims import DIRECTION, METRICS, about, untested
 from .results import Part, Study, described, short
 from .runner import found
 from .tables import Column, values_tables
@@ -271,8 +271,8 @@ def margins(name, load, seed):
     return {"found": {name: methods}}
 
 
-_claim = about("depth", metric="value", settings=SETS)
-_of_margins = about("depth_margins", LOSSES[CrossEntropyLoss], "", LOSSES[ZeroHingeLoss], SETS)
+_claim = about("depth", metric="value", settings=SETS, paper=DIRECTION)
+_of_margins = about("depth_margins", "cross-entropy", "", "0-hinge", SETS, paper=DIRECTION)
 CLAIMS = (
     _claim("Consistency has a linear lower bound in depth: more samples lie above the line than "
            "with shuffled depths (fraction).", method="above the line, minus shuffled", better=1,

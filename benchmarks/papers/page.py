@@ -27,12 +27,14 @@ def judged(claims):
     return [(claim, judge(claim, settings_of(claim.part))) for claim in claims]
 
 
+def line(claim, found):
+    """Return a claim, the paper's figure, ours, and the verdict."""
+    return claim.text, stated(claim, found), sentence(claim, found), found.verdict
+
+
 def claims_table(claims):
-    """Return the table of claims, one line each: the paper's figure, ours, the verdict."""
-    rows = [
-        (claim.text, stated(claim, found), sentence(claim, found), found.verdict)
-        for claim, found in judged(claims)
-    ]
+    """Return the table of claims, one line each."""
+    rows = [line(*found) for found in judged(claims)]
     header = ["claim", "the paper", "found: gain [95 % interval]", "verdict"]
     return csv_table("", header, rows, widths="32 16 40 12")
 
@@ -73,15 +75,7 @@ def replication():
 
 def overview():
     """Return the lines of the forest plot in words, with their settings."""
-    rows = [
-        (
-            name, claim.text, stated(claim, found),
-            f"{found.column.header}: {written(found.results[0], found.column)} "
-            f"({found.results[0].setting})",
-            found.verdict,
-        )
-        for name, claim, found in headlines()
-    ]  # fmt: skip
+    rows = [(name, *line(*found)) for name, *found in headlines()]
     header = ["of", "claim", "the paper", "ours [95 % interval]", "verdict"]
     return csv_table("", header, rows, widths="10 36 16 26 12")
 

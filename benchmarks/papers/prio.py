@@ -20,7 +20,7 @@ import torch
 from skcalib.metrics import predictive_entropy
 from skcalib.selection import MaxEntropySelector
 
-from .claims import METRICS, about, untested
+from .claims import DIRECTION, METRICS, OWN, about, untested
 from .measures import measure, proba_of
 from .methods import CE, FOCAL, LS, Method, grid, mixed
 from .results import Part, Study, described
@@ -200,7 +200,7 @@ CALIBRATING = (LS.name, "mixup", FOCAL.name)
 TARGET = f"{CE.name}, target"
 
 
-_claim = about("prio_losses", rivals=CE.name, settings=FRACTIONS)
+_claim = about("prio_losses", rivals=CE.name, settings=FRACTIONS, paper=DIRECTION)
 _random = about("prio", "entropy", "accuracy", "random", CASES)
 CLAIMS = (
     *(_claim(f"Calibrating by {name} lowers the ECE of a student that learns its least certain "
@@ -209,7 +209,7 @@ CLAIMS = (
              method=name, no_loss=True, paper="no significant loss",
              headline="20 %" * (name == FOCAL.name)) for name in CALIBRATING),
     *(_claim(f"Calibrating by {name} helps after a temperature, too: log-loss.", "nll_scaled",
-             method=name) for name in CALIBRATING),
+             method=name, paper=OWN) for name in CALIBRATING),
     _claim("Mixup is the best calibrated of the three.", "ece", (LS.name, FOCAL.name),
            method="mixup"),
     _claim("A target trained with mixup chooses better samples than the student: ECE.", "ece",
@@ -219,7 +219,7 @@ CLAIMS = (
     _claim("Target and focal loss together are better calibrated than focal loss alone.", "ece",
            FOCAL.name, "20 %", f"{FOCAL.name}, target"),
     _claim("The least certain samples beat random ones at equal steps.", "accuracy",
-           "random samples", method=CE.name, headline="10 %"),
+           "random samples", method=CE.name, paper=OWN, headline="10 %"),
     _random("They beat random samples in other cases.", settings=CASES[1:]),
     _random("They beat random samples early: after half of the steps.", point="225"),
     _random("A draw in proportion to entropy beats random samples.", method="in proportion"),

@@ -23,7 +23,7 @@ from skcalib.difficulty import DifficultyMixin, area_under_margin, el2n
 from skcalib.losses import cross_entropy_loss
 from skcalib.selection import DifficultySelector
 
-from .claims import about
+from .claims import DIRECTION, OWN, about
 from .measures import proba_of
 from .methods import Method
 from .results import Part, Study, described
@@ -149,21 +149,22 @@ def _flips(clinc, noise, seed):
     return flips_found(task, noise, values)
 
 
+PUBLISHED = "DUAL, beta as published"
 _pruned = about("pruning", metric="accuracy")
 _finds = about("pruning", "RMD", FLIPS, settings="flips, U20")
 CLAIMS = (
     *(_pruned(f"With {labels} labels, {text}", method=method, rivals=rival,
-              settings=[f"{noise}, {100 * pruned:.0f} % pruned" for pruned in PRUNED])
+              settings=[f"{noise}, {100 * pruned:.0f} % pruned" for pruned in PRUNED], paper=paper)
       for noise, labels in (("U20", "wrong"), ("clean", "true"))
-      for text, method, rival in (
-          ("the easiest samples by RMD beat random ones.", "RMD, easiest", "random"),
-          ("strata of RMD beat random samples.", "RMD, stratified", "random"),
-          ("a Beta draw by RMD beats random samples.", "RMD, beta", "random"),
-          ("DUAL with its Beta draw beats random samples.", "DUAL, beta as published", "random"),
+      for text, method, rival, paper in (
+          ("the easiest samples by RMD beat random ones.", "RMD, easiest", "random", OWN),
+          ("strata of RMD beat random samples.", "RMD, stratified", "random", OWN),
+          ("a Beta draw by RMD beats random samples.", "RMD, beta", "random", OWN),
+          ("DUAL with its Beta draw beats random samples.", PUBLISHED, "random", DIRECTION),
           ("DUAL with its Beta draw beats a Beta draw by RMD, which needs no training.",
-           "DUAL, beta as published", "RMD, beta"),
-          ("DUAL with its Beta draw beats the highest DUAL scores.", "DUAL, beta as published",
-           "DUAL, highest"),
+           PUBLISHED, "RMD, beta", OWN),
+          ("DUAL with its Beta draw beats the highest DUAL scores.", PUBLISHED, "DUAL, highest",
+           DIRECTION),
       )),
     *(_finds(f"RMD finds flipped labels better than {name} of a training.", rivals=name)
       for name in ("mean margin", "mean probability", "DUAL", "EL2N")),

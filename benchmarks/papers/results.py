@@ -22,8 +22,6 @@ import numpy as np
 from .runner import SCREENING_SEED, Records, chosen
 from .tables import comparisons
 
-# A study that was interrupted reports the methods that have as many.
-LEAST_SEEDS = 4
 RESULTS = Path(__file__).parent / "results"
 # What the pages show: the files are to stay small.
 SHOWN = (
@@ -92,13 +90,8 @@ def collected(records, part):
         points = {p: v for p, v in points.items() if not choice or p in choice}
         _append(settings, key["setting"], name, points, options, kept)
     position = {method.name: i for i, method in enumerate(part.order)}
-    return {
-        setting: dict(sorted(
-            _with_enough(methods).items(), key=lambda m: position.get(m[0], len(position))
-        ))
-        for setting, methods in settings.items()
-        if _with_enough(methods)
-    }  # fmt: skip
+    place = lambda item: position.get(item[0], len(position))
+    return {name: dict(sorted(methods.items(), key=place)) for name, methods in settings.items()}
 
 
 def _append(settings, setting, name, points, options, kept):
@@ -108,14 +101,6 @@ def _append(settings, setting, name, points, options, kept):
         for metric, value in values.items():
             if kept is None or metric in kept:
                 lists.setdefault(metric, []).extend(map(short, np.atleast_1d(value)))
-
-
-def _with_enough(methods):
-    return {
-        name: points
-        for name, points in methods.items()
-        if len(points["last"].get("accuracy", range(LEAST_SEEDS))) >= LEAST_SEEDS
-    }
 
 
 def write(name, records, settings):

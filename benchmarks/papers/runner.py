@@ -51,13 +51,8 @@ class Records:
             with self.path.open("a") as file:
                 file.write(json.dumps(row, default=float) + "\n")
             self.rows[_text(key)] = row
-            shown = " ".join(
-                f"{name} {point['accuracy']:.4f} {point.get('ece', 0.0):.4f}"
-                for name, point in row.get("points", {}).items()
-                if "accuracy" in point
-            )
             line = ", ".join(f"{value}" for value in key.values() if value != {})
-            print(f"{line}: {shown} ({row['seconds']:.1f} s)", flush=True)
+            print(f"{line} ({row['seconds']:.1f} s)", flush=True)
         return self.rows[_text(key)]
 
     def where(self, **fixed):

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from benchmarks.papers import page
-from benchmarks.papers.claims import OF_INTEREST, Claim, judge
+from benchmarks.papers.claims import OF_INTEREST, Claim, judge, sentence
 from benchmarks.papers.results import RESULTS, settings_of
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -64,14 +64,15 @@ def test_a_verdict_follows_from_intervals_and_effect(claim):
     found = judge(claim, settings_of(claim.part))
     effect = claim.effect or OF_INTEREST[claim.metric]
     lows, highs = ([getattr(r, name) for r in found.results] for name in ("low", "high"))
+    least, asked = (-effect, -effect) if claim.no_loss else (0, effect)
     if found.verdict == "does not hold here":
-        limit = 0 if claim.no_loss else effect
-        assert max(highs) < limit
+        assert max(highs) < asked
     elif found.verdict == "holds":
-        assert min(lows) > (-effect if claim.no_loss else 0)
+        assert min(lows) > least
     elif found.verdict == "undecided":
-        limit = 0 if claim.no_loss else effect
-        assert max(highs) >= limit or max(lows) > -effect
+        assert any(low <= least and high >= asked for low, high in zip(lows, highs))
+        needed = re.search(r"about (\d+) seeds would decide", sentence(claim, found))
+        assert int(needed[1]) > min(r.n_seeds for r in found.results)
     elif found.verdict == "not testable here":
         assert not found.results
     for r in found.results:
@@ -111,6 +112,7 @@ def test_claims_name_what_is_in_the_results():
         ([3.0, -3.0, 2.0, -1.0], False, "undecided"),
         ([0.1, -0.1, 0.05, 0.0], True, "holds"),
         ([-3.0, -3.2, -3.1, -2.9], True, "does not hold here"),
+        ([-1.5, -0.7, -1.2, -0.9], True, "undecided"),
         ([3.0, -3.0, 2.0, -1.0], True, "undecided"),
     ],
 )
@@ -126,3 +128,11 @@ def test_verdicts_of_accuracy_with_an_effect_of_one_point(differences, no_loss, 
     (result,) = found.results
     low, high = ttest_1samp(differences, 0).confidence_interval(0.95)
     assert (result.low, result.high) == pytest.approx((low, high))
+    assert result.p == pytest.approx(ttest_1samp(differences, -1.0 if no_loss else 0).pvalue)
+    assert result.change == pytest.approx(np.mean(differences) / 50)
+    if verdict == "undecided":
+        # With so many seeds, the interval is as long as the way from zero to the effect.
+        needed = int(re.search(r"about (\d+) seeds", sentence(claim, found))[1])
+        length = (high - low) * np.sqrt(len(differences) / needed)
+        expected = 2 * abs(result.mean + 1.0) if no_loss else 1.0
+        assert length == pytest.approx(expected, rel=0.1)
