@@ -59,6 +59,6 @@ for _ in range(100):
 print(f"above 2 % in {np.mean(np.array(rates) > 0.02):.0%} of the splits")
 
 # %%
-# **Learned:** abstention buys accuracy, and the price can be read off before. Take the threshold
-# from ``SelectiveClassifier``, which tests it; one read off the curve breaks its promise about
-# every second time.
+# **Learned:** abstention buys accuracy, and the curve shows its price beforehand. Take the
+# threshold from ``SelectiveClassifier``, which tests it; one read off the curve breaks its promise
+# about half the time.

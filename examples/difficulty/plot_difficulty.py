@@ -48,6 +48,6 @@ plt.show()
 print(f"AUROC of the errors: {roc_auc_score(predicted != y_test, difficulty):.3f}")
 
 # %%
-# **Learned:** the hardest tenth holds a large part of the errors, of a classifier of another kind,
-# which was trained on other samples. That is what makes the score useful: to look at, to weigh, to
-# decline.
+# **Learned:** the hardest tenth holds a large part of the errors of another kind of classifier,
+# trained on other samples. That makes the score useful: look at the hard samples, weigh them, or
+# decline them.

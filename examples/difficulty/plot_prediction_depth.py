@@ -2,7 +2,7 @@
 Prediction depth and the four forms of difficulty
 =================================================
 
-The layer from which on a net's neighbors agree with its answer says how hard a sample is. Seen
+The layer from which a net's neighbors agree with its answer says how hard a sample is. Seen
 once with the sample in the training set and once without, it tells ambiguous samples from samples
 that look like another class.
 """

@@ -30,14 +30,14 @@ dynamics = dict(net.callbacks_)["dynamics"]
 # %%
 # The map
 # -------
-# Left below: samples that the net keeps getting wrong, with little doubt. There the wrong labels
-# are.
+# At the lower left are the samples that the net keeps getting wrong, with little doubt. That is
+# where the wrong labels are.
 TrainingMapDisplay.from_dynamics(dynamics)
 plt.show()
 
 # %%
 # One number per sample
-# -------------------
+# ---------------------
 # Three ways to turn the record into a ranking, judged by how well they find the wrong labels.
 rankings = {
     "area under the margin": -area_under_margin(dynamics.margin_),

@@ -74,5 +74,5 @@ for action in ["drop", "relabel", "soft"]:
 print(f"true labels: {model.fit(X_train, y_train).score(X_test, y_test):.3f}")
 
 # %%
-# **Learned:** what is most suspicious is wrong, the number of wrong labels is known without
-# looking at them, and training on repaired labels recovers most of what they cost.
+# **Learned:** the most suspicious labels are wrong, their number is known without looking at them,
+# and training on repaired labels recovers most of what they cost.

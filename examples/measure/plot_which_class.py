@@ -7,8 +7,8 @@ line per group show them.
 """
 
 # %%
-# A model that was told to care for rare classes
-# ----------------------------------------------
+# A model that cares about rare classes
+# -------------------------------------
 # ``class_weight="balanced"`` trains as if all classes were equally frequent.
 import matplotlib.pyplot as plt
 import numpy as np

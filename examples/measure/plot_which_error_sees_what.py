@@ -10,7 +10,7 @@ Four distortions that occur in practice, and six errors. No error sees all of th
 # %%
 # Four ways to be wrong
 # ---------------------
-# The probabilities of a positive class are drawn, labels follow a distorted version of them.
+# We draw the probabilities of a positive class; the labels follow a distorted version of them.
 import matplotlib.pyplot as plt
 import numpy as np
 

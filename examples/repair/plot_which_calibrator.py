@@ -76,4 +76,4 @@ ax.legend(bbox_to_anchor=(1.02, 1), loc="upper left")
 # **Learned:** a temperature needs 50 samples, and cannot repair a bonus for some classes however
 # many there are. Vector scaling repairs both here with few samples; structured matrix scaling
 # finds out by itself how much the samples can bear; the free matrix and the methods class by class
-# want thousands.
+# need thousands.

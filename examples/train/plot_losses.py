@@ -68,7 +68,7 @@ for seed in range(5):
 
 # %%
 # A dot per seed, the mean and its interval
-# ---------------------------------------
+# -----------------------------------------
 figure, axes = plt.subplots(2, 2, figsize=(10, 6), layout="constrained")
 for ax, name in zip(axes.flat, names):
     LossComparisonDisplay.from_scores(scores[name], score_name=name, ax=ax)
@@ -85,7 +85,7 @@ LossComparisonDisplay.from_scores(
 plt.show()
 
 # %%
-# The temperature tells why
+# The temperature shows why
 # -------------------------
 for name, values in temperatures.items():
     print(f"{name:19} mean temperature {np.mean(values):.2f}")
@@ -93,5 +93,5 @@ for name, values in temperatures.items():
 # %%
 # **Learned:** the temperature of plain cross-entropy is below 1: with wrong labels and a short
 # training, this net is underconfident on clean digits. Then every loss that curbs confidence makes
-# the ECE worse. After a temperature was fitted, what is left are small differences, which only the
-# paired view can tell from chance.
+# the ECE worse. After a temperature, only small differences are left, and only the paired view can
+# tell them from chance.

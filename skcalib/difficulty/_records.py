@@ -636,7 +636,8 @@ def corner_distances(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> NDA
     low, high = _range(held_out, trained)
     # In the order of TYPES.
     corners = np.array([(low, low), (low, high), (high, low), (high, high)])
-    return np.hypot(*(np.stack([held_out, trained])[:, :, None] - corners.T[:, None]))
+    across, along = held_out[:, None] - corners[:, 0], trained[:, None] - corners[:, 1]
+    return np.hypot(across, along)
 
 
 def difficulty_quadrant(

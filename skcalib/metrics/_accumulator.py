@@ -337,8 +337,9 @@ class CalibrationAccumulator:
                 "Only accumulators with the same norm, the same bins and the same metrics add up."
             )
         total = copy(self)
-        for name in ("labels", "pos_label", "classes_", "_columns"):
-            what = "classes" if name == "_columns" else name.rstrip("_")
+        named = {"labels": "labels", "pos_label": "pos_label"}
+        named |= {"classes_": "classes", "_columns": "classes"}
+        for name, what in named.items():
             setattr(total, name, _common(getattr(self, name), getattr(other, name), what))
         total.sums_ = self.sums_ + other.sums_
         total.metric_sums_ = {

@@ -57,7 +57,11 @@ def iter_top_label(
     """
     for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
         codes = predictions.codes[rows]
-        yield rows, *((block, codes == 1) if block.ndim == 1 else _top_label(block, codes))
+        if block.ndim == 1:
+            confidence, correct = block, codes == 1
+        else:
+            confidence, correct = _top_label(block, codes)
+        yield rows, confidence, correct
 
 
 def _top_label(block: Any, codes: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[np.bool_]]:

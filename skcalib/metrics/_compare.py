@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,19 @@ from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class _Judged(NamedTuple):
+    """The error of a model, the ends of its interval, and what its differences are taken of.
+
+    ``center`` is the error without what chance adds, ``resamples`` are errors around it.
+    """
+
+    error: float
+    low: float
+    high: float
+    center: float
+    resamples: NDArray[np.float64]
 
 
 @validate_params(
@@ -131,13 +144,13 @@ def compare_calibration(
         if isinstance(resampled.error, GapError) and clusters is None:
             by_chance = run(resampled.error.by_chance, seeds, n_jobs)
         ends = interval_of(resampled, drawn, by_chance, confidence_level)
-        models.append((resampled.estimate, *ends, *_center(resampled, drawn)))
+        models.append(_Judged(resampled.estimate, *ends, *_center(resampled, drawn)))
     tail = (1 - confidence_level) / 2
     own = isinstance(resampled.error, GapError)
     differences = [(0.0, np.nan, np.nan)]
     differences += [_difference(models[0], model, tail, own) for model in models[1:]]
-    error, low, high, *_ = zip(*models)
-    columns = {"model": list(y_probas), "error": error, "low": low, "high": high}
+    columns: dict[str, Any] = {"model": list(y_probas)}
+    columns |= {name: [getattr(m, name) for m in models] for name in ("error", "low", "high")}
     names = "difference", "difference_low", "difference_high"
     columns |= dict(zip(names, zip(*differences)))
     return as_table(
@@ -154,25 +167,23 @@ def _center(resampled: Resampled, drawn: list[Any]) -> tuple[float, NDArray[np.f
 
 
 def _difference(
-    first: tuple[Any, ...], other: tuple[Any, ...], tail: float, own: bool
+    first: _Judged, other: _Judged, tail: float, own: bool
 ) -> tuple[float, float, float]:
     """Return the difference of two errors and the ends of its interval."""
-    _, first_low, first_high, first_center, first_errors = first
-    _, low, high, center, errors = other
-    difference = center - first_center
+    difference = other.center - first.center
     if not own:
-        ends = np.quantile(errors - first_errors, [1 - tail, tail])
+        ends = np.quantile(other.resamples - first.resamples, [1 - tail, tail])
         return difference, *(2 * difference - ends)
     # Where an error may be chance alone, nothing is known of the sign of its gaps. Luck may move
     # the two errors in opposite directions then: the worst case.
     r = -1.0
-    both = np.stack([first_errors, errors])
-    if min(first_low, low) > 0 and both.std(axis=1).min() > 0:
-        r = float(np.corrcoef(both)[0, 1])
+    both = np.stack([first.resamples, other.resamples])
+    if min(first.low, other.low) > 0 and both.std(axis=1).min() > 0:
+        r = float(np.corrcoef(*both)[0, 1])
 
     def distance(a: float, b: float) -> float:
         return float(np.sqrt(max(a**2 + b**2 - 2 * r * a * b, 0.0)))
 
-    down = distance(center - low, first_high - first_center)
-    up = distance(high - center, first_center - first_low)
+    down = distance(other.center - other.low, first.high - first.center)
+    up = distance(other.high - other.center, first.center - first.low)
     return difference, difference - down, difference + up

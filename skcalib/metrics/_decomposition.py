@@ -184,15 +184,14 @@ def _decompose(
     )
     n_positive, n_samples = np.sum(positive_weight), np.sum(total)
     total_score = _brier if rule == "brier" else _log_loss
-    # Clipped: rounding may take a probability beyond [0, 1], where it has no logarithm.
-    score, best, constant = (
-        total_score(np.clip(p, 0, 1), of_positive, of_all - of_positive) / n_samples
-        for p, of_positive, of_all in (
-            (value.astype(np.float64), positive_weight, total),
-            (positive_in_block / in_block, positive_in_block, in_block),
-            (n_positive / n_samples, n_positive, n_samples),
-        )
-    )
+
+    def mean_score(p: Any, of_positive: Any, of_all: Any) -> float:
+        # Clipped: rounding may take a probability beyond [0, 1], where it has no logarithm.
+        return total_score(np.clip(p, 0, 1), of_positive, of_all - of_positive) / n_samples
+
+    score = mean_score(value.astype(np.float64), positive_weight, total)
+    best = mean_score(positive_in_block / in_block, positive_in_block, in_block)
+    constant = mean_score(n_positive / n_samples, n_positive, n_samples)
     # Isotonic regression is the best non-decreasing map under either score. The identity and the
     # constants are such maps: differences below 0 are rounding.
     return np.array([max(score - best, 0), max(constant - best, 0), constant, score])

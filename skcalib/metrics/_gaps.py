@@ -36,6 +36,13 @@ _MOST_STEPS = 2**13
 _COUNTS_AT_ONCE = 2**21
 _GAPS_AT_ONCE = 2**20
 
+# The binned errors, with the norm of those that leave no choice.
+_BINNED = {
+    expected_calibration_error: "l1",
+    maximum_calibration_error: "max",
+    classwise_calibration_error: "l1",
+    debiased_calibration_error: "l2",
+}
 # With gaps (..., n_classes, n_cells), the mean of the norms over the classes.
 _NORMS: dict[str, Callable[[NDArray], NDArray]] = {
     "l1": lambda gaps: np.abs(gaps).sum(axis=-1).mean(axis=-1),
@@ -305,12 +312,3 @@ def gap_error(
     norm = given.get("norm", _BINNED[metric])
     n_cells = max(map(len, every)) - 1
     return GapError(rule, norm, index, n_cells, *samples, squared=given.get("squared", False))
-
-
-# With the norm of those that leave no choice.
-_BINNED = {
-    expected_calibration_error: "l1",
-    maximum_calibration_error: "max",
-    classwise_calibration_error: "l1",
-    debiased_calibration_error: "l2",
-}

@@ -223,7 +223,7 @@ class DifficultyDisplay(BaseDisplay):
         # Groups have equal weight: the mean of their rates is the rate of all samples.
         self._draw_reference(limits, [self.error_rate.mean()] * 2, "All samples")
         style: dict[str, Any] = {}
-        if self.cells is not None and np.sum(self.cells[1:]) < FEW * n_groups:
+        if self.cells and self.cells.right.sum() + self.cells.wrong.sum() < FEW * n_groups:
             style = {"linestyle": "", "markerfacecolor": "none"}
         self.line_ = self._draw_curve(x, self.error_rate, label, kwargs, **style)
         if self.band is not None:

@@ -207,7 +207,8 @@ class _Table:
             column = named.get(pos_label, pos_label if pos_label in self.names else None)
             return self._positive(labels, column or self._single(labels), pos_label)
         if len(named) == 1 and len(labels) == 2 and not self._fills(list(named.values())):
-            return self._positive(labels, *reversed(next(iter(named.items()))))
+            [(name, column)] = named.items()
+            return self._positive(labels, column, name)
         if not named:
             column, positive = self._single(labels), _positive_of(labels)
             if positive is None:

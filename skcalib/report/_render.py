@@ -87,8 +87,8 @@ def _placed(chart: Chart) -> dict[str, Any]:
     for row in chart.rows:
         says, value, ends_text = said_and_observed({"says": row["says"], "is": row})
         places = {name: place(row[name]) for name in ("says", "value", "low", "high")}
-        told = f"says {says}, observed {value}, range {ends_text}"
-        rows.append({**row, **places, "told": told})
+        in_words = f"says {says}, observed {value}, range {ends_text}"
+        rows.append({**row, **places, "in_words": in_words})
     return {"ticks": ticks, "rows": rows}
 
 
