@@ -29,7 +29,7 @@ from ..utils._warnings import warn
 from ._checks import recalibrated
 from ._judges import judges_of, remarks_on
 from ._noise_model import rate_interval
-from ._rounds import SURE, Given, Judged, belief_in_noise, doubts_of, judge
+from ._rounds import SURE, Given, Judged, belief_in_noise, doubts_of, judge, missed_rate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +97,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     noise_rate_interval_ : tuple of two floats
         95 % interval of `noise_rate_`. After `fit`, by profile likelihood: it covers the chance
         by which labels went wrong if they did so as the model has it, not that the model may be
-        wrong. After `recalibrate`, an interval that holds whatever the model.
+        wrong. It reaches up to the rate of another explanation that is about as likely, of which
+        `doubts_` tells. After `recalibrate`, an interval that holds whatever the model.
     is_trustworthy_ : bool
         Whether nothing speaks against the probabilities: `doubts_` is empty.
     doubts_ : tuple of str
@@ -290,9 +291,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         low, high = np.clip(self.noise_rate_ + unverified * ends, 0.0, 1.0)
         # Without any flips, the labels are about as likely: the interval reaches down to 0.
         low = low if believed > SURE else 0.0
-        self.noise_rate_interval_ = (float(low), float(high))
+        n_issues = int(self.issues_["is_issue"].sum())
+        missed = missed_rate(judged, believed, self.noise_rate_, n_issues)
+        self.noise_rate_interval_ = (float(low), float(max(high, missed)))
         self.flip_matrix_, self.judges_ = fit.flips, last.shares(fit)
-        self.doubts_: tuple[str, ...] = doubts_of(judged, believed, self.issues_["is_issue"])
+        self.doubts_: tuple[str, ...] = doubts_of(judged, believed, missed, n_issues)
         self.is_trustworthy_ = not self.doubts_
         self._p_of_model = p_correct.astype(np.float64)
         self.n_checks_ = 0

@@ -366,7 +366,9 @@ def _some_rows(
     n_samples: int, n_classes: int, n_elements: int = _ELEMENTS_TO_CHOOSE
 ) -> NDArray[np.bool_]:
     kept = np.ones(n_samples, dtype=bool)
-    n_kept = max(_FEWEST_SAMPLES, _FEWEST_OF_A_CLASS * n_classes, n_elements // n_classes)
+    # Beyond a matrix, there is one rate to learn, and it needs no samples of every class.
+    fewest = _FEWEST_OF_A_CLASS * min(n_classes, MOST_CLASSES_OF_A_MATRIX)
+    n_kept = max(_FEWEST_SAMPLES, fewest, n_elements // n_classes)
     if n_samples > n_kept:
         kept[np.random.default_rng(0).permutation(n_samples)[n_kept:]] = False
     return kept

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.datasets import load_digits, make_gaussian_quantiles
+from sklearn.datasets import load_digits, make_gaussian_quantiles, make_moons
 from sklearn.naive_bayes import GaussianNB
 
 from skcalib.datasets import flip_labels
@@ -59,8 +59,7 @@ def test_noise_has_to_earn_its_number():
     assert p.min() == pytest.approx(1 - expected, abs=0.17)
 
 
-def test_weak_judges_that_call_many_labels_wrong_warn(monkeypatch):
-    monkeypatch.setattr("skcalib.labels._rounds._MANY", 0.05)
+def test_weak_judges_warn():
     proba, true = _probabilities(9000, 1.7, 0, n_classes=4)
     given, _ = flip_labels(true, fraction=0.3, random_state=0)
     finder = LabelIssueFinder("precomputed")
@@ -143,6 +142,7 @@ def test_surprises_of_right_judges_are_uncorrelated_whatever_is_flipped():
     assert np.max(np.abs(z)) < 3.5
 
 
+@pytest.mark.filterwarnings("ignore:The judges expect only 40%")
 def test_judges_that_fit_the_classes_badly_warn():
     # Shells around one center: to Gaussians of one covariance, most labels look wrong.
     X, y = make_gaussian_quantiles(n_samples=800, n_features=4, random_state=0)
@@ -171,13 +171,57 @@ def test_flips_between_classes_have_to_be_ahead_before_and_after_refits(monkeypa
     np.testing.assert_allclose(flips[off], flips[0, 1])
 
 
-def test_weak_judges_need_flips_that_are_far_ahead(monkeypatch):
-    proba, true = _probabilities(2000, 1.5, 0, n_classes=4)
-    given = np.where((true == 1) & (np.random.default_rng(0).random(2000) < 0.4), 2, true)
-    finder = LabelIssueFinder("precomputed")
+def test_rates_that_nobody_can_exclude_warn():
+    # Two classes that overlap: a fifth of the labels is wrong, and next to none is found.
+    X, y = make_moons(300, noise=0.25, random_state=8)
+    given, _ = flip_labels(y, fraction=0.2, random_state=2)
+    finder = LabelIssueFinder()
+    with pytest.warns(SkcalibWarning, match="many may be missed"):
+        finder.fit(X, given)
+    assert finder.noise_rate_ < 0.1
+    assert finder.noise_rate_interval_[1] > 0.12
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert finder.fit(proba, given).flip_matrix_[1, 2] > 0.3
-    monkeypatch.setattr(rounds, "_AHEAD_OF_WEAK", np.inf)
-    with pytest.warns(SkcalibWarning, match="know too little of the classes"):
-        finder.fit(proba, given)
+        assert finder.fit(X, y).is_trustworthy_
+
+
+@pytest.mark.parametrize(
+    ("hinted", "fitted", "believed", "n_issues", "verified", "expected"),
+    [
+        (0.2, 0.01, 1.0, 9, 0.0, 0.2),  # flips between classes, not far enough ahead
+        (0.2, 0.01, 1.0, 9, 0.5, 0.1),  # of the labels that nobody has verified
+        (0.0, 0.15, 0.5, 0, 0.0, 0.15),  # flips that have not earned their number
+        (0.0, 0.15, 0.5, 9, 0.0, 0.0),  # another doubt is for several issues
+        (0.0, 0.15, 0.95, 0, 0.0, 0.0),
+        (0.07, 0.01, 1.0, 9, 0.0, 0.0),
+    ],
+)
+def test_the_rate_that_may_be_missed(hinted, fitted, believed, n_issues, verified, expected):
+    known = np.arange(100) < 100 * verified
+    given = rounds.Given(np.zeros(100, dtype=int), np.arange(2), np.ones(100), known, {})
+    last = object.__new__(rounds.Round)
+    last.given = given
+    fit = NoiseFit(np.ones(2), common_flips(fitted, 2), 0.0, fitted)
+    judged = rounds.Judged(last, fit, np.ones((100, 2)), 0.1, hinted=hinted)
+    assert rounds.missed_rate(judged, believed, 0.01, n_issues) == pytest.approx(expected)
+    # What is believed to be nearly as much is no doubt.
+    assert rounds.missed_rate(judged, believed, 0.7 * max(expected, 0.1), n_issues) == 0.0
+
+
+def test_flips_between_classes_are_a_mean_of_before_and_after_refits(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    X, given = X[:600], np.where((y == 3) & (np.arange(len(y)) % 2 == 0), 8, y)[:600]
+    finder, proba = LabelIssueFinder(RMDScorer(shrinkage="auto"), n_refits=1), {}
+    for part in (0.2, 0.6, 1.0):
+        monkeypatch.setattr(rounds, "_PART_OF_FIRST", part)
+        proba[part] = finder.fit(X, given).label_proba_
+    assert np.abs(proba[1.0] - proba[0.2]).max() > 0.1
+    np.testing.assert_allclose(proba[0.6], 0.5 * (proba[0.2] + proba[1.0]), atol=1e-6)
+
+
+def test_labels_believed_to_be_of_one_class_are_not_refitted(monkeypatch):
+    X, y = make_moons(60, noise=0.1, random_state=0)
+    monkeypatch.setattr(rounds.Round, "posterior", lambda *_: np.tile([1.0, 0.0], (60, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkcalibWarning)
+        assert LabelIssueFinder().fit(X, y).label_proba_.shape == (60, 2)
