@@ -196,7 +196,7 @@ def test_verified_labels_are_no_issues():
             finder.fit(X, given, verified=wrong)
 
 
-@pytest.mark.filterwarnings("ignore:The judges call")
+@pytest.mark.filterwarnings("ignore:The judges expect")
 def test_a_refit_helps_where_labels_are_bad():
     rng = np.random.default_rng(0)
     right, scorer = [], RelativeMahalanobisScorer(shrinkage="auto")
