@@ -101,7 +101,7 @@ def test_any_classifier_gives_out_of_fold_probabilities():
 
 
 # Ten features tell the digits poorly.
-@pytest.mark.filterwarnings("ignore:The judges call", "ignore:Labels that surprise")
+@pytest.mark.filterwarnings("ignore:The judges expect", "ignore:Labels that surprise")
 def test_a_classifier_is_fitted_once_for_a_fold_and_a_round(monkeypatch):
     fitted = []
     fit = GaussianNB.fit
