@@ -352,13 +352,13 @@ def _default_judges(
 def _folds_of_default(
     X: NDArray, labels: NDArray, cv: Any, groups: ArrayLike | None
 ) -> Folds | None:
-    """Return folds of a judge that nobody has asked for; None where no class has two samples."""
+    """Return folds of a judge that nobody has asked for; None if one may lack a second class."""
     if cv is not None or groups is not None:
         return folds_of(_FOLDS if cv is None else cv, X, labels, groups)
-    largest = int(np.unique(labels, return_counts=True)[1].max())
-    if largest < 2:
+    second, largest = np.sort(np.unique(labels, return_counts=True)[1])[-2:]
+    if second < 2:
         return None
-    splitter = StratifiedKFold(min(_FOLDS, largest), shuffle=True, random_state=0)
+    splitter = StratifiedKFold(min(_FOLDS, int(largest)), shuffle=True, random_state=0)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         return folds_of(splitter, X, labels)
@@ -367,7 +367,7 @@ def _folds_of_default(
 def _as_numbers(X: Any) -> Any:
     """Return X where it holds numbers; columns of text get an error that says what to do."""
     try:
-        check_array(X, dtype="numeric", ensure_all_finite=False)
+        check_array(X, dtype="numeric", input_name="X")
     except (ValueError, TypeError) as error:
         kinds = getattr(X, "dtypes", None)
         text = [] if kinds is None else [n for n, k in kinds.items() if k.kind not in "biuf"]

@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -9,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skcalib.difficulty import RMDScorer
+from skcalib.labels import LabelIssueFinder
 from skcalib.labels._judges import (
     Neighbors,
     OutOfBag,
@@ -132,3 +135,19 @@ def test_scales_that_differ_are_named_where_they_matter():
     for judge in (None, "precomputed", RandomForestClassifier(), GaussianNB(), RMDScorer()):
         assert not remarks_on(judge, unequal, Y)
     assert not remarks_on(LogisticRegression(), np.array([["a", "b"]]), Y)
+
+
+def test_samples_that_no_fold_can_learn_from():
+    # Out of fold, a single sample of one of two classes leaves one class to learn.
+    X = np.array([[0.0, 1.0], [3.0, 1.2], [3.1, 0.9], [2.9, 1.1]])
+    finder = LabelIssueFinder().fit(X, [0, 1, 1, 1])
+    assert "logistic regression" not in finder.judges_
+    np.testing.assert_allclose(finder.label_proba_.sum(axis=1), 1.0)
+
+
+def test_missing_values_are_named_before_anything_is_fitted():
+    X = np.array([[0.0, 1.0], [np.nan, 1.2], [3.1, 0.9], [2.9, 1.1]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="X contains NaN"):
+            LabelIssueFinder().fit(X, [0, 0, 1, 1])
