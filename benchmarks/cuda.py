@@ -4,10 +4,10 @@
 
 The bound of a scorer is its own matrix products (of the prediction depth, those of the network and
 of its probes), that of a metric one pass over the probabilities, that of a loss a training step
-with torch's cross-entropy, that of a net a bare loop over all batches, that of an embedder the
-passes of its model. Scorers are timed on the host as well, on part of the samples. Lines also say
-how far the result is from that of an array on the host. Without a GPU the script says so and ends;
-``--device cpu --small`` tries it: the ratios of the CPU mean nothing.
+with torch's cross-entropy, that of a net a bare loop over all batches, that of an embedder or a
+margin the passes of its model. Scorers are timed on the host as well, on part of the samples.
+Lines also say how far the result is from that of an array on the host. Without a GPU the script
+says so; ``--device cpu --small`` tries it: the ratios of the CPU mean nothing.
 """
 
 from __future__ import annotations
@@ -73,11 +73,8 @@ def rmd(device: str, n_samples: int, n_features: int, n_classes: int) -> Iterato
         "RMD difficulty(X, y)", lambda: scorer.difficulty(X, labels), lambda: X @ square, error,
         n_samples, lambda: scorer.difficulty(part, part_labels), len(part),
     )  # fmt: skip
-    yield Case(
-        "RMD difficulty(X)",
-        lambda: scorer.difficulty(X),
-        lambda: [(rows @ square) @ wide for rows in X.split(2**16)],
-    )
+    products = lambda: [(rows @ square) @ wide for rows in X.split(2**16)]
+    yield Case("RMD difficulty(X)", lambda: scorer.difficulty(X), products)
 
 
 def nearest(queries: torch.Tensor, train: torch.Tensor) -> list[torch.Tensor]:
@@ -146,16 +143,17 @@ def of_probabilities(device: str, n_samples: int, n_classes: int) -> Iterator[Ca
     torch.softmax(proba, 1, out=proba)
     labels = y.cpu().numpy()
     part, part_labels = proba[:HOST_SAMPLES], labels[:HOST_SAMPLES]
-    for name in ("expected_calibration_error", "area_under_risk_coverage"):
-        metric = getattr(metrics, name)
+    accumulated = lambda *given: metrics.CalibrationAccumulator().update(*given).result()
+    for name, metric in (
+        ("expected_calibration_error", metrics.expected_calibration_error),
+        ("area_under_risk_coverage", metrics.area_under_risk_coverage),
+        ("CalibrationAccumulator", accumulated),
+    ):
         expected = metric(part_labels, part.cpu().numpy())
         error = abs(float(metric(part_labels, part) - expected))
         yield Case(name, lambda m=metric: m(labels, proba), lambda: proba.max(1), error)
-    yield Case(
-        "predictive_entropy",
-        lambda: metrics.predictive_entropy(proba),
-        lambda: proba.sum(1),
-    )
+    entropy = partial(metrics.predictive_entropy, proba)
+    yield Case("predictive_entropy", entropy, lambda: proba.sum(1))
 
 
 def training_steps(device: str, batch: int, n_features: int, n_classes: int) -> Iterator[Case]:
@@ -184,11 +182,10 @@ def epochs(
 ) -> Iterator[Case]:
     X, y = (values.cpu().numpy() for values in blobs(n_samples, n_features, n_classes, device))
 
-    def fit(inputs: Any = X, **options: Any) -> None:
-        net = nets.CalibratedNetClassifier(
+    def fit(inputs: Any = X, **options: Any) -> nets.CalibratedNetClassifier:
+        return nets.CalibratedNetClassifier(
             nets.MLP, max_epochs=1, batch_size=batch, device=device, random_state=0, **options
-        )
-        net.fit(inputs, y)
+        ).fit(inputs, y)
 
     def bare() -> None:
         there, labels = torch.tensor(X, device=device), torch.tensor(y, device=device)
@@ -215,6 +212,15 @@ def epochs(
     for name, options in variants.items():
         yield Case(f"epoch, {name}", lambda options=options: fit(**options), bare)
 
+    net, few = fit(), torch.tensor(X[:batch], device=device, requires_grad=True)
+    on_host = copy.deepcopy(net).set_params(device="cpu")
+    on_host.module_.cpu()
+    grad = partial(torch.autograd.grad, inputs=few, retain_graph=True)
+    passes = lambda: [grad(logits) for logits in net.module_(few).sum(0)[1:]]
+    margin = partial(nets.adversarial_input_margin, net, X[:batch])
+    error = float(np.abs(margin() / nets.adversarial_input_margin(on_host, X[:batch]) - 1).max())
+    yield Case("adversarial_input_margin", margin, passes, error)
+
 
 def features(device: str, n_samples: int, size: int, batch: int) -> Iterator[Case]:
     images = np.random.RandomState(0).randint(256, size=(n_samples, size, size, 3), dtype=np.uint8)
@@ -224,15 +230,13 @@ def features(device: str, n_samples: int, size: int, batch: int) -> Iterator[Cas
     error = float(np.abs(embedder.transform(few) - on_host.transform(few)).max())
     network = timm.create_model("resnet18", num_classes=0).eval().to(device)
     ready = torch.rand(batch, 3, size, size, device=device)
-
-    @torch.inference_mode()
-    def passes() -> None:
-        for _ in range(n_samples // batch):
-            network(ready)
-
+    loop = lambda: [network(ready) for _ in range(n_samples // batch)]
+    passes = torch.inference_mode()(loop)
     yield Case("TimmEmbedder.transform", lambda: embedder.transform(images), passes, error)
     layers = LayerEmbedder(torch.nn.Sequential(network), ["0.layer2"], pooling="mean").fit(ready)
-    yield Case("LayerEmbedder.transform", lambda: layers.transform(ready), lambda: network(ready))
+    yield Case("LayerEmbedder, a tensor", lambda: layers.transform(ready), lambda: network(ready))
+    rows = np.random.RandomState(0).rand(n_samples, 3, size, size).astype(np.float32)
+    yield Case("LayerEmbedder, host arrays", lambda: layers.transform(rows), passes)
 
 
 # Every size on a GPU, and tiny, to try the script.
@@ -262,12 +266,8 @@ def measure(
 ) -> Iterator[dict[str, Any]]:
     for case in cases:
         tasks = [case.run, case.bound, *([case.on_host] if case.on_host else [])]
-        least = [np.inf] * len(tasks)
-        for turn in range(repeats + 1):  # the first one warms up
-            for i, task in enumerate(tasks):
-                taken = seconds(task, device)
-                least[i] = min(least[i], taken) if turn else np.inf
-        here, bound, *on_host = least
+        turns = [[seconds(task, device) for task in tasks] for _ in range(repeats + 1)]
+        here, bound, *on_host = np.min(turns[1:], axis=0)  # the first one warms up
         figure = {
             "name": case.name, "sizes": sizes, "seconds": here, "bound_seconds": bound,
             "ratio": here / bound, "error_against_host": case.error,

@@ -26,7 +26,8 @@ def test_every_line_has_a_bound_and_agrees_with_the_host(tmp_path):
     names = " ".join(figure["name"] for figure in result["figures"])
     for part in (
         "RMD fit", "KNNScorer", "PredictionDepthScorer.difficulty", "expected_calibration_error",
-        "BrierLoss", "epoch, mixup", "TimmEmbedder",
+        "CalibrationAccumulator", "BrierLoss", "epoch, mixup", "adversarial_input_margin",
+        "TimmEmbedder", "LayerEmbedder, host arrays",
     ):  # fmt: skip
         assert part in names
     rates = [figure for figure in result["figures"] if "samples_per_second" in figure]
