@@ -91,6 +91,13 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
     def initialize_criterion(self) -> Self:
         """Build the criterion, or copy the given instance."""
         _check_callable(criterion=self.criterion)
+        # A loss as a function, where a function that builds a loss would do.
+        function = not isinstance(self.criterion, type | nn.Module)
+        if function and "target" in inspect.signature(self.criterion).parameters:
+            raise ValueError(
+                "criterion must be a class or an instance of torch.nn.Module, got the function "
+                f"{getattr(self.criterion, '__name__', self.criterion)}."
+            )
         criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
         self._criterion_takes_ = check_criterion(criterion)
         self.criterion_ = criterion

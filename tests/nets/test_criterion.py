@@ -142,6 +142,14 @@ def test_instance_of_a_loss():
     assert net.criterion_.gamma == 1.5
 
 
+@pytest.mark.parametrize("function", [skcalib.losses.focal_loss, nn.functional.cross_entropy])
+def test_a_loss_as_a_function_is_named(function):
+    message = r"^criterion must be a class or an instance .*, got the function \w+\.$"
+    with pytest.raises(ValueError, match=message):
+        make_net(function).fit(X, Y)
+    assert make_net(lambda: skcalib.losses.FocalLoss(gamma=1.5)).fit(X, Y).criterion_.gamma == 1.5
+
+
 def test_a_number_called_weight_is_no_class_weight():
     class Scaled(nn.CrossEntropyLoss):
         def __init__(self):
