@@ -9,34 +9,42 @@ from torch import Tensor
 
 from ._base import WeightedLoss
 from ._batch import check_batch
-from ._softmax import cross_entropy_terms, quick_to_call
+from ._softmax import ExactSoftmax, cross_entropy_terms, gradient, of_rows
 
 
-@quick_to_call
-class _SquaredNorm(torch.autograd.Function):
-    """``sum_k r_k^2`` of the residual r = p - t of class indices, with its gradient for z.
+@of_rows
+class _BrierScore(ExactSoftmax):
+    """``sum_k r_k^2`` of the residual r = p - t of class indices, shape (n,), and the residual.
 
-    That is ``2 p_k (r_k - sum_j p_j r_j)``. Measured from the label y, as in
-    :mod:`~skcalib.losses._softmax`, the sum is ``sum_j r_j (r_j - r_y)``, the score itself.
+    The cross-entropy, for which the largest logit has to be found, is left out.
     """
 
-    generate_vmap_rule = True
+    @staticmethod
+    def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, ...]:
+        label = label.unsqueeze(1)
+        residual = logits.softmax(1)
+        miss = residual.scatter_(1, label, 0.0).sum(1, keepdim=True)
+        residual.scatter_(1, label, miss.neg_())
+        # No squares of shape (n, K): new memory would cost more than the root.
+        return torch.linalg.vector_norm(residual, dim=1).square_(), residual
 
     @staticmethod
-    def forward(logits: Tensor, residual: Tensor, label: Tensor) -> Tensor:
-        return residual.square().sum(1)
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(inputs[1], *output)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs[1:], output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        residual, label, score = ctx.saved_tensors
-        label, score, scale = label.unsqueeze(1), score.unsqueeze(1), 2 * grad.unsqueeze(1)
-        shift = residual.gather(1, label) + score
-        gradient = (scale * residual).sub_(scale * shift).mul_(residual)
-        return gradient.scatter_add_(1, label, -scale * score), None, None
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
+        label, score, residual = ctx.saved_tensors
+        grad, vector = grads
+        if grad is None:
+            return gradient(residual, label, None, vector), None
+        # The Jacobian of the softmax times 2 r. From the label, 2 (r - r_y), the mean is the sum
+        # over j != y of 2 r_j (r_j - r_y): twice the score.
+        twice = 2 * grad
+        of_label = residual.gather(1, label.unsqueeze(1)).squeeze(1)
+        apart = twice.unsqueeze(1) * residual
+        return gradient(residual, label, -twice * of_label, vector, apart, twice * score), None
 
 
 def brier_loss(
@@ -61,11 +69,11 @@ def brier_loss(
     """
     batch = check_batch(logits, target, sample_weight, weight, ignore_index)
     logits, target = batch.rows
+    if not target.is_floating_point():
+        return batch.reduce(_BrierScore.apply(logits, target)[0], reduction)
     # The exact residual p - t: one minus a rounded p_y would lose its digits.
     _, residual = cross_entropy_terms(logits, target)
-    if target.is_floating_point():
-        return batch.reduce(residual.square().sum(1), reduction)
-    return batch.reduce(_SquaredNorm.apply(logits, residual, target), reduction)
+    return batch.reduce(residual.square().sum(1), reduction)
 
 
 class BrierLoss(WeightedLoss):

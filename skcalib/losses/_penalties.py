@@ -5,52 +5,59 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ._base import LARGEST, CalibrationLoss, check_range
 from ._batch import check_batch
-from ._softmax import cross_entropy_terms, expectation, quick_to_call, target_nll, vector_norm
+from ._softmax import (
+    ExactSoftmax,
+    cross_entropy_terms,
+    expectation,
+    gradient,
+    of_rows,
+    plus,
+    target_nll,
+    vector_norm,
+)
 
 
-@quick_to_call
-class _ResidualTimesLogits(torch.autograd.Function):
-    """``sum_k r_k z_k`` of the residual r = p - t of class indices, with its gradient for z.
-
-    That is ``r_k + p_k (z_k - sum_j p_j z_j)``. Measured from the label y, as in
-    :mod:`~skcalib.losses._softmax`, the inner sum is ``sum_j r_j (z_j - z_y)``, the value itself.
-    """
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(logits: Tensor, residual: Tensor, label: Tensor) -> Tensor:
-        return _ahead_of_label(logits, label.unsqueeze(1)).mul_(residual).sum(1)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs, output)
+@of_rows
+class _WithProduct(ExactSoftmax):
+    """Between the two, ``sum_k r_k z_k`` of the residual r, shape (n,), and z - z_y, (n, K)."""
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        logits, residual, label, value = ctx.saved_tensors
-        label, value, grad = label.unsqueeze(1), value.unsqueeze(1), grad.unsqueeze(1)
-        gradient = (_ahead_of_label(logits, label) * grad).add_(grad - grad * value).mul_(residual)
-        return gradient.scatter_add_(1, label, -grad * value), None, None
+    def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, ...]:
+        nll, residual = ExactSoftmax.forward(logits, label)
+        # A logit of -inf is a class that does not exist: its residual, 0, times infinity is NaN.
+        ahead = (logits - logits.gather(1, label.unsqueeze(1))).clamp_(min=-LARGEST)
+        return nll, (ahead * residual).sum(1), ahead, residual
 
-
-def _ahead_of_label(logits: Tensor, label: Tensor) -> Tensor:
-    # A class with a logit of -inf does not exist: its residual, 0, times infinity would be NaN.
-    return (logits - logits.gather(1, label)).clamp_(min=-LARGEST)
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
+        label, product, ahead, residual = ctx.saved_tensors
+        grad_nll, grad, of_ahead, vector = grads
+        if grad is None:
+            result = gradient(residual, label, grad_nll, vector)
+        else:
+            # r, for z itself, and the Jacobian of the softmax times z. From the label, the mean is
+            # the sum over j != y of r_j (z_j - z_y): the product.
+            apart = ahead * grad.unsqueeze(1)
+            grad_nll = plus(grad_nll, grad)
+            result = gradient(residual, label, grad_nll, vector, apart, grad * product)
+        if of_ahead is not None:
+            of_label = of_ahead.sum(1, keepdim=True)
+            result = plus(result, of_ahead.scatter_add(1, label.unsqueeze(1), -of_label))
+        return result, None
 
 
 def _cross_entropy_and_entropy(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    nll, residual = cross_entropy_terms(logits, target)
     # H = logsumexp(z) - sum_k p_k z_k, and -log p_t = logsumexp(z) - sum_k t_k z_k.
     # Their difference is -log p_t - H = sum_k (p_k - t_k) z_k.
     if target.is_floating_point():
+        nll, residual = cross_entropy_terms(logits, target)
         return nll, nll - (residual * logits.clamp_min(-LARGEST)).sum(1)
-    return nll, nll - _ResidualTimesLogits.apply(logits, residual, target)
+    nll, product, *_ = _WithProduct.apply(logits, target)
+    return nll, nll - product
 
 
 def entropy_regularized_loss(

@@ -31,19 +31,31 @@ import torch
 from torch import Tensor
 
 
-def quick_to_call(function: type[torch.autograd.Function]) -> type[torch.autograd.Function]:
-    """Give a function of autograd the signature of its forward pass as an attribute.
+def of_rows(function: type[torch.autograd.Function]) -> type[torch.autograd.Function]:
+    """Let ``vmap`` map a function of autograd whose tensors have one row a sample; call it fast.
 
-    torch looks it up in every call, a third of the time of the forward pass of a small batch; an
-    attribute of this name spares the search.
+    torch looks up the signature of its forward pass in every call, a third of the time of that of
+    a small batch; an attribute of this name spares the search.
     """
+
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> Any:
+        """Treat the mapped dimension as more rows."""
+        mapped = [
+            value.expand(info.batch_size, *value.shape) if dim is None else value.movedim(dim, 0)
+            for value, dim in zip(inputs, in_dims, strict=True)
+        ]
+        outputs = function.apply(*(value.flatten(0, 1) for value in mapped))
+        shape = mapped[0].shape[:2]
+        return tuple(value.unflatten(0, shape) for value in outputs), (0,) * len(outputs)
+
+    function.vmap = staticmethod(vmap)  # type: ignore[method-assign]
     signature = inspect.signature(function.forward)
     function.forward.__signature__ = signature  # type: ignore[attr-defined]
     return function
 
 
-@quick_to_call
-class _ExactSoftmax(torch.autograd.Function):
+@of_rows
+class ExactSoftmax(torch.autograd.Function):
     """Cross-entropy of class indices, shape (n,), and the residual p - t, shape (n, K).
 
     The residual is the gradient of the cross-entropy, so nothing is left to compute in the
@@ -52,61 +64,57 @@ class _ExactSoftmax(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(logits: Tensor, label: Tensor) -> tuple[Tensor, ...]:
         # The steps at the head of this file. One buffer of shape (n, K) holds the probabilities
         # and then the residual.
         label = label.unsqueeze(1)
         proba = logits.softmax(1)
         p_top = proba.amax(1, keepdim=True)
         miss = proba.scatter_(1, label, 0.0).sum(1, keepdim=True)
-        lag = logits.gather(1, label) - logits.amax(1, keepdim=True)
-        nll = (lag.expm1() + miss / p_top).squeeze(1).log1p() - lag.squeeze(1)
-        return nll, proba.scatter_(1, label, -miss)
+        lag = logits.gather(1, label).sub_(logits.amax(1, keepdim=True))
+        nll = lag.expm1().add_(miss / p_top).log1p_().sub_(lag)
+        return nll.squeeze(1), proba.scatter_(1, label, miss.neg_())
 
     @staticmethod
-    def setup_context(
-        ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor]
-    ) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
         ctx.set_materialize_grads(False)  # None, not zeros, for an output that the loss ignores
-        ctx.save_for_backward(output[1], inputs[1])
+        ctx.save_for_backward(*inputs[1:], *output[1:])
 
     @staticmethod
-    def backward(
-        ctx: Any, grad_nll: Tensor | None, grad_residual: Tensor | None
-    ) -> tuple[Tensor | None, None]:
-        residual, label = ctx.saved_tensors
-        # d nll / dz = p - t; d(p - t) / dz is the Jacobian of the softmax, for t is constant.
-        if grad_residual is None:
-            return None if grad_nll is None else grad_nll.unsqueeze(1) * residual, None
-        return _both_gradients(residual, label.unsqueeze(1), grad_residual, grad_nll), None
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[int | None, int | None], logits: Tensor, label: Tensor
-    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
-        """Treat the mapped dimension as more rows."""
-        logits, label = (
-            value.expand(info.batch_size, *value.shape) if dim is None else value.movedim(dim, 0)
-            for value, dim in zip((logits, label), in_dims, strict=True)
-        )
-        nll, residual = _ExactSoftmax.apply(logits.flatten(0, 1), label.flatten(0, 1))
-        return (nll.view(label.shape), residual.view(logits.shape)), (0, 0)
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        label, residual = ctx.saved_tensors
+        return gradient(residual, label, *grads), None
 
 
-def _both_gradients(
-    residual: Tensor, label: Tensor, vector: Tensor, scale: Tensor | None
-) -> Tensor:
-    """Return the Jacobian of the softmax times `vector`, plus `scale` times the residual.
+def gradient(
+    residual: Tensor,
+    label: Tensor,
+    grad_nll: Tensor | None,
+    vector: Tensor | None,
+    apart: Tensor | None = None,
+    mean: Tensor | None = None,
+) -> Tensor | None:
+    """Return `grad_nll` times the residual plus the Jacobian of the softmax times `vector`.
 
     The product is ``p * (v - mean)`` with ``mean = sum_k p_k v_k``. Measured from the label, where
     v becomes 0, the mean needs the other classes only, and there p is the residual; at the label
-    itself ``p_y = residual_y + 1``.
+    itself ``p_y = residual_y + 1``. Another vector may come in that form, as `apart` and `mean`.
+    The memory of `apart` is used up: on the CPU, new memory costs more than the product.
     """
-    apart = vector - vector.gather(1, label)
-    mean = (apart * residual).sum(1, keepdim=True)
-    factor = apart - (mean if scale is None else mean - scale.unsqueeze(1))
-    # In the memory of the factor: on the CPU, new memory costs more than the product.
-    return factor.mul_(residual).scatter_add_(1, label, -mean)
+    at = label.unsqueeze(1)
+    if vector is not None:
+        vector = vector - vector.gather(1, at)
+        mean = plus(mean, (vector * residual).sum(1))
+        apart = vector + (0 if apart is None else apart)
+    if apart is None or mean is None:
+        return None if grad_nll is None else grad_nll.unsqueeze(1) * residual
+    shift = plus(grad_nll, -mean).unsqueeze(1)
+    return apart.add_(shift).mul_(residual).scatter_add_(1, at, -mean.unsqueeze(1))
+
+
+def plus(first: Tensor | None, second: Tensor) -> Tensor:
+    """Add gradients; None is one of 0."""
+    return second if first is None else first + second
 
 
 def class_nll(logits: Tensor) -> Tensor:
@@ -126,7 +134,7 @@ def cross_entropy_terms(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]
     probabilities too.
     """
     if not target.is_floating_point():
-        return _ExactSoftmax.apply(logits, target)
+        return ExactSoftmax.apply(logits, target)
     nll = class_nll(logits)
     likely = torch.expm1(-nll) + (1 - target)  # p - t where p > 1/2 and both may be near 1
     # Both branches are finite, so the one not taken adds a gradient of 0, not NaN.

@@ -60,6 +60,29 @@ def test_rows_may_be_changed_in_place(name):
     torch.testing.assert_close(logits.grad, expected_gradient)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_the_backward_pass_can_be_repeated(name):
+    logits, target = batch()
+    value = reduced(name, logits, target, "mean")
+    once = torch.autograd.grad(value, logits, retain_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(value, logits), once, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["cross-entropy", "entropy", "Brier"])
+def test_labels_or_logits_alone_can_be_mapped(name):
+    logits, label = batch()
+    labels = torch.stack([label, (label + 1) % 5, (label + 3) % 5])
+    others = torch.stack([logits, logits.flip(0)]).detach()
+
+    def gradient(z, y):
+        return torch.func.grad(lambda v: reduced(name, v, y, "mean"))(z)
+
+    by_label = torch.func.vmap(gradient, in_dims=(None, 0))(logits.detach(), labels)
+    torch.testing.assert_close(by_label, torch.stack([gradient(logits, y) for y in labels]))
+    by_logits = torch.func.vmap(gradient, in_dims=(0, None))(others, label)
+    torch.testing.assert_close(by_logits, torch.stack([gradient(z, label) for z in others]))
+
+
 # torch 2.7 is slow there, and warns of it.
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
 @pytest.mark.parametrize("name", ["focal 2", "dual focal", "BSCE(2, 4)", "entropy", "Brier"])
