@@ -28,6 +28,7 @@ from ..utils._estimators import (
     warn_if_fitted,
 )
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils._warnings import warn
 from ._knn import KNNScorer
 
 
@@ -133,6 +134,11 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         ------
         ValueError
             If the scorer has no score for some sample, or needs labels and `y` is None.
+
+        Warns
+        -----
+        SkcalibWarning
+            If so many scores are -inf that no threshold exists: nothing is called an outlier.
         """
         if y is None and get_tags(self.scorer).target_tags.required:
             raise ValueError(
@@ -222,7 +228,11 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
 
         Input and output are those of :meth:`score_samples`.
         """
-        return self.score_samples(X) - self.offset_
+        scores = self.score_samples(X)
+        # Where all is lost, -inf - -inf is 0, not NaN.
+        return np.subtract(
+            scores, self.offset_, out=np.zeros(len(scores)), where=scores != self.offset_
+        )
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Find the outliers.
@@ -269,8 +279,9 @@ def _threshold(
     """Return the score below which a fraction `contamination` lies.
 
     In-sample, that is a fraction of these samples. Otherwise it is a probability: a new sample is
-    among the k smallest of n + 1 scores with probability k / (n + 1). It counts as one sample, or
-    less where the weights are below one, such as those that sum to one.
+    among the k smallest of n + 1 scores with probability k / (n + 1), and between two scores the
+    probability is interpolated. The new sample counts as one, or less where the weights are below
+    one, such as those that sum to one.
     """
     order = np.argsort(scores)
     weight = np.ones(len(scores)) if weight is None else weight
@@ -282,4 +293,13 @@ def _threshold(
     following = float(scores[order[min(place, len(scores) - 1)]])
     if in_sample or place == 0:
         return following
-    return (float(scores[order[place - 1]]) + following) / 2
+    below = float(scores[order[place - 1]])
+    if below == -np.inf:
+        warn(
+            "scorer must tell samples apart, got the lowest score, -inf, for more than "
+            f"contamination={contamination} of them: no sample will be called an outlier."
+        )
+        return below
+    # Of a weight of k, the first copy is reached after one sample, the others are equal to it.
+    one = min(new, float(weight[order[min(place, len(scores) - 1)]]))
+    return below + float(np.clip((share - mass[place - 1]) / one, 0, 1)) * (following - below)

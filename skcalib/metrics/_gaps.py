@@ -107,7 +107,9 @@ class GapError:
         self.n_effective = float(weight.sum() ** 2 / (weight**2).sum())
         self._is_correct = codes[:, np.newaxis] == (column if len(column) > 1 else 1)
         # Sums over cells are products with these, of shape (n_samples, n_columns * n_cells).
-        self._gap = self._matrix(proba.reshape(index.shape) - self._is_correct)
+        # In float64: a rounded gap would exceed its equals among the errors by chance.
+        stated = proba.reshape(index.shape).astype(np.float64)
+        self._gap = self._matrix(stated - self._is_correct)
         needs_mass, debiased = norm != "l1" and rule != "ks", rule == "debiased"
         self._mass = self._matrix(np.ones(index.shape)) if needs_mass else None
         self._correct = self._matrix(self._is_correct) if debiased else None

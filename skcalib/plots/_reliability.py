@@ -42,7 +42,7 @@ class ReliabilityDisplay(PredictionDisplay):
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. A curve below the
     diagonal is overconfident, above it underconfident; the gap is filled. Bars are intervals of
     the accuracy of a bin, and should reach the diagonal. A gray band is where the curve of a
-    calibrated model lies, and should hold the curve. Gap and band are drawn for a curve that is
+    calibrated model lies, confidence by confidence. Gap and band are drawn for a curve that is
     alone on its axes. Larger dots are bins of more samples; no line goes through bins of fewer
     than ten samples, whose dots are empty.
 

@@ -92,7 +92,7 @@ def _for_everybody(tested: list[dict[str, Any]]) -> tuple[str, str, str, str]:
         )
         return question, "unclear", detail, "open"
     worst = max(part["hidden"] for part in parts)
-    return question, "yes", f"no error above {points(worst)} could hide in any", "good"
+    return question, "yes", f"no average is off by more than {points(worst)}", "good"
 
 
 def _accurate(overview: dict[str, Any]) -> tuple[str, str, str, str]:

@@ -23,6 +23,8 @@ from ._document import NONE, Code, Section, Table, Text, number, percent, with_i
 N_FOLDS = 5
 # Samples; with fewer, a fold has not ten.
 FEWEST = 50
+# In nats. A map that leaves the probabilities as they are changes them by less.
+ROUNDING = 1e-9
 # Numbers of samples times classes, above which one calibrator alone is tried.
 MANY_NUMBERS = 1_000_000
 
@@ -49,7 +51,7 @@ def results(data: ReportData) -> dict[str, Any]:
         table.append(_scores(data, type(calibrator).__name__, proba, before))
     auto = table[1]
     # One rule, that of "auto": it is recommended where it gains more than chance.
-    helps = auto["log_loss_difference"]["high"] < 0
+    helps = auto["log_loss_difference"]["high"] < -ROUNDING
     return {
         "table": table,
         "reason": None,

@@ -74,7 +74,10 @@ def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, 
         # The binary question of the top label: was it right, and how probable was it said to be?
         correct = data.correct.astype(np.intp)
         predictions = {"y_true": correct, "y_proba": data.confidence, "labels": [0, 1]}
-        predictions["sample_weight"] = data.weight
+    if data.weight is not None:
+        # For the band, weights count samples: as many of equal weight would tell as much.
+        effective = data.weight * (data.weight.sum() / (data.weight @ data.weight))
+        predictions = {**predictions, "sample_weight": effective}
     curve = isotonic_reliability_curve(
         **predictions, confidence_level=LEVEL, random_state=data.seed
     )
@@ -115,7 +118,8 @@ def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
         high, low = "overconfident", "underconfident"
     caption = (
         f"Reliability of the {_what(view, results)}: below the diagonal {high}, above it {low}. "
-        "The curve of a calibrated model stays in the band."
+        "At every confidence the band holds 99 of 100 curves of calibrated models. About every "
+        "second one leaves it somewhere: the verdict does not follow from it."
     )
     judged = results["calibration"]["views"][view]
     points = {name: np.array(values) for name, values in judged["curve"].items()}

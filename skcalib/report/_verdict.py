@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics import calibration_test
+from ..utils._binning import bin_index, quantile_edges, uniform_edges
 from ..utils._groups import holm
 from ._chance import mean_range, mean_test
 from ._data import LEVEL, N_BINS, ReportData, mean
@@ -73,9 +74,10 @@ def _tested(
     views = [_view(data, what, *pairs[what], members, share / n_tests) for what in pairs]
     if n_samples >= FEWEST_FOR_SHAPE:
         needed = ALPHA * share / n_tests
-        known = min(view["pvalue"] for view in views) <= needed
-        pvalue = _shape_pvalue(data, members, None if known else needed)
-        views.append({**views[0], "view": "shape", "of": views[0]["view"], "pvalue": pvalue})
+        local = _local_pvalue(data, *next(iter(pairs.values())), members)
+        known = min(2 * local, *(view["pvalue"] for view in views)) <= needed
+        pvalue = _shape_pvalue(data, members, None if known else needed / 2)
+        views.append(_shape(views[0], 2 * min(local, pvalue)))
     return {"kind": kind, "name": name, "n_samples": n_samples, "views": views}
 
 
@@ -101,6 +103,30 @@ def _view(
     }
 
 
+def _shape(view: dict[str, Any], pvalue: float) -> dict[str, Any]:
+    return {**view, "view": "shape", "of": view["view"], "pvalue": min(pvalue, 1.0)}
+
+
+def _local_pvalue(
+    data: ReportData, outcome: NDArray[np.bool_], proba: NDArray[Any], members: NDArray[np.bool_]
+) -> float:
+    """Return the p-value of an error in a bin, of equal width or weight, or above one.
+
+    The calibration error weighs bins by their samples. It does not see that the few largest of
+    many small risks are twice too high; their mean does.
+    """
+    outcome, proba = outcome[members], proba[members].astype(np.float64)
+    weight = None if data.weight is None else data.weight[members]
+    pvalues = []
+    for edges in (uniform_edges(N_BINS), quantile_edges(proba, N_BINS, weight)):
+        index = bin_index(proba, edges)
+        bins = np.unique(index)
+        for rows in (*(index == b for b in bins), *(index > b for b in bins[:-1])):
+            in_bin = None if weight is None else weight[rows]
+            pvalues.append(mean_test(outcome[rows], proba[rows], in_bin))
+    return min(len(pvalues) * min(pvalues), 1.0)
+
+
 def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | None) -> float:
     """Return the p-value of an error that may cancel on average.
 
@@ -121,18 +147,21 @@ def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | 
 
 
 def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
-    """Return the classes of more than two: the answers of a class, then its probability."""
+    """Return the classes of more than two: the answers of a class, its probability, bins."""
     if len(data.classes) == 2:
         return []
     everybody = np.ones(len(data.codes), bool)
     found = []
     for k in range(len(data.classes)):
         answered, views = data.predicted == k, []
+        answers = data.correct, data.confidence
+        has_shape = answered.sum() >= FEWEST_FOR_SHAPE
+        of_test = share / (1 + bool(answered.any()) + bool(has_shape))
         if answered.any():
-            views.append(
-                _view(data, "answers", data.correct, data.confidence, answered, share / 2)
-            )
-        views.append(_view(data, "class", data.codes == k, data.proba[:, k], everybody, share / 2))
+            views.append(_view(data, "answers", *answers, answered, of_test))
+        views.append(_view(data, "class", data.codes == k, data.proba[:, k], everybody, of_test))
+        if has_shape:
+            views.append(_shape(views[0], _local_pvalue(data, *answers, answered)))
         found.append(
             {
                 "kind": "class",

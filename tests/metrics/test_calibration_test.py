@@ -11,6 +11,7 @@ from skcalib.metrics import (
     expected_calibration_error,
     generalized_brier_score,
     ks_calibration_error,
+    maximum_calibration_error,
     predictive_entropy,
 )
 
@@ -80,6 +81,22 @@ def test_outcomes_of_equal_error_count_whatever_the_rounding():
     found = calibration_test(y, proba, n_resamples=4000, random_state=0)
     expected = exact_pvalue(y, proba, expected_calibration_error)
     assert found.pvalue == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 4000))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_short_floats_have_the_p_value_of_the_same_numbers_in_float64(dtype):
+    # One unlikely sample makes the error, in the samples as in many draws: a tie.
+    rng = np.random.default_rng(0)
+    proba = rng.beta(0.3, 3, size=(20, 100)).astype(dtype)
+    for p in proba:
+        y = rng.random(100) < p.astype(np.float64)
+        short, full = (
+            calibration_test(
+                y, values, metric=maximum_calibration_error, n_resamples=99, random_state=0
+            )
+            for values in (p, p.astype(np.float64))
+        )
+        assert short.pvalue == full.pvalue
 
 
 def test_jobs_change_nothing_and_seeds_do():

@@ -75,6 +75,22 @@ def test_the_band_holds_a_calibrated_model_as_often_as_it_says(n_samples):
     assert coverage.mean() < 0.97
 
 
+def test_few_draws_make_no_narrower_band():
+    # Quantiles between the draws would leave .02 of the curves outside of a band of .99.
+    rng = np.random.default_rng(0)
+    outside = []
+    for seed in range(60):
+        proba = rng.uniform(size=200)
+        y = rng.uniform(size=200) < proba
+        curve = isotonic_reliability_curve(
+            y, proba, confidence_level=0.99, n_resamples=200, random_state=seed
+        )
+        slack = 1e-9
+        below, above = curve.prob_true < curve.lower - slack, curve.prob_true > curve.upper + slack
+        outside.append((below | above).mean())
+    assert np.mean(outside) < 0.01 + 2 * np.std(outside) / np.sqrt(60)
+
+
 def test_a_higher_level_is_a_wider_band():
     y, proba = sample()
     narrow = isotonic_reliability_curve(y, proba, confidence_level=0.5, random_state=0)

@@ -8,6 +8,7 @@ from base64 import b64decode
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.special import softmax
 from scipy.stats import binom
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -116,6 +117,17 @@ def test_calibrators_are_judged_on_samples_they_have_not_seen():
     difference = after["log_loss_difference"]
     assert difference["low"] == pytest.approx(each.mean() - half)
     assert difference["high"] == pytest.approx(each.mean() + half)
+
+
+def test_a_gain_of_rounding_is_no_recommendation():
+    # What "auto" fits to this calibrated model leaves it as it is, but for rounding.
+    rng = np.random.default_rng(783)
+    logits = 1.5 * rng.normal(size=(2000, 2)) + [0.8, -0.8]
+    proba = softmax(logits, axis=1)
+    y = (rng.random(2000) >= proba[:, 0]).astype(int)
+    found = CalibrationReport.from_predictions(y, proba).results_["calibrators"]
+    assert abs(found["table"][1]["log_loss_difference"]["value"]) < 1e-9
+    assert found["best"] is None
 
 
 @pytest.mark.parametrize("temperature", [2.0, 1.0])

@@ -114,6 +114,31 @@ def test_errors_that_cancel_are_found():
     assert "but it is off where it says more or less than that" in found["explanation"]
 
 
+def test_a_few_large_risks_that_are_twice_too_high_are_found():
+    # Two of a hundred are off, by more than ten points; the average of all is not.
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        risk = np.clip(rng.gamma(0.5, 0.06, 20_000), 0, 0.9)
+        true = np.where(risk > np.quantile(risk, 0.98), risk / 2, risk)
+        found = verdict((rng.random(len(risk)) < true).astype(int), risk)
+        assert found["kind"] in ("uneven", "overstated")
+
+
+def test_errors_that_cancel_within_the_answers_of_a_class_are_found():
+    rng = np.random.default_rng(0)
+    n, says = 30_000, np.tile([0.6, 0.9], 15_000)
+    answer = np.arange(n) // 2 % 5
+    # Class 2 alone is right in .75 of the cases, whatever it says.
+    right = np.where(answer == 2, 0.75, says)
+    proba = np.full((n, 5), (1 - says[:, None]) / 4)
+    proba[np.arange(n), answer] = says
+    wrong = (answer + rng.integers(1, 5, size=n)) % 5
+    y = np.where(rng.random(n) < right, answer, wrong)
+    entry = next(e for e in verdict(y, proba)["tested"] if e["name"] == "2")
+    assert entry["off"]
+    assert entry["views"][-1]["view"] == "shape"
+
+
 def test_ranges_and_p_values_agree():
     for gap in (0, 0.1, 0.2):
         y, proba, groups = group_of_three(900, gap)
