@@ -25,8 +25,8 @@ from ..utils._private import StrOptions, _fit_context
 from ..utils._proba import check_values, holds_proba
 from ..utils._warnings import warn
 
-# The logarithm of a probability of 0 is known no further: forests and counts give such, and a
-# single one of them would else decide a fit. What is smaller and not 0 a model does tell.
+# A probability of 0 counts as this: forests and counts give zeros, and a single logarithm of one
+# would otherwise decide a fit. A probability that is smaller but not 0 is taken at its word.
 SMALLEST = 1e-7
 SMALLEST_BUT_0 = 1e-30
 LOWEST_LOG_PROBA = float(np.log(SMALLEST))
@@ -45,7 +45,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     - ``_predict_proba(scores)`` returns probabilities of shape (n_samples, n_classes).
 
     Scores come as the user gave them, checked. ``self._as_logits(scores)`` and
-    ``self._as_proba(scores)`` turn them into the form that the calibrator needs, one column a
+    ``self._as_proba(scores)`` turn them into the form that the calibrator needs, one column per
     class. ``__init__`` takes `input` and `classes` besides parameters of its own, which it
     declares in ``_parameter_constraints``. Everything else is here: weights, labels of any kind,
     one score for two classes, float32, DataFrames, names of features, ``set_output``.
@@ -118,7 +118,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Logits, or probabilities where ``input="proba"``, one column a class in the
+            Logits, or probabilities where ``input="proba"``, one column per class in the
             order of `classes_`; for two classes also the score of the second class alone.
         y : array-like of shape (n_samples,)
             Labels.
@@ -134,8 +134,8 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         ------
         ValueError
             If X, `y` or `sample_weight` do not fit together, if X is not finite or not what
-            `input` says, if the labels do not tell what the columns are, or if the columns of a
-            DataFrame are named by the classes and in another order.
+            `input` says, if the labels do not determine what the columns are, or if the columns
+            of a DataFrame are named by the classes and in another order.
         TypeError
             If X holds no numbers.
 
@@ -228,7 +228,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        """Return calibrated probabilities of checked scores, one column a class."""
+        """Return calibrated probabilities of checked scores, one column per class."""
 
     def _check_and_fit(
         self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None
@@ -237,7 +237,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         if len(shape) == 2 and shape[1] > 1:
             raise ValueError(
                 f"y must have shape (n_samples,), got shape {shape}; where a sample may have "
-                "several labels, fit one calibrator a label: fit(X[:, j], y[:, j])."
+                "several labels, fit one calibrator per label: fit(X[:, j], y[:, j])."
             )
         scores = self._read_scores(X, reset=True)
         self._warn_of_proba(scores)
@@ -317,13 +317,13 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
             classes = np.arange(n_classes, dtype=classes.dtype)
         if len(classes) != n_classes:
             raise ValueError(
-                "classes must name the columns of X where y does not tell them, got "
+                "classes must name the columns of X where y does not determine them, got "
                 f"{n_classes} classes in X and {len(classes)} classes in y."
             )
         return classes, encode(labels, classes)
 
     def _as_logits(self, scores: NDArray) -> NDArray:
-        """Return one logit a class, up to a constant of the row."""
+        """Return one logit per class, up to a constant of the row."""
         if self.input == "logits":
             if scores.shape[1] > 1:
                 return scores
@@ -332,14 +332,14 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         return np.log(np.maximum(self._as_proba(scores), scores.dtype.type(self._zero)))
 
     def _as_proba(self, scores: NDArray) -> NDArray:
-        """Return one probability a class."""
+        """Return one probability per class."""
         if self.input == "logits":
             return softmax(self._as_logits(scores), axis=1)
         return np.hstack([1 - scores, scores]) if scores.shape[1] == 1 else scores
 
 
 def chance_level(logits: NDArray) -> NDArray[np.float64] | float:
-    """Return 1 / K, or one number a row where logits of -inf mean options that do not exist."""
+    """Return 1 / K, or one number per row where logits of -inf mean options that do not exist."""
     missing = np.isneginf(logits)
     if not missing.any():
         return 1 / logits.shape[1]

@@ -55,14 +55,14 @@ class BetaCalibration(OneVsRestCalibrator):
         What X holds. Logits turn into probabilities by their softmax. Probabilities below
         1e-7 or above 1 - 1e-7 count as these.
     classes : array-like of shape (n_classes,), default=None
-        As for :class:`PostHocCalibrator`.
+        Labels of the columns of X, as for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
     calibrators_ : list of BetaMap
         ``a``, ``b``, ``c`` and ``uniform_weight``, which is w, of every calibrated class.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------

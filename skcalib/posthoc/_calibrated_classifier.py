@@ -74,9 +74,9 @@ class PostHocCalibratedClassifier(MetaClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_ : int
-        Number of features, where `estimator_` tells it.
+        Number of features, where `estimator_` has it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Feature names, where `estimator_` tells them.
+        Feature names, where `estimator_` has them.
 
     See Also
     --------
@@ -156,9 +156,9 @@ class PostHocCalibratedClassifier(MetaClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, for the classifier and the calibrator.
         groups : array-like of shape (n_samples,), default=None
-            What samples belong together, such as patients: no group is in two folds.
+            Which samples belong together, such as those of a patient: no group is in two folds.
         **fit_params : dict
-            Further parameters of ``estimator.fit``; those with one entry a sample are cut to
+            Further parameters of ``estimator.fit``; those with one entry per sample are cut to
             the samples of a fold.
 
         Returns

@@ -18,15 +18,15 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
 
     The probabilities are ``w1 softmax(z / T) + w2 softmax(z) + w3 / n_classes``; the weights are
     >= 0 and sum to 1 [1]_. T and the weights minimize the log-loss together, by EM: weights fitted
-    to a temperature that is fixed before come too late where a few labels, held for all but
-    impossible, have ruled that temperature. More expressive than one temperature, it still never
+    to a temperature that is fixed before come too late where a few labels that the model calls
+    nearly impossible have dominated it. More expressive than one temperature, it still never
     changes the predicted class.
 
     Parameters
     ----------
-    input, classes
-        As for :class:`PostHocCalibrator`. A logit of -inf is an option that does not exist for
-        the sample.
+    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
+        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`. A logit of
+        -inf is an option that does not exist for the sample.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         The temperature T.
     weights_ : ndarray of shape (3,)
         The weights w1, w2, w3.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""One calibrator for all samples, and what groups of them differ from it by."""
+"""One calibrator for all samples, and how groups of them differ from it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SPREADS = [
 # Fractions of the groups that differ at all, and how likely it is beforehand that none does.
 _FRACTIONS = np.array([0.1, 0.3, 1.0])
 _NONE_DIFFERS = 0.05
-# With more classes a group has a slope alone.
+# With more classes a group has only a slope.
 _MOST_CLASSES_TO_SHIFT = 100
-# Fewer cannot tell.
+# Fewer samples cannot show how a group differs.
 _LEAST_SAMPLES = 10
 _MOST_STEPS = 50
 _LEAST_GAIN = 1e-9
@@ -46,8 +46,8 @@ class GroupwiseCalibration(PostHocCalibrator):
         The common map; a clone is fitted, with the `input` and `classes` of this one. Names are
         those of :class:`PostHocCalibratedClassifier`; "none" and None leave the probabilities as
         they are.
-    input, classes
-        As for :class:`PostHocCalibrator`.
+    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
+        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class GroupwiseCalibration(PostHocCalibrator):
         The slopes s of the groups: below 0 where the common map is overconfident.
     differs_ : ndarray of shape (n_groups,)
         How likely it is, in [0, 1], that a group differs from the common map at all.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------
@@ -116,7 +116,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         *,
         groups: Any = None,
     ) -> Self:
-        """Fit the common map, and what the groups differ from it by.
+        """Fit the common map, and how the groups differ from it.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class GroupwiseCalibration(PostHocCalibrator):
                 theta[m, g], evidence[m, g] = _fit_group(
                     log_proba[rows], y[rows], weight[rows], *spread
                 )
-        # Of a group, by fraction f and spread: f times its likelihood if it differs, 1 - f if not.
+        # Per fraction f, spread and group: f times its likelihood if it differs, and 1 - f if not.
         with np.errstate(divide="ignore"):
             other = np.log(_FRACTIONS)[:, None, None] + evidence
             same = np.broadcast_to(np.log1p(-_FRACTIONS)[:, None, None], other.shape)

@@ -36,15 +36,15 @@ class HistogramBinning(OneVsRestCalibrator):
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal mass or of equal width. Equal probabilities always fall in one bin. A bin
         of equal width without samples keeps its middle.
-    input, classes
-        As for :class:`PostHocCalibrator`.
+    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
+        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
     calibrators_ : list of BinMap
         For every calibrated class the ``edges`` of the bins and their ``values``.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------

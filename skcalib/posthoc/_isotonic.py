@@ -22,15 +22,15 @@ class IsotonicCalibration(OneVsRestCalibrator):
 
     Parameters
     ----------
-    input, classes
-        As for :class:`PostHocCalibrator`.
+    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
+        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
     calibrators_ : list of sklearn.isotonic.IsotonicRegression
         The map of every calibrated class.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------

@@ -99,18 +99,18 @@ class VectorScaling(LinearCalibrator):
 
     The probabilities are ``softmax(v * logits / T + b)`` [1]_, beside a uniform component. Unlike
     one temperature, the intercepts correct a model that likes some classes too much; the predicted
-    class may change. It is not penalized: with few samples a class,
+    class may change. It is not penalized: with few samples per class,
     :class:`StructuredVectorScaling` is safer.
 
     Parameters
     ----------
     uniform : bool, default=True
-        Whether to fit a uniform component with the map, so that a few labels that the model holds
-        for all but impossible do not rule it.
+        Whether to fit a uniform component with the map, so that a few labels that the model calls
+        nearly impossible do not dominate the fit.
     max_iter : int, default=200
         Most iterations of the solver, Newton's method with conjugate gradients.
-    input, classes
-        As for :class:`PostHocCalibrator`.
+    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
+        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
@@ -124,8 +124,8 @@ class VectorScaling(LinearCalibrator):
         The weight w of the uniform component, 0 where there is none.
     n_iter_ : int
         Number of iterations of the solver.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     Warns
     -----
@@ -165,7 +165,7 @@ class VectorScaling(LinearCalibrator):
 
 
 class StructuredVectorScaling(LinearCalibrator):
-    """Temperature scaling, then as much of a slope and intercept a class as the samples can tell.
+    """Temperature scaling, then a slope and intercept per class, as far as the data support them.
 
     The probabilities are ``softmax(v * log_softmax(logits / T) + b)`` beside a uniform component.
     A ridge of K / n, n the sum of the sample weights, draws v to 1 [1]_, and one of K / (10 n)
@@ -176,15 +176,17 @@ class StructuredVectorScaling(LinearCalibrator):
 
     Parameters
     ----------
-    uniform, input, max_iter, classes
-        As for :class:`VectorScaling`.
+    uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
+        Whether to fit a uniform component, what X holds, most iterations, and the labels of the
+        columns of X: as for :class:`VectorScaling`.
 
     Attributes
     ----------
     temperature_, coef_, intercept_, uniform_weight_, n_iter_
-        As for :class:`VectorScaling`.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+        T, v of shape (n_classes,), b of shape (n_classes,), the weight of the uniform component,
+        and the number of iterations: as for :class:`VectorScaling`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------
@@ -213,7 +215,7 @@ class StructuredVectorScaling(LinearCalibrator):
 
 
 class StructuredMatrixScaling(LinearCalibrator):
-    """Temperature scaling, then as much of a matrix as the samples can tell.
+    """Temperature scaling, then as much of a matrix as the data support.
 
     The probabilities are ``softmax(log_softmax(logits / T) @ W.T + b)``, beside a uniform
     component. Few samples give the temperature alone, more the class-wise slopes and intercepts,
@@ -223,17 +225,19 @@ class StructuredMatrixScaling(LinearCalibrator):
 
     Parameters
     ----------
-    uniform, input, max_iter, classes
-        As for :class:`VectorScaling`.
+    uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
+        Whether to fit a uniform component, what X holds, most iterations, and the labels of the
+        columns of X: as for :class:`VectorScaling`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_classes)
         The matrix W; row k gives the logit of class k. The identity where nothing is learned.
     temperature_, intercept_, uniform_weight_, n_iter_
-        As for :class:`VectorScaling`.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+        T, b of shape (n_classes,), the weight of the uniform component, and the number of
+        iterations: as for :class:`VectorScaling`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------
@@ -280,15 +284,17 @@ class MatrixScaling(LinearCalibrator):
     intercept_penalty : float, default=1.0
         Strength, 0 or more, that draws the intercepts to 0: the sum of their squares, times K and
         this, is added.
-    uniform, input, max_iter, classes
-        As for :class:`VectorScaling`.
+    uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
+        Whether to fit a uniform component, what X holds, most iterations, and the labels of the
+        columns of X: as for :class:`VectorScaling`.
 
     Attributes
     ----------
     temperature_, coef_, intercept_, uniform_weight_, n_iter_
-        As for :class:`StructuredMatrixScaling`.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+        T, W of shape (n_classes, n_classes), b of shape (n_classes,), the weight of the uniform
+        component, and the number of iterations: as for :class:`StructuredMatrixScaling`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------
@@ -357,18 +363,20 @@ class DirichletCalibration(MatrixScaling):
     Parameters
     ----------
     diagonal_penalty : float, default=0.0
-        As for :class:`MatrixScaling`.
-    off_diagonal_penalty, intercept_penalty
-        As for :class:`MatrixScaling`.
-    uniform, input, max_iter, classes
-        As for :class:`VectorScaling`.
+        Strength, 0 or more, that draws the diagonal of the matrix to 1.
+    off_diagonal_penalty, intercept_penalty : float, default=1.0
+        Strengths, 0 or more, that draw these entries to 0, as for :class:`MatrixScaling`.
+    uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
+        Whether to fit a uniform component, what X holds, most iterations, and the labels of the
+        columns of X: as for :class:`VectorScaling`.
 
     Attributes
     ----------
     temperature_, coef_, intercept_, uniform_weight_, n_iter_
-        As for :class:`StructuredMatrixScaling`.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+        T, W of shape (n_classes, n_classes), b of shape (n_classes,), the weight of the uniform
+        component, and the number of iterations: as for :class:`StructuredMatrixScaling`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------

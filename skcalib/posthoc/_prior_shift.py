@@ -35,9 +35,9 @@ class PriorShift(PostHocCalibrator):
     - the class frequencies of the `y` given to `fit`, labels of the new population;
     - without `y`, estimated from unlabeled samples of the new population, the X given to `fit`,
       by the EM algorithm of Saerens et al. [1]_ with a Dirichlet prior: `prior_strength`
-      pseudo-samples a class, at the training frequencies. Without them EM sets rare classes to
+      pseudo-samples per class, at the training frequencies. Without them EM sets rare classes to
       0 even where nothing has shifted. The estimate is drawn back to the training frequencies as
-      far as the mean probabilities do not tell a shift from chance or miscalibration (Notes).
+      far as chance or miscalibration may explain the mean probabilities (Notes).
 
     The probabilities that go in have to be calibrated for the training set: prior shift comes
     after calibration.
@@ -62,7 +62,7 @@ class PriorShift(PostHocCalibrator):
     input : {"logits", "proba"}, default="logits"
         What X holds. Probabilities below 1e-12 count as 1e-12.
     prior_strength : float, default=5
-        Pseudo-samples a class of the Dirichlet prior of EM, 0 or more. Larger values keep the
+        Pseudo-samples per class of the Dirichlet prior of EM, 0 or more. Larger values keep the
         priors nearer to those of training, and 0 is the maximum of the likelihood, which is
         trusted whatever it is.
     max_iter : int, default=10000
@@ -87,8 +87,8 @@ class PriorShift(PostHocCalibrator):
         What probabilities are multiplied by, up to a factor for all.
     n_iter_ : int
         Number of iterations of EM; 1 where there was nothing to estimate.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     Warns
     -----
@@ -170,7 +170,7 @@ class PriorShift(PostHocCalibrator):
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
             Scores of samples of the new population; of two classes also those of the second alone.
-            Where the priors follow from parameters or `y`, X tells the number of classes only.
+            Where the priors follow from parameters or `y`, X gives only the number of classes.
         y : array-like of shape (n_samples,), default=None
             Labels of the new population, where there are any.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -207,12 +207,12 @@ class PriorShift(PostHocCalibrator):
     def _fit(self, scores: NDArray, y: NDArray | None, sample_weight: NDArray | None) -> None:
         if self.priors is not None and self.sampling_rate is not None:
             raise ValueError(
-                "priors must be None where sampling_rate is given, got both: the rate tells them."
+                "priors must be None where sampling_rate is given, got both: the rate gives them."
             )
         if self.training_priors is not None and self.training_scores is not None:
             raise ValueError(
                 "training_priors must be None where training_scores are given, got both: the "
-                "scores tell them."
+                "scores give them."
             )
         training, k = self._known_training_priors(), len(self.classes_)
         self.n_iter_, self.trust_ = 1, 1.0
@@ -317,7 +317,8 @@ def _check_priors(
     if numbers.shape != (k,) or not np.all(numbers >= low) or abs(numbers.sum() - 1) > 1e-3:
         least = "above 0" if low > 0 else "of 0 or more"
         raise ValueError(
-            f"{name} must hold {k} frequencies {least} that sum to 1, one a class, got {priors!r}."
+            f"{name} must hold {k} frequencies {least} that sum to 1, one for each class, "
+            f"got {priors!r}."
         )
     return numbers / numbers.sum()
 
@@ -328,7 +329,7 @@ def _check_rate(rate: ArrayLike | float, classes: NDArray) -> NDArray[np.float64
         numbers = np.array([float(numbers), 1.0])
     if numbers.shape != (k,) or not np.all((numbers > 0) & (numbers <= 1)):
         raise ValueError(
-            f"sampling_rate must hold {k} fractions in (0, 1], one a class, or for two classes be "
+            f"sampling_rate must hold {k} fractions in (0, 1], one per class, or for two classes "
             f"that of the first, got {rate!r}."
         )
     return numbers

@@ -16,12 +16,12 @@ from ._temperature import TemperatureScaling
 
 AS_IT_IS = "as it is"
 _N_FOLDS = 5
-# Of the summed log-likelihood, by which a step of the stack is taken fully.
+# Gain in the summed log-likelihood from which a step of the stack is taken fully.
 _FULL_GAIN = 5.0
-# Of the predictions of samples left out, that maps which change predictions may cost; one of few
-# samples is chance.
+# Maps that change predictions may cost this fraction of the right ones among the samples left out;
+# a single sample is chance.
 _MOST_LOST = 0.01
-# Numbers in a pass over all samples, above which a map takes too long.
+# A map takes too long where a pass over all samples has more numbers than this.
 _MOST_NUMBERS = 5 * 10**7
 # With as many classes a matrix has gained nothing.
 _MOST_CLASSES_OF_MATRIX = 100
@@ -40,7 +40,7 @@ class StackedCalibration(PostHocCalibrator):
     taken as far as the labels of the samples left out speak for it, fully where it makes them
     together e^5 times as likely. Accuracy is not traded away: maps that can change the predicted
     class are left out where they cost more than 1 % of the predictions of the samples left out,
-    and more than one. `left_out_` tells.
+    and more than one. `left_out_` says which, and why.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class StackedCalibration(PostHocCalibrator):
         What X holds. A logit of -inf is an option that does not exist for the sample; of the
         default calibrators only the temperature takes it.
     classes : array-like of shape (n_classes,), default=None
-        As for :class:`PostHocCalibrator`.
+        Labels of the columns of X, as for :class:`PostHocCalibrator`.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ class StackedCalibration(PostHocCalibrator):
         the mixture as "mixture".
     left_out_ : dict of str to str
         Calibrators that take no part, and why.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     See Also
     --------

@@ -14,7 +14,7 @@ from ..utils._private import Interval, StrOptions
 from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at, warn_of_bound
 from ._base import PostHocCalibrator, mixed_with_uniform
 
-# That of the paper that searches by ECE.
+# The grid of the paper that searches by ECE.
 _GRID = np.arange(1, 101) / 10
 # Rounding of confidences in single precision: what differs by less is not told apart.
 _ROUNDING = 1e-6
@@ -26,8 +26,8 @@ class TemperatureScaling(PostHocCalibrator):
     The probabilities are ``(1 - w) softmax(logits / T) + w / n_classes``. T > 1 makes an
     overconfident model less confident, T < 1 an underconfident one more confident; the predicted
     class never changes. Without the uniform component of weight w this is temperature scaling as
-    published [1]_; with it, a few labels that the model holds for all but impossible are not
-    allowed to rule the temperature. T and w are fitted together.
+    published [1]_; with it, a few labels that the model calls nearly impossible do not
+    dominate the temperature. T and w are fitted together.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class TemperatureScaling(PostHocCalibrator):
         Temperatures that "ece" tries; None means 0.1, 0.2, ..., 10.
     n_bins : int, default=15
         Number of bins of the calibration error that "ece" minimizes.
-    input, classes
-        As for :class:`PostHocCalibrator`. A logit of -inf is an option that does not exist for
-        the sample.
+    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
+        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`. A logit of
+        -inf is an option that does not exist for the sample.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class TemperatureScaling(PostHocCalibrator):
         The temperature T.
     uniform_weight_ : float
         The weight w of the uniform component, 0 where there is none.
-    classes_, n_features_in_, feature_names_in_
-        As for :class:`PostHocCalibrator`.
+    classes_, n_features_in_, feature_names_in_ : ndarray, int and ndarray of str
+        Labels, number and names of the columns of X, as for :class:`PostHocCalibrator`.
 
     Warns
     -----
