@@ -1,4 +1,4 @@
-"""What labels that somebody has checked, drawn at random, tell of all others."""
+"""What labels that somebody has checked, drawn at random, say about all others."""
 
 from __future__ import annotations
 

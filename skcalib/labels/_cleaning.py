@@ -142,9 +142,9 @@ class LabelCleaningClassifier(DelegatingClassifier):
         verified : array-like of shape (n_samples,), dtype bool, default=None
             Samples whose label is known to be right; for the finder.
         groups : array-like of shape (n_samples,), default=None
-            What samples belong together, such as patients; for the folds of the finder.
+            Which samples belong together, such as those of a patient; for the folds of the finder.
         **fit_params : dict
-            Further parameters of ``estimator.fit``; those with one entry a sample go along with
+            Further parameters of ``estimator.fit``; those with one entry per sample go along with
             the samples.
 
         Returns

@@ -77,7 +77,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     n_refits : int, default=2
         How often the judges are fitted again, to the labels believed, at most: without it, wrong
         labels blur the classes that judge them. A refit is kept only where the given labels are
-        more likely after it. With few samples a class, the probabilities are a mean of those
+        more likely after it. With few samples per class, the probabilities are a mean of those
         before and after (with five, both count alike).
     cv : int, cross-validation generator or iterable, default=None
         Folds of classifiers; None means 5 stratified ones.
@@ -219,8 +219,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             how many labels are wrong: that takes samples drawn at random, wrong ones among them
             (`recalibrate`).
         groups : array-like of shape (n_samples,), default=None
-            What samples belong together, such as patients: no group is in two folds of a
-            classifier. Judges that leave out single samples do not take part then.
+            Which samples belong together, such as those of a patient: no group is in two folds
+            of a classifier. Judges that leave out single samples do not take part then.
 
         Returns
         -------
@@ -369,7 +369,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If positions repeat or are none of the samples, or a label is none of `classes_`.
+            If positions repeat or lie outside the samples, or a label is not in `classes_`.
         """
         check_is_fitted(self)
         n_samples, n_classes = self.label_proba_.shape
@@ -459,16 +459,16 @@ def find_label_issues(
     Parameters
     ----------
     estimator : scorer, Pipeline, classifier, list, "precomputed" or None
-        Who judges, as for :class:`LabelIssueFinder`. "precomputed": `X` holds out-of-sample class
-        probabilities.
+        What judges the labels, as for :class:`LabelIssueFinder`. "precomputed": `X` holds
+        out-of-sample class probabilities.
     X : array-like of shape (n_samples, n_features), or whatever the estimator takes
         Samples.
     y : array-like of shape (n_samples,)
         Their labels.
-    noise, threshold, n_refits, cv : default="mixed", 0.5, 2, None
-        As for :class:`LabelIssueFinder`.
+    noise, threshold, n_refits, cv : str, float, int, and int or splitter; "mixed", 0.5, 2, None
+        How the labels are judged, as for :class:`LabelIssueFinder`.
     sample_weight, verified, groups : array-like of shape (n_samples,), default=None
-        As for :meth:`LabelIssueFinder.fit`.
+        Weights, labels known to be right, and groups, as for :meth:`LabelIssueFinder.fit`.
     checks : tuple of two array-like of shape (n_checks,), default=None
         Positions drawn at random, and the true labels of these samples, for
         :meth:`LabelIssueFinder.recalibrate`.

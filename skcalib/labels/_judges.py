@@ -55,9 +55,9 @@ _SCALE_MATTERS = tuple(
 )
 
 # Part of the logarithm of the determinant that counts. All of it is right if the labels are: it
-# is better for classes of unequal size (CLINC150, 3 to 90 samples a class: precision of near flips
-# .76, .79, .82 with none, half, all of it) and worse for few samples with wrong labels, whose
-# numbers mean less (5 a class, 20 % random flips: labels right after repair .940, .929, .920).
+# is better for classes of unequal size (CLINC150, 3 to 90 samples per class: precision of near
+# flips .76, .79, .82 with none, half, all of it) and worse for few samples with wrong labels,
+# whose numbers mean less (5 per class, 20 % random flips: right after repair .940, .929, .920).
 _DETERMINANT = 0.5
 
 

@@ -27,8 +27,8 @@ from ._noise_model import (
     spread_of,
 )
 
-# Samples a class at which the probabilities before all refits count as much as those after.
-# CLINC150, 5 samples a class, calibration error after, and of the mean: 40 % random flips .101,
+# Samples per class at which the probabilities before all refits count as much as those after.
+# CLINC150, 5 samples per class, calibration error after, and of the mean: 40 % random flips .101,
 # .051; 20 % nearest-class flips .075, .048. With 20 samples, 40 % random: .006, .010.
 _WEIGHT_OF_FIRST = 5.0
 # At least, where flips are between classes: a refit confirms them too well. Of 62 claims, 7, 6, 4

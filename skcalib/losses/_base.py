@@ -20,7 +20,7 @@ from torch import Tensor
 LARGEST = 1e30
 
 _NEEDED = {
-    "difficulty_weight": "a tensor of one value a sample: pass it with every batch (a net takes "
+    "difficulty_weight": "a tensor of one value per sample: pass it with every batch (a net takes "
     "it in fit)",
     "history": "the fraction of past epochs in which each sample was right: pass "
     "CorrectnessHistory.fraction_correct(index) with every batch, or zeros for samples without a "
@@ -94,11 +94,11 @@ def check_non_negative(name: str, value: Tensor) -> None:
 
 
 def check_class_weight(weight: object) -> Tensor:
-    """Return `weight` if it is a tensor of one non-negative number a class."""
+    """Return `weight` if it is a tensor of one non-negative number per class."""
     tensor = check_tensor("weight", weight)
     if tensor.is_complex() or tensor.ndim != 1:
         raise ValueError(
-            "weight must be a real tensor of shape (K,), one value a class, got "
+            "weight must be a real tensor of shape (K,), one value per class, got "
             f"{tensor.dtype} of shape {tuple(tensor.shape)}."
         )
     check_non_negative("weight", tensor)

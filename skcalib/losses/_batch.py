@@ -1,4 +1,4 @@
-"""A batch as the formulas want it: one sample a row, with its weight.
+"""A batch as the formulas want it: one sample per row, with its weight.
 
 What torch's cross-entropy takes is brought into that form here, once for all losses, and the
 losses of the samples back into the form of the labels::
@@ -47,7 +47,7 @@ class Batch(NamedTuple):
         return self.logits, self.target
 
     def per_sample(self, name: str, value: object) -> Tensor:
-        """Check that `value` has one number a sample, or a position of it; return one a row."""
+        """Check that `value` has one number per sample or position; return one per row."""
         tensor = check_tensor(name, value)
         dense = len(self.shape) > 1
         if dense and tensor.shape == self.shape[:1]:  # of a sample, for all of its positions
@@ -55,13 +55,13 @@ class Batch(NamedTuple):
         if tensor.is_complex() or tensor.shape != self.shape:
             also = f" or {tuple(self.shape)}, one value a position" if dense else ""
             raise ValueError(
-                f"{name} must be a real tensor of shape ({self.shape[0]},), one value a sample"
+                f"{name} must be a real tensor of shape ({self.shape[0]},), one value per sample"
                 f"{also}, got {tensor.dtype} of shape {tuple(tensor.shape)}."
             )
         return (tensor.reshape(-1) if dense else tensor).to(self.logits.dtype)
 
     def fraction(self, name: str, value: object, advice: str = "") -> Tensor:
-        """Check that `value` has one number in [0, 1] a sample or position; return one a row."""
+        """Check that there is one number in [0, 1] per sample or position; return one per row."""
         fraction = self.per_sample(name, value)
         found = extremes(fraction)
         if found is not None and not 0 <= found[0] <= found[1] <= 1:
@@ -71,7 +71,7 @@ class Batch(NamedTuple):
         return fraction
 
     def difficulty_weight(self, value: object) -> Tensor:
-        """Check difficulty weights; return one a row."""
+        """Check difficulty weights; return one per row."""
         advice = ", as skcalib.difficulty.difficulty_weights makes it of a difficulty"
         return self.fraction("difficulty_weight", value, advice)
 
@@ -106,7 +106,7 @@ def check_batch(
 ) -> Batch:
     """Check a batch, bring it into rows, and multiply what its samples weigh.
 
-    Without `soft` class probabilities are refused, without `dense` more than one position a
+    Without `soft` class probabilities are refused, without `dense` more than one position per
     sample. Shapes and types are checked always, the values on the CPU.
     """
     check_tensor("logits", logits)
@@ -194,7 +194,7 @@ def _weight_of_labels(weight: Tensor, batch: Batch) -> Tensor:
     of_class = check_class_weight(weight)
     if of_class.shape != logits.shape[1:]:
         raise ValueError(
-            f"weight must have shape ({logits.shape[1]},), one value a class, got shape "
+            f"weight must have shape ({logits.shape[1]},), one value per class, got shape "
             f"{tuple(of_class.shape)}."
         )
     return of_class.to(logits.dtype)[target]

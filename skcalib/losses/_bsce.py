@@ -131,8 +131,8 @@ class BSCELoss(CalibrationLoss):
         guide shows how).
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (BSCE-GRA).
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
+        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------
@@ -190,7 +190,8 @@ class BSCEGRALoss(BSCELoss):
     Parameters
     ----------
     order, exponent, weight, ignore_index, reduction
-        As in :class:`BSCELoss`. [1]_ tries exponents of 3 to 8 and finds 4 best.
+        Order and exponent of the norm, and the others, as in :class:`BSCELoss`. [1]_ tries
+        exponents of 3 to 8 and finds 4 best.
 
     See Also
     --------

@@ -111,8 +111,8 @@ class LabelSmoothingLoss(CalibrationLoss):
     alpha : float in [0, 1], default=0.05
         Mass moved from the target to the uniform distribution over all K classes, the label
         included, as in [1]_ and torch. 0 is the cross-entropy; [2]_ uses .03 to .05 on CIFAR-10.
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
+        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------

@@ -135,8 +135,8 @@ class DualFocalLoss(CalibrationLoss):
         Which probability is p_j. "below_label" is the largest one strictly below p_y, 0 if there
         is none, as [1]_ defines and implements it. "second_largest" is the second-largest of all,
         as [2]_ words it. The two differ wherever the label is not the first choice.
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
+        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------

@@ -80,8 +80,8 @@ class FocalLoss(CalibrationLoss):
     detach_weight : bool, default=False
         If True, the weight ``(1 - p_y)^gamma`` is a constant for the gradient, which is then the
         weight times that of the cross-entropy (the "-GRA" form of [3]_). The value is the same.
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
+        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------
@@ -174,7 +174,7 @@ def sample_dependent_focal_weight(
     """Compute the focal weight, in [0, 1], with an exponent that depends on p_y.
 
     See :class:`SampleDependentFocalLoss` for the parameters. The logits are (n, K), and there is
-    one weight a sample, shape (n,); with class probabilities one for every class, shape (n, K).
+    one weight per sample, shape (n,); with class probabilities one for every class, shape (n, K).
 
     Examples
     --------
@@ -235,8 +235,8 @@ class SampleDependentFocalLoss(CalibrationLoss):
         Increasing probabilities, one fewer than `gammas`.
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (FLSD-GRA).
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
+        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------

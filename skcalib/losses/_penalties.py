@@ -97,8 +97,8 @@ class EntropyRegularizedLoss(CalibrationLoss):
     ----------
     alpha : float in [0, inf), default=0.1
         Strength. 0 is the cross-entropy; [2]_ uses 0.1 for ImageNet.
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
+        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------
@@ -181,8 +181,8 @@ class DifficultyAwareLoss(CalibrationLoss):
     ----------
     alpha : float in [0, inf), default=0.3
         Strength. 0 is the cross-entropy; [1]_ uses 0.3 on CIFAR and 0.2 on ImageNet.
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
+        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------
@@ -270,8 +270,8 @@ class LogitNormLoss(CalibrationLoss):
     p : float in [1, inf], default=1
         Order of the norm. Where a logit (p = 1) or all of them (p > 1) are 0, the gradient of the
         norm is taken as 0.
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
+        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------

@@ -51,8 +51,8 @@ class PolyLoss(CalibrationLoss):
     epsilon : float in [-1, inf), default=1.0
         Change of the first coefficient of ``-log p = sum_j (1 - p)^j / j``; 0 is the
         cross-entropy, below -1 the loss would reward misses.
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
+        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------

@@ -119,7 +119,7 @@ class CorrectnessHistory:
         Parameters
         ----------
         index : int Tensor of shape (n,)
-            As in :meth:`record`.
+            Positions of the samples in the training data.
 
         Returns
         -------
@@ -201,8 +201,8 @@ class CorrectnessRankingLoss(CalibrationLoss):
         Strength of the penalty; 0 is the cross-entropy.
     confidence : {"msp", "margin", "entropy"}, default="msp"
         Largest probability; largest minus second-largest; ``-H / log K``.
-    ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    ignore_index, reduction : int and {"none", "sum", "mean"}
+        Label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------

@@ -69,7 +69,7 @@ def uncertainty_weighted_loss(
     else:
         # The logits are detached already; the function may have trainable parameters of its own.
         factor = _measured(uncertainty, logits, target).detach()
-    # One factor a sample is the same for every class that t may bring.
+    # One factor per sample is the same for every class that t may bring.
     if target.is_floating_point() and factor.ndim == 1:
         factor = factor.unsqueeze(1)
     values = expectation(factor * target_nll(logits, target), target)
@@ -88,13 +88,13 @@ class UncertaintyWeightedLoss(CalibrationLoss):
     ----------
     uncertainty : callable, default=None
         Function of (logits, target), of shapes (n, K) and (n,) or (n, K) whatever the form of the
-        batch, that returns weights of shape (n,), or (n, K), one a class, for soft targets
+        batch, that returns weights of shape (n,), or (n, K), one per class, for soft targets
         (``-sum_k t_k u_k log p_k``). None takes the weights from the ``difficulty_weight`` in [0,
         1] that comes with each batch (``uses_difficulty_weight`` is then True), larger = harder,
         such as 1 - consistency; a net takes them in ``fit``. Unlike `sample_weight`, they do not
         divide the mean, which is ``sum(w u l) / sum(w)``.
-    weight, ignore_index, reduction
-        As in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
+        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
 
     See Also
     --------

@@ -23,8 +23,8 @@ class TrainingDynamics(Callback):
     The record feeds the functions of :mod:`skcalib.difficulty` that judge samples by the course of
     training (:func:`~skcalib.difficulty.iteration_learned`,
     :func:`~skcalib.difficulty.forgetting_events`, ...), and ``entropy_`` guides the choice of
-    samples of another training as the ``target`` of its prioritizer. It takes 7 bytes a sample and
-    epoch for up to 127 classes. All samples given to `fit` are recorded, those held out for
+    samples of another training as the ``target`` of its prioritizer. It takes 7 bytes per sample
+    and epoch for up to 127 classes. All samples given to `fit` are recorded, those held out for
     validation included: column i is sample i. They are evaluated before the first epoch and after
     every epoch, by one forward pass in evaluation mode.
 
@@ -128,7 +128,7 @@ class TrainingDynamics(Callback):
             label = torch.from_numpy(self.label_[n_done : n_done + len(logits)])
             measured.append(_measures(logits, label.to(logits.device)))
             n_done += len(logits)
-        # Half precision is enough to rank and to average; 1 + 3 * 2 bytes a sample and epoch.
+        # Half precision is enough to rank and to average; 1 + 3 * 2 bytes per sample and epoch.
         integers = (np.int8, np.int16, np.int32)
         whole = next(t for t in integers if len(net.classes_) <= np.iinfo(t).max)
         dtypes = whole, *[np.float16] * 3

@@ -28,7 +28,7 @@ class MLP(nn.Module):
     Parameters
     ----------
     n_features : int
-        Number of inputs a sample; inputs of more dimensions are flattened.
+        Number of inputs per sample; inputs of more dimensions are flattened.
     n_classes : int
         Number of classes.
     hidden : sequence of int, default=(100,)

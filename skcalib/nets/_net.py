@@ -62,7 +62,7 @@ class CalibratedNetClassifier(TrainingLoop):
         one get 1. "balanced" gives all classes of y the same total weight.
     mixup_alpha : float, default=None
         Train on mixtures of two samples and of their labels (mixup [1]_), in fractions drawn from
-        Beta(mixup_alpha, mixup_alpha) once a batch. The criterion must take class probabilities
+        Beta(mixup_alpha, mixup_alpha) once per batch. The criterion must take class probabilities
         as target. Weights of both kinds are mixed in the same fractions. None or 0: off.
     prioritizer : EpochPrioritizer, default=None
         Chooses the samples of every epoch; None trains on all of them. ``history_`` then records
@@ -266,13 +266,13 @@ class CalibratedNetClassifier(TrainingLoop):
         Parameters
         ----------
         X, y : array-like
-            As in :meth:`fit`.
+            Samples and labels, as in :meth:`fit`.
         classes : array-like of shape (n_classes,), default=None
             All labels that later calls may bring; by default those of the first y.
         sample_weight, difficulty_weight, target_proba : array-like, default=None
-            As in :meth:`fit`.
+            One weight, difficulty or row of class probabilities per sample, as in :meth:`fit`.
         **fit_params : dict
-            As in :meth:`fit`.
+            Passed to the forward of the module and to `train_split`.
 
         Returns
         -------

@@ -33,7 +33,7 @@ class EpochPrioritizer(BaseEstimator):
     target : classifier or array-like of shape (n_samples,) or (n_epochs, n_samples), default=None
         What ranks the samples instead of the net in training, which saves a forward pass over
         all of them: a fitted classifier, whose probabilities are ranked once by the criterion of
-        the selector; one score a sample, larger = trained on first; or a row of scores for every
+        the selector; one score per sample, larger = trained on first; or a row of scores for every
         epoch, as :class:`TrainingDynamics` records them. Wrap a classifier in
         :class:`sklearn.frozen.FrozenEstimator`, because a clone of the net clones its target. A
         selector of random samples ignores it.
@@ -42,7 +42,7 @@ class EpochPrioritizer(BaseEstimator):
     ----------
     selected_ : ndarray of shape (n_epochs, n_samples), bool
         Which samples each epoch of the last call of `fit` or `partial_fit` trained on. Kept as one
-        bit a sample and epoch. The net's ``prioritizer_`` has it; the parameter itself does not.
+        bit per sample and epoch. The net's ``prioritizer_`` has it; the parameter itself does not.
 
     See Also
     --------
@@ -143,7 +143,7 @@ class EpochPrioritizer(BaseEstimator):
             chosen = self._chosen
         mask = np.zeros(self._n_samples, dtype=bool)
         mask[chosen] = True
-        self._masks.append(np.packbits(mask))  # one bit a sample: 12 MB for 100 epochs of 10^6
+        self._masks.append(np.packbits(mask))  # one bit per sample: 12 MB for 100 epochs of 10^6
         return chosen
 
     def _score(

@@ -80,7 +80,7 @@ class DataSplit:
 class Mixup:
     """One draw: sample i of a batch becomes ``fraction * i + (1 - fraction) * partner[i]``.
 
-    As in the paper, the fraction is drawn from Beta(alpha, alpha) once a batch.
+    As in the paper, the fraction is drawn from Beta(alpha, alpha) once per batch.
     """
 
     fraction: float

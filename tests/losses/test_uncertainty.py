@@ -96,5 +96,5 @@ def test_bad_values_of_uncertainty(value, words):
 
 
 def test_bad_shape_with_soft_targets():
-    with pytest.raises(ValueError, match=r"shape \(8,\), one value a sample, .* \(8, 3\)"):
+    with pytest.raises(ValueError, match=r"shape \(8,\), one value per sample, .* \(8, 3\)"):
         uncertainty_weighted_loss(LOGITS, SOFT, uncertainty=lambda z, t: torch.ones(8, 3))
