@@ -62,3 +62,10 @@ def test_pictures_of_the_readme_are_shown_on_pypi(repository):
     pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", (repository / "README.md").read_text())
     assert pictures
     assert all(picture.startswith("https://") for picture in pictures)
+
+
+def test_errors_name_extras_that_exist(repository, project):
+    text = "".join(path.read_text() for path in (repository / "skcalib").rglob("*.py"))
+    extras = set(re.findall(r'import_optional\([^()]*extra="([^"]+)"', text))
+    assert extras
+    assert extras <= set(project["optional-dependencies"])

@@ -275,7 +275,7 @@ def _report(
     }
     if not as_frame:
         return report
-    pd = import_optional("pandas", extra="pandas")
+    pd = import_optional("pandas", extra="report")
     return pd.DataFrame.from_dict(report, orient="index")
 
 

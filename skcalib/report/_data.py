@@ -156,8 +156,11 @@ def _read_groups(groups: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[st
     """Return columns of groups by name; a single array has the name "group"."""
     if groups is None:
         return None
-    named = isinstance(groups, Mapping) or hasattr(groups, "columns")
-    columns = groups.items() if named else [(getattr(groups, "name", None) or "group", groups)]
+    columns = [(getattr(groups, "name", None) or "group", groups)]
+    # Frames of pandas and of polars have columns by name, as a mapping has.
+    names = groups if isinstance(groups, Mapping) else getattr(groups, "columns", None)
+    if names is not None:
+        columns = [(name, groups[name]) for name in names]
     read: dict[str, Groups] = {}
     for name, values in columns:
         if str(name) in read:

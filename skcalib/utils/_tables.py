@@ -33,7 +33,7 @@ def as_table(
     columns of mixed types stay objects. `index` is that of the DataFrame.
     """
     if as_frame:
-        pd = import_optional("pandas", extra="pandas")
+        pd = import_optional("pandas", extra="report")
         return pd.DataFrame(dict(columns), index=index)
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     for name, array in arrays.items():

@@ -41,6 +41,18 @@ def test_several_columns_are_all_judged(predictions):
     assert columns == ["site"] * 2 + ["day"] * 3
 
 
+def test_frames_of_others_are_read_by_name(predictions):
+    class Frame:  # as of polars, which has no `items`
+        columns = ("site", "day")
+
+        def __getitem__(self, name):
+            return np.tile({"site": [1, 2], "day": ["x", "y"]}[name], 200)
+
+    results = CalibrationReport.from_predictions(*predictions, groups=Frame()).results_
+    columns = [e["column"] for e in results["verdict"]["tested"] if e["kind"] == "group"]
+    assert columns == ["site"] * 2 + ["day"] * 2
+
+
 @pytest.mark.parametrize(
     ("groups", "expected"),
     [
