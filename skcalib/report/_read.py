@@ -37,7 +37,7 @@ def read_predictions(
             raise TypeError(f"{name} must be a sequence of names of columns, got {value!r}.")
     text, how = _decoded(path)
     header, layout = _layout(text, path)
-    label = _label_column(label, header, path)
+    label = label or _label_column(header, path)
     special = [label, *([sample_weight] if sample_weight else []), *groups]
     for name in (*special, *(classes or ())):
         if name not in header:
@@ -109,9 +109,7 @@ def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
     return header, layout
 
 
-def _label_column(label: str | None, header: list[str], path: Path) -> str:
-    if label is not None:
-        return label
+def _label_column(header: list[str], path: Path) -> str:
     found = [name for known in LABEL_NAMES for name in header if name.lower() == known]
     if not found:
         raise ValueError(
@@ -195,6 +193,7 @@ class _Table:
 
     def __init__(self, path: Path, frame: Any, names: list[str]) -> None:
         self.path, self.frame, self.names = path, frame, names
+        self.fits = [name for name in names if self._could_be(name)]
 
     def judged(
         self, labels: list[str], classes: Sequence[str] | None, pos_label: str | None
@@ -257,7 +256,7 @@ class _Table:
 
     def _fills(self, columns: list[str]) -> list[str] | None:
         """Return the columns, with others where it takes these, if their rows sum to 1."""
-        others = [name for name in self.names if name not in columns and self._could_be(name)]
+        others = [name for name in self.fits if name not in columns]
         for chosen in (columns, [*columns, *others]):
             if np.abs(self._sums(chosen) - 1).max() <= ROW_SUM_TOLERANCE:
                 return chosen
@@ -276,20 +275,18 @@ class _Table:
     def _single(self, labels: list[str]) -> str:
         """Return the one column of probabilities, whatever it is called."""
         named = [name for name in self.names if not name.startswith("(column ")]
-        fits = [name for name in self.names if self._could_be(name)]
         # A predicted class is 0 or 1 as well. A column that is the only one is read as it is.
-        graded = [name for name in fits if not self.frame[name].isin([0, 1]).all()] or named
+        graded = [name for name in self.fits if not self.frame[name].isin([0, 1]).all()] or named
         if len(graded) != 1 or len(labels) > 2:
             raise self._refusal(labels)
         return graded[0]
 
     def _refusal(self, labels: list[str]) -> ValueError:
-        fits = [name for name in self.names if self._could_be(name)]
         return ValueError(
             f"{self.path} must have a column of probabilities for every class, called like its "
             f"label ({', '.join(labels[:10])}), or the option classes must name them in the order "
             f"of the classes, got columns {', '.join(self.names)}; columns "
-            f"of numbers in [0, 1]: {', '.join(fits) or 'none'}."
+            f"of numbers in [0, 1]: {', '.join(self.fits) or 'none'}."
         )
 
     def _sum_refused(self, columns: list[str]) -> ValueError:

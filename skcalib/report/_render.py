@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from html import escape as html_escape
 from itertools import count
@@ -147,27 +145,20 @@ def _samples(samples: Samples) -> str:
 
 
 def draw(picture: Picture, prefix: str) -> str:
-    """Return a picture as an SVG element whose names start with `prefix`."""
-    with _canvas(picture.size) as ax:
-        picture.draw(ax)
-        return tidy(_as_svg(ax.figure), prefix, picture.caption)
+    """Return a picture as an SVG element whose names start with `prefix`.
 
-
-@contextmanager
-def _canvas(size: tuple[float, float]) -> Iterator[Any]:
-    """Open axes that ignore the style of the user and the figures of pyplot."""
+    It ignores the style of the user and the figures of pyplot.
+    """
     style = import_optional("matplotlib.style", extra="report")
     figures = import_optional("matplotlib.figure", extra="report")
-    with style.context(["default", STYLE]):
-        yield figures.Figure(figsize=size, layout="constrained").subplots()
-
-
-def _as_svg(figure: Any) -> str:
     buffer = io.StringIO()
     # No date and no name of the program: equal numbers are equal files.
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    figure.savefig(buffer, format="svg", metadata=nothing)
-    return buffer.getvalue()
+    with style.context(["default", STYLE]):
+        figure = figures.Figure(figsize=picture.size, layout="constrained")
+        picture.draw(figure.subplots())
+        figure.savefig(buffer, format="svg", metadata=nothing)
+    return tidy(buffer.getvalue(), prefix, picture.caption)
 
 
 def tidy(svg: str, prefix: str, caption: str) -> str:

@@ -29,11 +29,6 @@ ROUNDING = 1e-9
 MANY_NUMBERS = 1_000_000
 
 
-def recommended(n_classes: int) -> PostHocCalibrator:
-    """Return what ``PostHocCalibratedClassifier(model)`` takes."""
-    return StackedCalibration(input="proba", classes=np.arange(n_classes))
-
-
 def results(data: ReportData) -> dict[str, Any]:
     """Return scores as they are and after every calibrator, with paired differences."""
     if len(data.codes) < FEWEST or len(np.unique(data.codes)) < 2:
@@ -63,15 +58,10 @@ def results(data: ReportData) -> dict[str, Any]:
 
 def _candidates(data: ReportData) -> list[PostHocCalibrator]:
     """Return what "auto" takes, and two well-known ones to compare it with."""
-    n_samples, n_classes = data.proba.shape
-    auto = recommended(n_classes)
-    if n_samples * n_classes > MANY_NUMBERS:
-        return [auto]
-    others = [
-        kind(input="proba", classes=np.arange(n_classes))
-        for kind in (TemperatureScaling, IsotonicCalibration)
-    ]
-    return [auto, *others]
+    kinds: list[Any] = [StackedCalibration, TemperatureScaling, IsotonicCalibration]
+    if data.proba.size > MANY_NUMBERS:
+        kinds = kinds[:1]
+    return [kind(input="proba", classes=np.arange(len(data.classes))) for kind in kinds]
 
 
 def _folds(data: ReportData) -> Folds:
