@@ -24,13 +24,13 @@ def _check_parameters(gamma: float, rival: str, detach_weight: bool = False) -> 
     return check_range("gamma", gamma, 0)
 
 
-def _below_label(logits: Tensor, target: Tensor, nll: Tensor) -> Tensor:
+def _below_label(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
     """Compute the largest probability strictly below that of the label, shape (n,)."""
     # The logits rank the classes as the probabilities do, and do not tie where these underflow.
     gap = logits.gather(1, target.unsqueeze(1)) - logits
     # The least positive gap; none is infinite, and then p_j is 0.
     nearest = torch.nn.functional.threshold(gap, 0.0, torch.inf).min(1).values
-    return (-nearest - nll).exp()  # log p_j = log p_y - (z_y - z_j)
+    return (log_proba - nearest).exp()  # log p_j = log p_y - (z_y - z_j)
 
 
 def _below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
@@ -47,6 +47,7 @@ def _below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
 
 
 def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: str) -> Tensor:
+    log_proba = -nll
     # A single class has no rival: p_j = 0.
     if logits.shape[1] == 1:
         return power(miss_probability(nll), gamma)
@@ -57,9 +58,9 @@ def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: st
     elif target.is_floating_point():
         proba = _below_every_class(logits, nll)
     else:
-        proba = _below_label(logits, target, nll)
+        proba = _below_label(logits, target, log_proba)
     # 1 - p_y + p_j, with 1 - p_y = -expm1(log p_y).
-    return power(proba - torch.expm1(-nll), gamma)
+    return power(proba - log_proba.expm1(), gamma)
 
 
 def dual_focal_weight(

@@ -42,19 +42,18 @@ def _check_parameters(weight: float, weighted: bool, bandwidth: float) -> tuple[
 # The running sum itself is a cumulative sum: s_i = exp(r_i) * cumsum(a exp(-r))_i.
 def _laplace_norm(coefficient: Tensor, confidence: Tensor, bandwidth: float) -> Tensor:
     """Compute ``sqrt(Q)``; of many samples in n log n time and linear memory."""
-    r = confidence / bandwidth
-    if len(r) <= FEW_SAMPLES:
-        kernel = (-(r.unsqueeze(1) - r).abs()).exp()
+    if len(confidence) <= FEW_SAMPLES:
+        kernel = ((confidence.unsqueeze(1) - confidence).abs() / -bandwidth).exp()
         squared = coefficient.dot(kernel.mv(coefficient))
     else:
-        r, order = r.sort(descending=True)
+        r, order = (confidence / bandwidth).sort(descending=True)
         a = coefficient.gather(0, order)
         rise = r.exp()
         running = rise * (a / rise).cumsum(0)
         step = torch.cat([r[1:], torch.full_like(r[:1], -torch.inf)]) - r
         squared = (-(step + step).expm1() * running).dot(running)
     # The square root of 0 has no slope; 0 is taken.
-    return (squared > 0) * squared.clamp_min(torch.finfo(r.dtype).tiny).sqrt()
+    return (squared > 0) * squared.clamp_min(torch.finfo(squared.dtype).tiny).sqrt()
 
 
 def _fractions(
