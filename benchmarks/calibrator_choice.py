@@ -1,13 +1,13 @@
 """What `calibrator="auto"` is worth: the stack, its maps and all peers on many prediction sets.
 
-    python -m benchmarks.calibrator_choice --data DIR [--again NAME ...]
+    python -m benchmarks.calibrator_choice --data DIR
 
 Calibrators are fitted on 100, 300 and 1000 scores of the models of `benchmarks.prediction_sets`
 and judged on up to 3000 others. Peers run where they are installed: probmetrics (with betacal,
 numba and venn-abers). Writes `calibrator_choice_results.json`, set by set, and the tables of the
 guide that are made of it; without --data the tables alone. Scores that the file holds are not
-computed again, so that an interrupted run goes on where it ended: --again names calibrators whose
-scores are to be replaced, and deleting the file starts anew. Half an hour of one processor.
+computed again: an interrupted run goes on where it ended, and a calibrator that has changed runs
+where its scores are deleted. Three quarters of an hour of one processor.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import json
 import logging
 import warnings
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,7 @@ PAGE = Path(__file__).parents[1] / "docs/measured/calibrator_choice.inc"
 # Samples to fit on, and how often they are drawn.
 SIZES = {100: 2, 300: 2, 1000: 1}
 AUTO = '"auto"'
+PARTS = "open", "locked", "fresh"
 OURS = {
     AUTO: StackedCalibration,
     "temperature": TemperatureScaling,
@@ -104,12 +106,10 @@ def functions(k):
     return chosen
 
 
-def measured(folder, again=()):
+def measured(folder):
     """Write a row a set, number of samples and draw: log-loss, accuracy, base rate of each."""
     rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     known = {(row["set"], row["samples"], row["draw"]): row for row in rows}
-    for row in rows:
-        row["scores"] = {name: value for name, value in row["scores"].items() if name not in again}
     for found in prediction_sets(folder):
         proba, n_all = stated(found), len(found.y)
         k = proba.shape[1]
@@ -119,7 +119,7 @@ def measured(folder, again=()):
                 fit, test = order[:n], order[n:][-3000:]
                 row = {"set": found.name, "classes": k, "samples": n, "draw": draw}
                 row = known.setdefault(
-                    (found.name, n, draw), row | {"locked": found.locked, "scores": {}}
+                    (found.name, n, draw), row | {"part": found.part, "scores": {}}
                 )
                 row["scores"].setdefault("none", scored(found.y[test], proba[test]))
                 for name, function in functions(k).items():
@@ -189,32 +189,47 @@ def table(title, rows):
     return csv_table(title, HEAD, lines)
 
 
+def promises(rows):
+    """Return what the default is asked for, a line a part of the sets and number of samples."""
+    lines = []
+    for part, n in product(PARTS, SIZES):
+        some = [row for row in rows if row["part"] == part and row["samples"] == n]
+        found = summary(some, AUTO)
+        auto, none = (np.array([r["scores"][name] for r in some]) for name in (AUTO, "none"))
+        worse, gained = (auto - none).T[:2]
+        line = [part, n, len(some), f"{found['regret']:.4f}", f"{found['largest']:.3f}"]
+        line += [np.sum(worse > 0.01), f"{worse.max():+.3f}"]
+        lines.append([*line, np.sum(gained < -0.01), f"{gained.min():+.3f}"])
+    head = ["sets", "samples", "cells", "regret", "largest regret", "worse than none by .01"]
+    head += ["at worst", "accuracy lost > .01", "at worst"]
+    return csv_table("The default", head, lines)
+
+
 def page(rows):
-    """Return the tables: two classes and several, all sets and the locked ones."""
+    """Return the tables: the default on every part, then all calibrators on all and on parts."""
     for row in rows:
         row["scores"] = {name: value for name, value in row["scores"].items() if value}
-    locked = [row for row in rows if row["locked"]]
-    parts = []
-    for chosen, which in ((rows, "All sets"), (locked, "Locked sets alone")):
+    parts = [promises(rows)]
+    for which in ("all", *PARTS[1:]):
+        parts.append(f".. {which}\n")
         for several, what in ((False, "two classes"), (True, "several classes")):
-            some = [row for row in chosen if (row["classes"] > 2) == several]
+            some = [row for row in rows if (row["classes"] > 2) == several]
+            some = [row for row in some if which in ("all", row["part"])]
             n_sets = len({row["set"] for row in some})
-            parts.append(table(f"{which}, {what}: {n_sets} sets", some))
-        parts.append(".. locked\n" if chosen is rows else "")
+            parts.append(table(f"{which} sets, {what}: {n_sets}".capitalize(), some))
     return "\n".join(parts)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--again", nargs="*", default=())
     arguments = parser.parse_args()
     if arguments.data is not None:
         logging.disable(logging.CRITICAL)
         with warnings.catch_warnings():
             # Temperatures at a bound and fits without a finite optimum are part of the answer.
             warnings.simplefilter("ignore")
-            measured(arguments.data, arguments.again)
+            measured(arguments.data)
     PAGE.write_text(page(json.loads(RESULTS.read_text())))
 
 

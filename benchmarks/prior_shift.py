@@ -156,6 +156,7 @@ def main() -> None:
         # Of more than 30 classes 1000 samples do not tell the frequencies.
         sets = prediction_sets(arguments.sets)
         sets = (found for found in sets if len(found.y) >= 3000 and found.y.max() < 30)
+        sets = (found for found in sets if found.part != "fresh")
         cases = (({"set": found.name}, calibrated_set(found)) for found in sets)
     lines = (changes(name, case, arguments.draws) for name, case in cases)
     out = RESULTS if arguments.sets is None else RESULTS_OF_SETS

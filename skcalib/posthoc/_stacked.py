@@ -11,20 +11,38 @@ from sklearn.base import clone
 
 from ..utils import SkcalibWarning
 from ._base import PostHocCalibrator, simplex_weights
+from ._linear import Ridge
 from ._matrix import StructuredMatrixScaling, StructuredVectorScaling
 from ._temperature import TemperatureScaling
 
 AS_IT_IS = "as it is"
 _N_FOLDS = 5
+# Samples up to which the folds are drawn twice and both judge: of few, one draw tells too little.
+_FEW_SAMPLES = 500
 # Gain in the summed log-likelihood from which a step of the stack is taken fully.
 _FULL_GAIN = 5.0
+# Parts of a step that are tried in turn while it costs too many predictions.
+_PARTS_OF_STEP = 1.0, 0.75, 0.5, 0.25
 # Maps that change predictions may cost this fraction of the right ones among the samples left out;
 # a single sample is chance.
-_MOST_LOST = 0.01
+_MOST_LOST = 0.005
 # A map takes too long where a pass over all samples has more numbers than this.
 _MOST_NUMBERS = 5 * 10**7
 # With as many classes a matrix has gained nothing.
 _MOST_CLASSES_OF_MATRIX = 100
+# Samples a class from which on a matrix is drawn to its diagonal a tenth as strongly.
+_SAMPLES_OF_LOOSE_MATRIX = 10
+
+
+class LooseMatrixScaling(StructuredMatrixScaling):
+    """Structured matrix scaling that draws the entries off the diagonal to 0 a tenth as strongly.
+
+    Alone it overfits more often. In the stack, which leaves it out then, it repairs models that
+    mix up classes and are sure of it, such as naive Bayes.
+    """
+
+    def _ridge(self) -> Ridge:
+        return super()._ridge()._replace(off_diagonal=0.1)
 
 
 class StackedCalibration(PostHocCalibrator):
@@ -35,19 +53,20 @@ class StackedCalibration(PostHocCalibrator):
     and the mixture takes the weights, 0 or more with a sum of 1, that make the labels of all the
     samples left out most likely. The maps are then fitted on all samples.
 
-    Nothing is changed without reason: from the probabilities as they are to their mixture with
-    maps that keep the predicted class, and from there to the mixture with all maps, a step is
-    taken as far as the labels of the samples left out speak for it, fully where it makes them
-    together e^5 times as likely. Accuracy is not traded away: maps that can change the predicted
-    class are left out where they cost more than 1 % of the predictions of the samples left out,
-    and more than one. `left_out_` says which, and why.
+    Nothing is changed without reason. From the probabilities as they are the first step leads to
+    their mixture with the maps that keep the predicted class; every further one adds the next map
+    that can change it. A step is taken as far as the labels of the samples left out speak for it,
+    fully where it makes them together e^5 times as likely. Accuracy is not traded away: a step is
+    shortened, and not taken if a quarter of it is too far, until it costs no more than .5 % of the
+    predictions of the samples left out, or one. `left_out_` says which maps have no part, and why.
 
     Parameters
     ----------
     calibrators : list of (str, PostHocCalibrator), default=None
-        Names and calibrators; clones are fitted, with the `input` and `classes` of this one. None
-        means :class:`TemperatureScaling`, :class:`StructuredVectorScaling` and
-        :class:`StructuredMatrixScaling`, as far as the size of the data allows. The probabilities
+        Names and calibrators, simple ones first; clones are fitted, with the `input` and `classes`
+        of this one. None means :class:`TemperatureScaling`, :class:`StructuredVectorScaling` and
+        :class:`StructuredMatrixScaling`, as far as the size of the data allows; from ten samples a
+        class on, the ridge off the diagonal of the matrix is a tenth as strong. The probabilities
         as they are take part in any case.
     input : {"logits", "proba"}, default="logits"
         What X holds. A logit of -inf is an option that does not exist for the sample; of the
@@ -76,8 +95,8 @@ class StackedCalibration(PostHocCalibrator):
 
     Notes
     -----
-    The folds follow from the order of the samples, and nothing is random. Of few samples another
-    order may give other weights.
+    The folds follow from the samples, not from their order, and nothing is random. Up to 500
+    samples are folded twice, and the weights are those that serve both foldings.
 
     Examples
     --------
@@ -89,7 +108,7 @@ class StackedCalibration(PostHocCalibrator):
     ...     print(f"{name:18}{loss:.3f}")
     as it is          0.733
     temperature       0.608
-    structured_vector 0.608
+    structured_vector 0.609
     structured_matrix 0.608
     mixture           0.607
     """
@@ -112,26 +131,34 @@ class StackedCalibration(PostHocCalibrator):
         self.classes = classes
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+        if len(y) < 2:
+            raise ValueError(
+                "X must hold a sample to fit calibrators and another one to judge them, both of "
+                "positive weight, got one."
+            )
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         candidates = self._candidates(scores)
         raw = self._as_proba(scores)
-        proba = {AS_IT_IS: raw}
-        folds = folds_by_class(y)
+        n_foldings = 2 if len(y) <= _FEW_SAMPLES else 1
+        foldings = [folds_by_class(raw, y, weight, seed) for seed in range(n_foldings)]
+        proba = {AS_IT_IS: np.tile(raw, (n_foldings, 1))}
         for name, calibrator in candidates.items():
-            proba[name] = np.empty_like(raw)
-            for fold in range(folds.max() + 1):
-                rest = folds != fold
-                _quietly_fit(calibrator, scores[rest], y[rest], weight[rest])
-                proba[name][~rest] = calibrator.predict_proba(scores[~rest])
+            proba[name] = np.empty_like(proba[AS_IT_IS])
+            for folds, part in zip(foldings, np.split(proba[name], n_foldings)):
+                for fold in range(folds.max() + 1):
+                    rest = folds != fold
+                    _quietly_fit(calibrator, scores[rest], y[rest], weight[rest])
+                    part[~rest] = calibrator.predict_proba(scores[~rest])
         rich = [name for name, part in candidates.items() if not part._keeps_order]
-        self.weights_, of_label, reason = _weigh(proba, rich, y, weight)
+        y_folded, weight_folded = np.tile(y, n_foldings), np.tile(weight / n_foldings, n_foldings)
+        self.weights_, of_label, reasons = _weigh(proba, rich, y_folded, weight_folded)
         mixture = of_label @ list(self.weights_.values())
-        means = np.average(-np.log(np.column_stack([of_label, mixture])), axis=0, weights=weight)
+        losses = -np.log(np.column_stack([of_label, mixture]))
+        means = np.average(losses, axis=0, weights=weight_folded)
         self.log_losses_ = dict(zip([*proba, "mixture"], means.tolist()))
-        if reason is not None:
-            for name in rich:
-                self.left_out_[name] = reason
-                del candidates[name], self.weights_[name]
+        for name, reason in reasons.items():
+            self.left_out_[name] = reason
+            del candidates[name], self.weights_[name]
         self.calibrators_ = {
             name: _quietly_fit(calibrator, scores, y, sample_weight)
             for name, calibrator in candidates.items()
@@ -148,6 +175,7 @@ class StackedCalibration(PostHocCalibrator):
     def _candidates(self, scores: NDArray) -> dict[str, PostHocCalibrator]:
         """Return unfitted calibrators that the data allow, and note why others are left out."""
         k = max(2, scores.shape[1])
+        loose = len(scores) >= _SAMPLES_OF_LOOSE_MATRIX * k
         self.left_out_: dict[str, str] = {}
         chosen = self.calibrators
         if chosen is None:
@@ -157,7 +185,7 @@ class StackedCalibration(PostHocCalibrator):
                 ("structured_vector", StructuredVectorScaling, numbers <= _MOST_NUMBERS),
                 (
                     "structured_matrix",
-                    StructuredMatrixScaling,
+                    LooseMatrixScaling if loose else StructuredMatrixScaling,
                     numbers * k <= _MOST_NUMBERS and k < _MOST_CLASSES_OF_MATRIX,
                 ),
             ):
@@ -177,12 +205,19 @@ def _quietly_fit(
     with warnings.catch_warnings():
         # A temperature at its bound gets the weight that it deserves.
         warnings.simplefilter("ignore", SkcalibWarning)
+        # Four fifths of the samples may look like numbers to regress on; all of them were checked.
+        warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
         return calibrator._check_and_fit(scores, y, weight)
 
 
-def folds_by_class(y: NDArray) -> NDArray[np.intp]:
-    """Return the fold of every sample: the samples of a class take turns, in random order."""
-    order = np.random.default_rng(0).permutation(len(y))
+def folds_by_class(proba: NDArray, y: NDArray, weight: NDArray, seed: int) -> NDArray[np.intp]:
+    """Return the fold of every sample: the samples of a class take turns, in random order.
+
+    The order is drawn from one that follows from the samples, so that theirs does not matter.
+    """
+    rng = np.random.default_rng(seed)
+    key = (proba * rng.random(proba.shape[1])).sum(axis=1)
+    order = np.lexsort((weight, y, key))[rng.permutation(len(y))]
     folds = np.empty(len(y), dtype=np.intp)
     folds[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % _N_FOLDS
     return folds
@@ -190,31 +225,37 @@ def folds_by_class(y: NDArray) -> NDArray[np.intp]:
 
 def _weigh(
     proba: dict[str, NDArray], rich: list[str], y: NDArray, weight: NDArray
-) -> tuple[dict[str, float], NDArray[np.float64], str | None]:
-    """Return the weights of the components, their probabilities of the labels, and a reason.
+) -> tuple[dict[str, float], NDArray[np.float64], dict[str, str]]:
+    """Return the weights of the components, their probabilities of the labels, and reasons.
 
-    It is why the `rich` components, which can change the predicted class, have no weight; or None.
+    They say why some of the `rich` components, which can change the predicted class, have no
+    weight.
     """
     # A probability of 0 would end the sum of logarithms.
     label, floor = (np.arange(len(y)), y), np.finfo(np.float32).tiny
     of_label = np.column_stack([np.maximum(part[label], floor) for part in proba.values()])
     of_label = of_label.astype(np.float64)
-    simple = np.array([name not in rich for name in proba])
-    steps = [simple, np.full_like(simple, True)] if rich else [simple]
-    weights, reason = np.eye(len(proba))[0], None
-    for part in steps:
+    taking_part = np.array([name not in rich for name in proba])
+    weights, reasons = np.eye(len(proba))[0], {}
+    for added in ["", *rich]:
+        taking_part |= np.array([name == added for name in proba])
         fitted = np.zeros_like(weights)
-        fitted[part] = simplex_weights(of_label[:, part], weight)
+        fitted[taking_part] = simplex_weights(of_label[:, taking_part], weight)
         gain = float(weight @ np.log((of_label @ fitted) / (of_label @ weights)))
         share = np.interp(gain, (0, _FULL_GAIN), (0, 1))
-        step, reason = share * fitted + (1 - share) * weights, None
         if share == 0:
-            reason = "it made the labels of samples left out no more likely"
-        elif part is not simple and _loses_accuracy(proba, step, y, weight):
-            reason = "it made predictions of samples left out worse"
+            reasons[added] = "it made the labels of samples left out no more likely"
+            continue
+        for part in _PARTS_OF_STEP:
+            step = weights + part * share * (fitted - weights)
+            if not added or not _loses_accuracy(proba, step, y, weight):
+                weights = step
+                break
         else:
-            weights = step
-    return dict(zip(proba, weights.tolist())), of_label, reason
+            reasons[added] = "it made predictions of samples left out worse"
+    found = dict(zip(proba, weights.tolist()))
+    reasons = {name: reason for name, reason in reasons.items() if found.get(name) == 0}
+    return found, of_label, reasons
 
 
 def _loses_accuracy(

@@ -29,24 +29,30 @@ def test_cells_are_means_with_intervals():
 def test_the_guide_says_of_the_default_what_was_measured():
     rows = json.loads(calibrator_choice.RESULTS.read_text())
     text = " ".join((calibrator_choice.PAGE.parent / "calibrators.rst").read_text().split())
-    auto, balanced = calibrator_choice.AUTO, {100: [], 300: [], 1000: []}
-    regret, harm, lost = {True: [], False: []}, [], {True: [], False: []}
+    regret, cells = {part: [] for part in calibrator_choice.PARTS}, {"worse": [], "lost": []}
+    balanced, matrix = {100: [], 300: [], 1000: []}, []
     for row in rows:
         scores = {name: value for name, value in row["scores"].items() if value}
-        loss, accuracy, excess = scores[auto]
-        regret[row["locked"]].append(loss - min(value[0] for value in scores.values()))
-        harm.append(loss - scores["none"][0])
-        lost[row["locked"]].append(scores["none"][1] - accuracy)
+        loss, accuracy, excess = scores[calibrator_choice.AUTO]
+        regret[row["part"]].append(loss - min(value[0] for value in scores.values()))
+        if loss - scores["none"][0] > 0.01:
+            cells["worse"].append(row["samples"])
+        if scores["none"][1] - accuracy > 0.01:
+            cells["lost"].append(row["samples"])
+        if row["classes"] == 2 and row["part"] == "fresh":
+            matrix.append(loss - scores["structured matrix"][0])
         if row["classes"] == 2 and row["set"].endswith("balanced") and "SVM" not in row["set"]:
             peer = scores["probmetrics logistic-mix"][2]
             balanced[row["samples"]].append((abs(excess) <= 0.02, abs(peer) <= 0.02))
-    figures = [f"{f(regret[locked]):.{d}f}"[1:] for locked in (True, False) for f, d in
-               ((np.mean, 4), (max, 3))]  # fmt: skip
-    assert "mean regret is {} and the largest {}, with 100".format(*figures[:2]) in text
-    assert "they are {} and {}, and one cell of 263".format(*figures[2:]) in text
-    assert max(harm) <= 0.01
-    assert max(lost[True]) <= 0.01
-    assert sum(np.array(lost[False]) > 0.01) == 1
+    means = [f"{np.mean(found):.4f}"[1:] for found in regret.values()]
+    assert "is {} on the open sets, {} on the locked and {} on the fresh".format(*means) in text
+    most = [f"{max(found):.3f}"[1:] for found in regret.values()]
+    assert "the largest {}, {} and {}.".format(*most) in text
+    assert f"the one cell of {len(rows)} that is worse" in text
+    assert cells["worse"] == [100]
+    assert f"and the {len(cells['lost'])} that lose more than a point" in text
+    assert set(cells["lost"]) == {100, 300}
+    assert f"better by {np.mean(matrix):.4f}".replace("0.", ".") in text
     shares = 100 * np.array([np.mean(found, axis=0) for found in balanced.values()])
     for column in shares.T:
         assert "{:.0f}, {:.0f} and {:.0f} %".format(*column) in text

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 from skcalib.posthoc import (
     IsotonicCalibration,
@@ -12,7 +12,7 @@ from skcalib.posthoc import (
     StructuredVectorScaling,
     TemperatureScaling,
 )
-from skcalib.posthoc._stacked import folds_by_class
+from skcalib.posthoc._stacked import LooseMatrixScaling, folds_by_class
 
 from ._sample import mean_log_loss, sample
 
@@ -35,7 +35,7 @@ def test_it_is_the_mixture_that_it_says():
     logits, y = sample(500)
     stack = StackedCalibration().fit(logits, y)
     assert sum(stack.weights_.values()) == pytest.approx(1)
-    assert set(stack.log_losses_) == {*stack.weights_, "mixture"}
+    assert set(stack.log_losses_) == {*stack.weights_, *stack.left_out_, "mixture"}
     mixed = stack.weights_["as it is"] * softmax(logits, axis=1)
     for name, calibrator in stack.calibrators_.items():
         alone = type(calibrator)().fit(logits, y)
@@ -78,12 +78,12 @@ def test_a_map_that_costs_accuracy_is_left_out():
 
 
 def test_a_map_that_costs_few_predictions_stays():
-    """One prediction of 200 may be lost by chance: more than 1 % have to be."""
+    """One prediction of 400 may be lost by chance: more than .5 % have to be."""
 
     for n_lost, kept in ((1, True), (2, True), (3, False)):
-        y = np.arange(200) % 2
+        y = np.arange(400) % 2
         proba = np.where(np.arange(2) == y[:, None], 0.6, 0.4)
-        lost = np.arange(200) < n_lost
+        lost = np.arange(400) < n_lost
 
         class Spoiler(TemperatureScaling):
             """Sure of the label, and of the other one where the first column says .61."""
@@ -102,29 +102,111 @@ def test_a_map_that_costs_few_predictions_stays():
 
 def test_a_step_is_taken_as_far_as_the_labels_speak_for_it():
     """Against a general solver, from the probabilities of samples left out that it saw."""
-    for n, seed in ((100, 0), (100, 1), (200, 2), (1000, 3)):
+    kinds = TemperatureScaling, StructuredVectorScaling, LooseMatrixScaling
+    for n, n_foldings, seed in ((100, 2, 0), (100, 2, 1), (200, 2, 2), (1000, 1, 3)):
         logits, y = sample(n, 3, temperature=1.3, bias=[0.5, -0.5, 0], seed=seed)
         stack = StackedCalibration().fit(logits, y)
-        folds = folds_by_class(y)
-        of_label = [softmax(logits, axis=1)[np.arange(n), y]]
-        for kind in (TemperatureScaling, StructuredVectorScaling, StructuredMatrixScaling):
-            of_label.append(np.empty(n))
-            for fold in range(5):
-                rest = folds != fold
-                proba = kind().fit(logits[rest], y[rest]).predict_proba(logits[~rest])
-                of_label[-1][~rest] = proba[np.arange(len(proba)), y[~rest]]
-        of_label = np.array(of_label)
+        raw, of_label = softmax(logits, axis=1), []
+        for seed_of_folds in range(n_foldings):
+            folds = folds_by_class(raw, y, np.ones(n), seed_of_folds)
+            of_label.append([raw[np.arange(n), y], *np.empty((3, n))])
+            for kind, column in zip(kinds, of_label[-1][1:]):
+                for fold in range(5):
+                    rest = folds != fold
+                    proba = kind().fit(logits[rest], y[rest]).predict_proba(logits[~rest])
+                    column[~rest] = proba[np.arange(len(proba)), y[~rest]]
+        of_label = np.hstack(of_label)
         mixture = of_label[0]
-        for count in (2, 4):
+        for count in (2, 3, 4):
 
-            def loss(z, part=of_label[:count]):
-                return -np.log(softmax(z) @ part).sum()
+            def loss(z, part=of_label[:count], n_foldings=n_foldings):
+                return -np.log(softmax(z) @ part).sum() / n_foldings
 
             best = minimize(loss, np.zeros(count), options={"gtol": 1e-7})
-            share = np.clip((best.fun + np.log(mixture).sum()) / -5, 0, 1)
+            share = np.clip((best.fun + np.log(mixture).sum() / n_foldings) / -5, 0, 1)
             mixture = share * softmax(best.x) @ of_label[:count] + (1 - share) * mixture
         # EM ends a little before the optimum.
         assert stack.log_losses_["mixture"] == pytest.approx(-np.log(mixture).mean(), abs=3e-4)
+
+
+def test_the_matrix_is_looser_from_ten_samples_a_class_on():
+    """Its slope off the diagonal against the penalized log-loss, by a general solver."""
+    logits, y = sample(400, 3, temperature=1.0)
+    logits[:, 0] += 0.4 * logits[:, 1]
+    for n, kind, strength in ((29, StructuredMatrixScaling, 1.0), (30, LooseMatrixScaling, 0.1)):
+        matrix = StackedCalibration(classes=[0, 1, 2]).fit(logits[:n], y[:n]).calibrators_
+        found = kind(uniform=False).fit(logits, y)
+        assert all(type(part) is kind for name, part in matrix.items() if "matrix" in name)
+        x = log_softmax(logits / found.temperature_, axis=1)
+
+        def loss(theta, x=x, strength=strength):
+            added = theta.reshape(3, 4)
+            z = x @ (np.eye(3) + added[:, :3]).T + added[:, 3]
+            penalty = np.where(np.eye(3, 4), 1.0, strength * 2)
+            penalty[:, 3] = 0.1
+            right = log_softmax(z, axis=1)[np.arange(len(y)), y]
+            return -right.mean() + 3 / len(y) * np.sum(penalty * added**2)
+
+        best = minimize(loss, np.zeros(12), options={"gtol": 1e-8}).x.reshape(3, 4)
+        np.testing.assert_allclose(found.coef_, np.eye(3) + best[:, :3], atol=2e-3)
+
+
+def test_folds_follow_from_the_samples():
+    """Not from their order; every class is in all folds alike, and foldings differ."""
+    logits, y = sample(203, 4)
+    votes = np.round(5 * softmax(logits, axis=1)) + 1
+    votes /= votes.sum(axis=1, keepdims=True)
+    weight = np.random.default_rng(0).integers(1, 3, 203).astype(float)
+    for proba in (softmax(logits, axis=1), votes):
+        folds, other = (folds_by_class(proba, y, weight, seed) for seed in (0, 1))
+        count = np.array([np.bincount(y[folds == fold], minlength=4) for fold in range(5)])
+        assert np.ptp(count, axis=0).max() <= 1
+        assert np.ptp(count.sum(axis=1)) <= 1
+        assert np.mean(folds == other) < 0.4
+        order = np.random.default_rng(1).permutation(203)
+        again = folds_by_class(proba[order], y[order], weight[order], 0)
+        rows = np.column_stack([proba, y, weight, folds])
+        shuffled = np.column_stack([proba[order], y[order], weight[order], again])
+        # Equal samples may change places.
+        for found in (rows, shuffled):
+            found[:] = found[np.lexsort(found.T)]
+        np.testing.assert_array_equal(rows, shuffled)
+
+
+def test_a_step_too_far_is_shortened():
+    """All of it loses more than .5 % of the predictions, three quarters of it less."""
+    y = np.arange(400) % 2
+    proba = np.where(np.arange(2) == y[:, None], 0.6, 0.4)
+    proba[:8] = np.where(proba[:8] > 0.5, 0.61, 0.39)
+
+    class Spoiler(TemperatureScaling):
+        """Sure of the label, and a little on the other side where the first column says .61."""
+
+        _keeps_order = False
+
+        def _predict_proba(self, scores):
+            sure = np.where(scores > 0.5, 0.99, 0.01)
+            marked = np.isclose(scores.max(axis=1), 0.61)[:, None]
+            return np.where(marked, np.where(scores > 0.5, 0.48, 0.52), sure)
+
+    stack = StackedCalibration([("spoiler", Spoiler())], input="proba").fit(proba, y)
+    assert stack.weights_["spoiler"] == pytest.approx(0.75, abs=0.01)
+    np.testing.assert_array_equal(stack.predict(proba), y)
+
+
+def test_a_single_sample_is_not_enough():
+    match = "X must hold a sample to fit calibrators and another one to judge them"
+    with pytest.raises(ValueError, match=match):
+        StackedCalibration(classes=[0, 1]).fit([[1.0, 2.0]], [1])
+    with pytest.raises(ValueError, match=match):
+        StackedCalibration().fit([[1.0, 2.0], [2.0, 1.0]], [0, 1], sample_weight=[1, 0])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_hundred_classes_with_two_samples_each():
+    logits, _ = sample(200, 100)
+    stack = StackedCalibration().fit(logits, np.repeat(np.arange(100), 2))
+    assert np.isfinite(stack.predict_proba(logits)).all()
 
 
 def test_a_calibrated_model_is_hardly_changed():
