@@ -3,8 +3,8 @@
     python -m benchmarks.posthoc [--data DIR]
 
 The bound is a softmax in cached blocks of rows; scipy's, which makes several passes through the
-memory, is shown beside it. Vector scaling stands beside torch's LBFGS, the stack beside its maps.
-Peers run where they are installed (probmetrics).
+memory, is shown beside it. The stack stands beside its maps, and with --data beside the peers that
+are installed (probmetrics).
 """
 
 import numpy as np
@@ -24,11 +24,6 @@ from skcalib.posthoc import (
 )
 from skcalib.utils._blocks import iter_blocks, row_max, row_sum
 from skcalib.utils._temperature import fit_temperature
-
-try:
-    import torch
-except ImportError:
-    torch = None
 
 
 def blocked_softmax(logits):
@@ -58,47 +53,16 @@ def speed(n, k):
         ).fit(logits, y)
     title = f"temperature scaling, ({n}, {k}) float32"
     print_speed(title, "softmax in blocks", functions, repeats=3)
-    print(f"  temperature {TemperatureScaling().fit(logits, y).temperature_:.6f}")
-
-
-def vector_scaling(n, k):
-    logits, y = sample(n, k)
-    functions = {"VectorScaling.fit": lambda: VectorScaling().fit(logits, y)}
-    if torch is not None:
-        functions["torch LBFGS, strong Wolfe"] = lambda: torch_vector_scaling(logits, y)
-    print_speed(f"vector scaling, ({n}, {k}) float32", "VectorScaling.fit", functions, repeats=3)
-
-
-def torch_vector_scaling(logits, y):
-    X, labels = torch.from_numpy(logits), torch.from_numpy(y)
-    coef = torch.ones(X.shape[1], dtype=X.dtype, requires_grad=True)
-    intercept = torch.zeros_like(coef, requires_grad=True)
-    optimizer = torch.optim.LBFGS(
-        [coef, intercept], line_search_fn="strong_wolfe", max_iter=200, tolerance_grad=1e-7
-    )
-
-    def closure():
-        optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(X * coef + intercept, labels)
-        loss.backward()
-        return loss
-
-    optimizer.step(closure)
 
 
 def stack(n, k):
-    """The stack, each of its maps and the free ones, in fits of the temperature.
-
-    With a thousand samples the stack fits every map on five folds of four fifths and on all; up to
-    500 it folds them twice.
-    """
+    """The stack, its maps and the free ones, in fits of the temperature."""
     logits, y = sample(n, k)
     maps = [TemperatureScaling, StructuredVectorScaling, VectorScaling, MatrixScaling]
     maps += [StructuredMatrixScaling, StackedCalibration]
     timed = {f"{cls.__name__}.fit": lambda cls=cls: cls().fit(logits, y) for cls in maps}
-    print_speed(
-        f"stack and maps, ({n}, {k})", "TemperatureScaling.fit", timed, repeats=3 if k < 100 else 1
-    )
+    repeats = 3 if k < 100 else 1
+    print_speed(f"maps, ({n}, {k})", "TemperatureScaling.fit", timed, repeats=repeats)
 
 
 def quality(folder):
@@ -131,8 +95,7 @@ def main():
     speed(size(1_000_000), 10)
     speed(size(50_000), size(1000))
     speed(size(10_000), 10)
-    vector_scaling(size(100_000), 10)
-    for n, k in ((1000, 2), (1000, 10), (5000, 20), (4000, 1000)):
+    for n, k in ((1000, 2), (1000, 10), (5000, 20), (100_000, 10), (4000, 1000)):
         stack(size(n), min(k, size(k)))
     if options.data is not None and not options.small:
         quality(options.data)
