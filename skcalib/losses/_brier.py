@@ -29,11 +29,6 @@ class _BrierScore(ExactSoftmax):
         return torch.linalg.vector_norm(residual, dim=1).square_(), residual
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(inputs[1], *output)
-
-    @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
         label, score, residual = ctx.saved_tensors
         grad, vector = grads

@@ -34,7 +34,7 @@ class _WithProduct(ExactSoftmax):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
-        label, product, ahead, residual = ctx.saved_tensors
+        label, _, product, ahead, residual = ctx.saved_tensors
         grad_nll, grad, of_ahead, vector = grads
         if grad is None:
             result = gradient(residual, label, grad_nll, vector)

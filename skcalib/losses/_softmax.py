@@ -78,11 +78,11 @@ class ExactSoftmax(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
         ctx.set_materialize_grads(False)  # None, not zeros, for an output that the loss ignores
-        ctx.save_for_backward(*inputs[1:], *output[1:])
+        ctx.save_for_backward(*inputs[1:], *output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        label, residual = ctx.saved_tensors
+        label, _, residual = ctx.saved_tensors
         return gradient(residual, label, *grads), None
 
 
