@@ -25,7 +25,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.labels import from_class_to_class, judged
+from benchmarks.labels import found_by, from_class_to_class
 from benchmarks.papers.tables import csv_table
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import RMDScorer
@@ -117,23 +117,13 @@ def labels_of(noise, X, y):
 def run(X, true, given, judges):
     """Return what the finder claims, how far that holds, and the same after 100 checks."""
     finder = LabelIssueFinder(judges).fit(X, given)
-
-    def now():
-        issues = finder.issues_
-        row = judged(
-            true, given, issues["is_issue"], issues["suggested_label"], issues["p_label_correct"],
-            finder.noise_rate_,
-        )  # fmt: skip
-        low, high = finder.noise_rate_interval_
-        return row | {"covered": bool(low - 1e-9 <= row["true_rate"] <= high + 1e-9)}
-
-    issue = finder.issues_["is_issue"]
-    row = now() | {"issues": int(issue.sum()), "doubts": len(finder.doubts_)}
+    issue, row = finder.issues_["is_issue"], found_by(finder, true, given)
+    row |= {"issues": int(issue.sum()), "doubts": len(finder.doubts_)}
     if issue.any():
         row["claimed"] = float(1 - finder.issues_["p_label_correct"][issue].mean())
     rows = finder.draw_samples_to_check(min(100, len(X)), random_state=0)
-    finder.recalibrate(rows, true[rows])
-    return row | {f"checked_{name}": value for name, value in now().items()}
+    checked = found_by(finder.recalibrate(rows, true[rows]), true, given)
+    return row | {f"checked_{name}": value for name, value in checked.items()}
 
 
 def is_off(row):

@@ -107,6 +107,10 @@ def pool(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
     return total
 
 
+def _likely(fit: NoiseFit) -> tuple[bool, float]:
+    return fit.rate < 0.5, fit.log_likelihood  # most labels are right
+
+
 def common_flips(rate: float, n_classes: int) -> NDArray[np.float64]:
     """Return the matrix of flips that are as frequent between all classes."""
     flips = np.full((n_classes, n_classes), rate / (n_classes - 1))
@@ -169,7 +173,7 @@ class LabelLikelihood:
         doubt, from many and sharp ones in flips, where both are maxima. The higher one counts.
         """
         fits = [self.fit(start, None) for start in (self.soft(), self.soft(2.0, 0.3))]
-        return max(fits, key=lambda fit: fit.log_likelihood)
+        return max(fits, key=_likely)
 
     def soft(self, sharpness: float = 0.3, rate: float = 0.05) -> NoiseFit:
         """Return where a search begins: judges of equal weights, and few flips."""
@@ -270,7 +274,7 @@ def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
     # The other start takes the judges at their word, so that what they get wrong are flips.
     starts = common, likelihood.soft(2.0, 0.3)
     fits = [likelihood.fit(start, _SHRINKAGES[1]) for start in starts]
-    flips = max(fits, key=lambda fit: fit.log_likelihood)
+    flips = max(fits, key=_likely)
     some = likelihood.part(_some_rows(len(likelihood.codes), likelihood.n_classes))
     left_out = _left_out(some, common, flips)
     weight = some.weight / some.total
@@ -279,10 +283,13 @@ def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
     difference = left_out[best] - left_out[max(("common", "doubt"), key=mean.__getitem__)]
     gain = float(weight @ difference)
     error = np.sqrt(weight @ (difference - gain) ** 2 / some.total)
+    flips = likelihood.fit(flips, best)
+    if flips.rate >= 0.5:
+        return Choice(common, mean["common"])
     return Choice(
         common,
         mean["common"],
-        likelihood.fit(flips, best),
+        flips,
         mean[best] - mean["common"],
         mean["doubt"] - mean["common"],
         gain / max(float(error), _TINY),
@@ -366,7 +373,6 @@ def _some_rows(
     n_samples: int, n_classes: int, n_elements: int = _ELEMENTS_TO_CHOOSE
 ) -> NDArray[np.bool_]:
     kept = np.ones(n_samples, dtype=bool)
-    # Beyond a matrix, there is one rate to learn, and it needs no samples of every class.
     fewest = _FEWEST_OF_A_CLASS * min(n_classes, MOST_CLASSES_OF_A_MATRIX)
     n_kept = max(_FEWEST_SAMPLES, fewest, n_elements // n_classes)
     if n_samples > n_kept:

@@ -215,8 +215,7 @@ def _refitted(first: Round, n_refits: int, *, mixed: bool) -> Judged:
         # A refit believes its own mistakes, the more the fewer samples a class has.
         given = first.given
         n_each = given.weight.sum() / len(np.unique(given.codes[given.weight > 0]))
-        part = float(_WEIGHT_OF_FIRST / (_WEIGHT_OF_FIRST + n_each))
-        part = max(part, _PART_OF_FIRST) if mixed else part
+        part = max(_WEIGHT_OF_FIRST / (_WEIGHT_OF_FIRST + n_each), _PART_OF_FIRST * mixed)
         proba = part * before + (1.0 - part) * proba
     choice = last.choice
     gain = choice.common.log_likelihood - no_flips(last.likelihood, choice.common).log_likelihood
@@ -248,7 +247,7 @@ def missed_rate(judged: Judged, believed: float, noise_rate: float, n_issues: in
         rate = max(rate, judged.fit.rate)
     given = judged.last.given  # both are rates of labels that nobody has verified
     rate *= 1.0 - float(np.average(given.verified, weights=given.weight))
-    return rate if rate > max(_HINTED, 1.5 * noise_rate) else 0.0
+    return rate if max(_HINTED, 1.5 * noise_rate) < rate < 0.5 else 0.0
 
 
 def doubts_of(judged: Judged, believed: float, missed: float, n_issues: int) -> tuple[str, ...]:
