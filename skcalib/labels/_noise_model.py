@@ -286,14 +286,8 @@ def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
     flips = likelihood.fit(flips, best)
     if flips.rate >= 0.5:
         return Choice(common, mean["common"])
-    return Choice(
-        common,
-        mean["common"],
-        flips,
-        mean[best] - mean["common"],
-        mean["doubt"] - mean["common"],
-        gain / max(float(error), _TINY),
-    )
+    gains = mean[best] - mean["common"], mean["doubt"] - mean["common"]
+    return Choice(common, mean["common"], flips, *gains, gain / max(float(error), _TINY))
 
 
 def _left_out(

@@ -215,7 +215,8 @@ def _refitted(first: Round, n_refits: int, *, mixed: bool) -> Judged:
         # A refit believes its own mistakes, the more the fewer samples a class has.
         given = first.given
         n_each = given.weight.sum() / len(np.unique(given.codes[given.weight > 0]))
-        part = max(_WEIGHT_OF_FIRST / (_WEIGHT_OF_FIRST + n_each), _PART_OF_FIRST * mixed)
+        first_part = _WEIGHT_OF_FIRST / (_WEIGHT_OF_FIRST + n_each)
+        part = float(max(first_part, _PART_OF_FIRST * mixed))
         proba = part * before + (1.0 - part) * proba
     choice = last.choice
     gain = choice.common.log_likelihood - no_flips(last.likelihood, choice.common).log_likelihood
