@@ -7,13 +7,7 @@ from torch import Tensor
 
 from ._base import CalibrationLoss, check_flag, check_option, check_range
 from ._batch import check_batch, check_inputs
-from ._softmax import (
-    expectation,
-    largest_probabilities,
-    miss_probability,
-    power,
-    target_nll,
-)
+from ._softmax import expectation, largest_probabilities, miss_probability, power, target_nll
 
 _RIVALS = ("below_label", "second_largest")
 

@@ -49,12 +49,7 @@ from ._checks import (
 )
 from ._components import NetComponents, first_output
 from ._criterion import check_takes_proba, criterion_loss, uses
-from ._guards import (
-    check_callbacks,
-    check_finite,
-    warn_of_cross_entropy,
-    warn_of_probabilities,
-)
+from ._guards import check_callbacks, check_finite, warn_of_cross_entropy, warn_of_probabilities
 from ._prioritizer import EpochPrioritizer
 from ._samples import DataSplit, FitState, Mixup
 
@@ -74,13 +69,7 @@ class TrainingLoop(NetComponents):
 
     @contextmanager
     def _fitting(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        fresh: bool,
-        classes: Any = None,
-        **of_samples: Any,
+        self, X: Any, y: Any, *, fresh: bool, classes: Any = None, **of_samples: Any
     ) -> Iterator[tuple[Any, Any]]:
         """Check the data, and keep what the loss must know about its samples for one fit."""
         validate_parameters(self)

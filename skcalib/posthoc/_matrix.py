@@ -177,8 +177,7 @@ class StructuredVectorScaling(LinearCalibrator):
     Parameters
     ----------
     uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
-        Whether to fit a uniform component, what X holds, most iterations, and the labels of the
-        columns of X: as for :class:`VectorScaling`.
+        Uniform component, what X holds, most iterations and labels: see :class:`VectorScaling`.
 
     Attributes
     ----------
@@ -226,8 +225,7 @@ class StructuredMatrixScaling(LinearCalibrator):
     Parameters
     ----------
     uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
-        Whether to fit a uniform component, what X holds, most iterations, and the labels of the
-        columns of X: as for :class:`VectorScaling`.
+        Uniform component, what X holds, most iterations and labels: see :class:`VectorScaling`.
 
     Attributes
     ----------
@@ -285,8 +283,7 @@ class MatrixScaling(LinearCalibrator):
         Strength, 0 or more, that draws the intercepts to 0: the sum of their squares, times K and
         this, is added.
     uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
-        Whether to fit a uniform component, what X holds, most iterations, and the labels of the
-        columns of X: as for :class:`VectorScaling`.
+        Uniform component, what X holds, most iterations and labels: see :class:`VectorScaling`.
 
     Attributes
     ----------
@@ -367,8 +364,7 @@ class DirichletCalibration(MatrixScaling):
     off_diagonal_penalty, intercept_penalty : float, default=1.0
         Strengths, 0 or more, that draw these entries to 0, as for :class:`MatrixScaling`.
     uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
-        Whether to fit a uniform component, what X holds, most iterations, and the labels of the
-        columns of X: as for :class:`VectorScaling`.
+        Uniform component, what X holds, most iterations and labels: see :class:`VectorScaling`.
 
     Attributes
     ----------

@@ -26,13 +26,18 @@ def document(results: dict[str, Any]) -> Document:
         _method.section(results),
     ]
     verdict, overview = results["verdict"], results["overview"]
+    tested = verdict["tested"]
     return Document(
         title=overview["title"] or overview["model"] or "Calibration report",
         subtitle=_subtitle(results),
         tone=TONES.get(verdict["kind"], "bad"),
         headline=verdict["headline"],
         explanation=verdict["explanation"],
-        tiles=_tiles(results),
+        tiles=[
+            _believable(results),
+            _for_everybody(tested) if len(tested) > 1 else _accurate(overview),
+            _declining(results),
+        ],
         overview=_parts.chart(results) or _trust.diagram(results),
         actions=[action for action in _actions(results) if action is not None],
         sections=[section for section in sections if isinstance(section, Section)],
@@ -45,15 +50,6 @@ def _subtitle(results: dict[str, Any]) -> str:
     parts += [f"{count(overview['n_samples'])} samples", f"{overview['n_classes']} classes"]
     parts += [method["created"][:10], f"data {method['data_sha256'][:8]}"]
     return " · ".join([*parts, f"skcalib {method['versions']['skcalib']}"])
-
-
-def _tiles(results: dict[str, Any]) -> list[tuple[str, str, str, str]]:
-    tested = results["verdict"]["tested"]
-    return [
-        _believable(results),
-        _for_everybody(tested) if len(tested) > 1 else _accurate(results["overview"]),
-        _declining(results),
-    ]
 
 
 def _believable(results: dict[str, Any]) -> tuple[str, str, str, str]:

@@ -129,10 +129,12 @@ def _numeric_features(data: ReportData) -> NDArray[Any] | None:
 def section(results: dict[str, Any]) -> Section:
     """Return the hardest samples, and the labels that are probably wrong."""
     hardest, issues = results["hardest"], results["issues"]
-    entries = [
-        {**entry, "lines": [_answer(entry), f"difficulty {number(entry['difficulty'], 2)}"]}
-        for entry in hardest["table"]
-    ]
+    entries = []
+    for entry in hardest["table"]:
+        said = f"{label(entry['predicted'])} ({percent(entry['confidence'])})"
+        answer = f"label {label(entry['label'])}, predicted {said}"
+        lines = [answer, f"difficulty {number(entry['difficulty'], 2)}"]
+        entries.append({**entry, "lines": lines})
     blocks = [Samples(f"Hardest, by {hardest['source']}", entries), *_issues(issues)]
     return Section("Which samples, which labels?", blocks)
 
@@ -159,11 +161,6 @@ def _issues(issues: dict[str, Any]) -> list[Any]:
         for entry in issues["table"]
     ]
     return [Samples(f"Suspected labels: {count(issues['n_issues'])}", suspects), rate]
-
-
-def _answer(entry: dict[str, Any]) -> str:
-    said = f"{label(entry['predicted'])} ({percent(entry['confidence'])})"
-    return f"label {label(entry['label'])}, predicted {said}"
 
 
 def _shown(samples: Any, number: int) -> dict[str, str]:

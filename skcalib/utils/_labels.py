@@ -337,7 +337,9 @@ def match_names(
             # The names are `labels`: columns in another order are moved.
             in_order = np.array_equal(positions, np.arange(len(classes)))
             return (proba if in_order else proba[:, positions]), labels
-    if _are_numbered(names):
+    # One common prefix and the position of the column, from 0 on, say nothing of the classes.
+    prefix = str(names[0]).removesuffix("0")
+    if names == [f"{prefix}{i}" for i in range(len(names))]:
         return proba, labels
     raise ValueError(
         f"{name} must have columns that are named by the labels, {shown(wanted)}, or no names, "
@@ -359,12 +361,6 @@ def refuse_names_in_other_order(X: Any, classes: NDArray[Any], *, name: str) -> 
         raise ValueError(
             f"{name} must have the columns in the order of the classes, {wanted}, got {found}."
         )
-
-
-def _are_numbered(names: list[Any]) -> bool:
-    """Tell whether each name is one common prefix and the position of its column, from 0 on."""
-    prefix = str(names[0]).removesuffix("0")
-    return names == [f"{prefix}{i}" for i in range(len(names))]
 
 
 def refuse_other_order(y: Any, *, name: str = "y_true") -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from types import FrameType
 
 # Frames of these stand between a warning and the line that has to change.
 _LIBRARIES = {"skcalib", "sklearn", "joblib", "skorch", "contextlib"}
@@ -25,10 +24,6 @@ class SkcalibWarning(UserWarning):
 def warn(message: str, category: type[Warning] = SkcalibWarning) -> None:
     """Warn at the first line outside of skcalib and of the libraries that call it."""
     level, frame = 1, sys._getframe()
-    while _is_of_library(frame) and frame.f_back is not None:
+    while frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES and frame.f_back:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
-
-
-def _is_of_library(frame: FrameType) -> bool:
-    return frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES
