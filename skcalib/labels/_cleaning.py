@@ -193,7 +193,12 @@ class LabelCleaningClassifier(DelegatingClassifier):
             self.estimator, _safe_indexing(X, rows), cleaned, params=params
         )
         self.classes_ = joint_classes(self.estimator_, labels)
-        self._warn_of_lost(labels, cleaned)
+        lost = np.setdiff1d(labels, cleaned)
+        if len(lost):
+            warn(
+                f"No sample of class {', '.join(map(repr, lost.tolist()))} is left after the "
+                "cleaning; its probability will be 0."
+            )
         show_inner(self, self.estimator_)
         return self
 
@@ -244,14 +249,6 @@ class LabelCleaningClassifier(DelegatingClassifier):
             return everything, labels, None
         rows, columns, weights = soft_labels(self.finder_.label_proba_[judged])
         return rows, self.finder_.classes_[columns], weights
-
-    def _warn_of_lost(self, labels: NDArray[Any], cleaned: NDArray[Any]) -> None:
-        lost = np.setdiff1d(labels, cleaned)
-        if len(lost):
-            warn(
-                f"No sample of class {', '.join(map(repr, lost.tolist()))} is left after the "
-                "cleaning; its probability will be 0."
-            )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get the metadata routing of this object.

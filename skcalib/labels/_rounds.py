@@ -78,9 +78,10 @@ class Round:
     def __init__(self, given: Given, believed: NDArray[np.intp], *, mixed: bool) -> None:
         self.given, self.believed, classes = given, believed, given.classes
         labels = classes[believed]
-        self.distances = [
-            _excess(judge.distances(labels, classes)) for judge in given.judges.values()
-        ]
+        self.distances = [judge.distances(labels, classes) for judge in given.judges.values()]
+        for distances in self.distances:  # in place: what counts is the excess over the least
+            distances -= distances.min(axis=1, keepdims=True)
+            np.minimum(distances, _FAR, out=distances)
         # Distances take all classes for equally frequent; how far frequencies count is fitted.
         size = np.bincount(given.codes, given.weight, len(classes))
         frequency = (size + 1.0) / (size.sum() + len(classes))
@@ -157,12 +158,6 @@ class Round:
         n_samples, n_classes = self.distances[0].shape
         step = max(1, _BLOCK_ELEMENTS // n_classes)
         return (slice(start, start + step) for start in range(0, n_samples, step))
-
-
-def _excess(distances: NDArray) -> NDArray:
-    """Return, in place, how much farther the classes are than the nearest: all that counts."""
-    distances -= distances.min(axis=1, keepdims=True)
-    return np.minimum(distances, _FAR, out=distances)
 
 
 class Judged(NamedTuple):

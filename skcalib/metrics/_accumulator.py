@@ -144,8 +144,12 @@ class CalibrationAccumulator:
         self.pos_label = pos_label
         self.edges_ = uniform_edges(n_bins) if edges is None else _check_edges(edges)
         self.sums_ = np.zeros((3, len(self.edges_) - 1))
+        # A str is a sequence of str, too: of its letters.
+        is_sequence = isinstance(metrics, Iterable) and not isinstance(metrics, str)
+        if not is_sequence or not all(name in list(_WITH_SUMS) for name in metrics):
+            raise ValueError(f"metrics must be a sequence of {list(_WITH_SUMS)}, got {metrics!r}.")
         # Plain numbers until the first update, which knows the shapes.
-        self.metric_sums_ = {name: np.zeros(()) for name in _check_metrics(metrics)}
+        self.metric_sums_ = {name: np.zeros(()) for name in metrics}
         self.classes_: NDArray[Any] | None = None
         self._columns: tuple[int, ...] | None = None
 
@@ -364,14 +368,6 @@ def _common(some: Any, other: Any, what: str) -> Any:
 def _is_empty(values: Any, name: str) -> bool:
     array = values if on_accelerator(values) else as_array(values, name=name)
     return array.ndim > 0 and len(array) == 0
-
-
-def _check_metrics(metrics: Sequence[str]) -> Sequence[str]:
-    # A str is a sequence of str, too: of its letters.
-    is_sequence = isinstance(metrics, Iterable) and not isinstance(metrics, str)
-    if not is_sequence or not all(name in list(_WITH_SUMS) for name in metrics):
-        raise ValueError(f"metrics must be a sequence of {list(_WITH_SUMS)}, got {metrics!r}.")
-    return metrics
 
 
 def _check_edges(edges: ArrayLike) -> NDArray[np.float64]:

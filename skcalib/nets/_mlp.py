@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -11,12 +12,6 @@ from torch import Tensor, nn
 def _check_size(name: str, size: object) -> None:
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
         raise ValueError(f"{name} must be an integer >= 1, got {size!r}.")
-
-
-def _check_dropout(dropout: object) -> None:
-    is_number = isinstance(dropout, Real) and not isinstance(dropout, bool)
-    if not (is_number and 0 <= float(dropout) < 1):  # type: ignore[arg-type]
-        raise ValueError(f"dropout must be a number in [0, 1), got {dropout!r}.")
 
 
 class MLP(nn.Module):
@@ -67,7 +62,9 @@ class MLP(nn.Module):
         _check_size("n_classes", n_classes)
         if isinstance(hidden, str) or not isinstance(hidden, Iterable):
             raise TypeError(f"hidden must be a sequence of integers, got {hidden!r}.")
-        _check_dropout(dropout)
+        rate: Any = dropout  # for mypy, no float is a Real
+        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) < 1:
+            raise ValueError(f"dropout must be a number in [0, 1), got {dropout!r}.")
         layers: list[nn.Module] = [nn.Flatten()]  # images become tables
         for width in hidden:
             _check_size("hidden", width)

@@ -52,7 +52,12 @@ def load_net(net: Any, path: Any) -> None:
         net.classes_inferred_ = classes
         net._data_sizes_ = record["sizes"]
         net.initialize()
-        _load_parameters(net.module_, record["module"], path)
+        try:
+            net.module_.load_state_dict(record["module"])
+        except RuntimeError as error:
+            raise ValueError(
+                f"module must have the parameters saved in {path!r}, got others: {error}"
+            ) from None
         net._note_encoding()
         if record["n_features_in"] is not None:
             net.n_features_in_ = record["n_features_in"]
@@ -62,15 +67,6 @@ def load_net(net: Any, path: Any) -> None:
         vars(net).clear()
         vars(net).update(before)
         raise
-
-
-def _load_parameters(module: torch.nn.Module, parameters: Any, path: Any) -> None:
-    try:
-        module.load_state_dict(parameters)
-    except RuntimeError as error:
-        raise ValueError(
-            f"module must have the parameters saved in {path!r}, got others: {error}"
-        ) from None
 
 
 def _read(path: Any, device: Any) -> dict[str, Any]:

@@ -240,7 +240,12 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
                 "several labels, fit one calibrator per label: fit(X[:, j], y[:, j])."
             )
         scores = self._read_scores(X, reset=True)
-        self._warn_of_proba(scores)
+        # One column in [0, 1] may well be logits; with several, rows that sum to 1 hardly are.
+        if self.input == "logits" and scores.shape[1] > 1 and holds_proba(scores):
+            warn(
+                'X holds probabilities, rows in [0, 1] that sum to 1, where input="logits"; '
+                f'{type(self).__name__}(input="proba") reads them as such.'
+            )
         # One column is the score of the second of two classes.
         self.classes_, codes = self._read_labels(y, max(2, scores.shape[1]))
         refuse_names_in_other_order(X, self.classes_, name="X")
@@ -292,14 +297,6 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
             proba = scores[:, 0] if scores.shape[1] == 1 else scores
             check_values(proba, name="X")
         return scores
-
-    def _warn_of_proba(self, scores: NDArray) -> None:
-        # One column in [0, 1] may well be logits; with several, rows that sum to 1 hardly are.
-        if self.input == "logits" and scores.shape[1] > 1 and holds_proba(scores):
-            warn(
-                'X holds probabilities, rows in [0, 1] that sum to 1, where input="logits"; '
-                f'{type(self).__name__}(input="proba") reads them as such.'
-            )
 
     def _read_labels(self, y: Any, n_classes: int) -> tuple[NDArray, Any]:
         """Return the label of every column and the column of every sample's label."""

@@ -145,7 +145,11 @@ class TemperatureScaling(PostHocCalibrator):
             warn_of_bound(self.temperature_, bounds)
             self.uniform_weight_ = weight or 0.0
         else:
-            grid = _GRID if self.grid is None else _check_grid(self.grid)
+            grid = np.asarray(_GRID if self.grid is None else self.grid, dtype=np.float64)
+            if grid.ndim != 1 or not grid.size or not np.all((grid > 0) & (grid < np.inf)):
+                raise ValueError(
+                    f"grid must be a list of positive, finite temperatures, got {self.grid!r}."
+                )
             self.temperature_ = least_calibration_error(
                 logits, y, sample_weight, grid, self.n_bins
             )
@@ -162,13 +166,6 @@ def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
     if numbers.shape != (2,) or not 0 < numbers[0] <= numbers[1] < np.inf:
         raise ValueError(f"bounds must be two numbers with 0 < low <= high < inf, got {bounds!r}.")
     return float(numbers[0]), float(numbers[1])
-
-
-def _check_grid(grid: ArrayLike) -> NDArray:
-    numbers = np.asarray(grid, dtype=np.float64)
-    if numbers.ndim != 1 or not numbers.size or not np.all((numbers > 0) & (numbers < np.inf)):
-        raise ValueError(f"grid must be a list of positive, finite temperatures, got {grid!r}.")
-    return numbers
 
 
 def least_calibration_error(

@@ -92,7 +92,7 @@ def _placed(chart: Chart) -> dict[str, Any]:
 
 def escape(text: str) -> str:
     """Return text that is shown letter by letter, on one line."""
-    line = " ".join(text.split())
+    line = re.sub(r"\s+", " ", text)
     return "".join(f"&#{ord(letter)};" if letter in SPECIAL else letter for letter in line)
 
 

@@ -73,7 +73,9 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
     array = as_array(values, name=name)
     if array.dtype in (np.float16, np.float32, np.float64):
         return array
-    if array.dtype.kind in "biuf" or (array.dtype.kind == "O" and _holds_numbers(array)):
+    # Of objects, float() would make numbers of text and of durations.
+    kinds = set(map(type, array.flat)) if array.dtype.kind == "O" else ()
+    if array.dtype.kind in "biufO" and not any(issubclass(kind, _NOT_NUMBERS) for kind in kinds):
         try:
             return array.astype(np.float64)
         except (TypeError, ValueError):  # objects that are not numbers
@@ -132,11 +134,6 @@ def to_host(values: Any) -> Any:
     tensor = values.detach().cpu()
     # numpy has no bfloat16; float32 holds all its values.
     return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
-
-
-def _holds_numbers(array: NDArray[Any]) -> bool:
-    # float() would make numbers of text and of durations.
-    return not any(issubclass(kind, _NOT_NUMBERS) for kind in set(map(type, array.flat)))
 
 
 def refuse_nested(values: Any, *, name: str) -> None:

@@ -84,7 +84,10 @@ def _codes_of_column(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.i
     if array.dtype.kind in "biuU":
         return np.unique(array, return_inverse=True)
     entries = array.astype(object)
-    missing = np.array([_is_missing(entry) for entry in entries])
+    # NaN and NaT are not equal to themselves; comparing pd.NA gives no bool.
+    missing = np.array(
+        [x is None or type(x).__name__ == "NAType" or bool(x != x) for x in entries]
+    )
     known = entries[~missing]
     try:
         distinct = sorted(set(known.tolist()))
@@ -110,11 +113,6 @@ def _named(names: list[Any], used: Any) -> NDArray[Any]:
     array = np.empty(len(names), dtype=object)
     array[:] = names
     return array
-
-
-def _is_missing(entry: Any) -> bool:
-    # NaN and NaT are not equal to themselves; comparing pd.NA gives no bool.
-    return entry is None or type(entry).__name__ == "NAType" or bool(entry != entry)
 
 
 def holm(

@@ -552,7 +552,12 @@ def documented_defaults(name):
     """Return the defaults that a docstring tells, or those of the functions it refers to."""
     doc = inspect.getdoc(getattr(skcalib.metrics, name))
     found = dict(re.findall(r"^(\w+) : .*default=(.+)$", doc, re.M))
-    for names, other in re.findall(r"^(.+)\n    As for :func:`(\w+)`\.$", doc, re.M):
+    entries = re.findall(r"^(\w[\w, *]*)(?: : .*)?\n((?:    .+\n)+)", doc, re.M)
+    referred = [
+        (names, re.search(r"(?:[Aa]s for|see)\s+:func:`(\w+)`\.$", text, re.M))
+        for names, text in entries
+    ]
+    for names, other in [(names, match[1]) for names, match in referred if match]:
         told = documented_defaults(other)
         wanted = [parameter.strip("* ") for parameter in names.split(",")]
         known = inspect.signature(getattr(skcalib.metrics, other)).parameters

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from copy import deepcopy
 
 import numpy as np
@@ -259,6 +260,12 @@ def test_a_report_is_written_as_html_or_markdown_alone(report, tmp_path, name):
     with pytest.raises(ValueError, match=r"path must end in \.html, \.htm or \.md"):
         report.save(tmp_path / name)
     assert not (tmp_path / name).exists()
+
+
+def test_words_of_markdown_stand_apart(report):
+    what = report.to_markdown().partition("## What to do")[2].partition("##")[0]
+    assert "1. **" in what
+    assert not re.search(r"\*\*[^*\n]+\*\*\w", what)
 
 
 def test_endings_may_be_capital(report, tmp_path):

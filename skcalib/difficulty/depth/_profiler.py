@@ -297,7 +297,13 @@ class DifficultyProfiler(BaseEstimator):
         planned = [
             plan._replace(held_out=plan.held_out[codes]) for plan in islice(plans, self.n_repeats)
         ]
-        self._check_n_probe_samples(scorer, min((~plan.held_out).sum() for plan in planned))
+        fewest = scorer.n_neighbors + scorer.exclude_self
+        n_train = min((~plan.held_out).sum() for plan in planned)
+        if self.n_probe_samples is not None and not fewest <= self.n_probe_samples <= n_train:
+            raise ValueError(
+                f"n_probe_samples must be at least {fewest}, for the probes, and at most the "
+                f"{n_train} samples that a repeat trains on, got {self.n_probe_samples}."
+            )
         run = self._remembered()
         # Without n_repeats: a longer study begins with the repeats of a shorter one.
         repeats = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
@@ -383,14 +389,6 @@ class DifficultyProfiler(BaseEstimator):
                 f"{self.n_repeats}."
             )
         return n_test
-
-    def _check_n_probe_samples(self, scorer: PredictionDepthScorer, n_train: int) -> None:
-        fewest = scorer.n_neighbors + scorer.exclude_self
-        if self.n_probe_samples is not None and not fewest <= self.n_probe_samples <= n_train:
-            raise ValueError(
-                f"n_probe_samples must be at least {fewest}, for the probes, and at most the "
-                f"{n_train} samples that a repeat trains on, got {self.n_probe_samples}."
-            )
 
     def _remembered(self) -> Callable[..., Repeat]:
         """Return what runs a repeat, or reads it from the folder."""
