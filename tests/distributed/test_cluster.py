@@ -90,7 +90,7 @@ def test_nothing_is_lost_with_a_worker(client):
     timer.join()
     for value, other in zip(results, expected):
         np.testing.assert_array_equal(value, other)
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=300)
     assert killed not in client.run(os.getpid).values()
 
 

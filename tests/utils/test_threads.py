@@ -68,7 +68,7 @@ def test_threads_go_on_while_results_are_collected(monkeypatch):
         return rows.start
 
     # Four chunks are under way. The fifth takes the place of the first, not that of all four.
-    for_chunks(compute, 8, 1, lambda start: start == 1 and in_time.append(later_chunk.wait(5)))
+    for_chunks(compute, 8, 1, lambda start: start == 1 and in_time.append(later_chunk.wait(60)))
     assert in_time == [True]
 
 
@@ -118,10 +118,10 @@ def test_a_second_caller_computes_in_its_own_thread_and_changes_no_limit():
 
     def wait(_):
         first_is_in.set()
-        second_is_done.wait(5)
+        second_is_done.wait(60)
         return blas_threads()
 
-    thread = threading.Thread(target=lambda: (first_is_in.wait(5), second()), name="second")
+    thread = threading.Thread(target=lambda: (first_is_in.wait(60), second()), name="second")
     thread.start()
     limits = []
     for_chunks(wait, 4, 1, limits.append)
