@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._arrays import check_same_length, check_weights
-from ..utils._labels import as_labels
+from ..utils._labels import as_labels, check_labels_like
 from ..utils._private import Interval, validate_params
 from ..utils._validation import check_numbers
 
@@ -68,14 +68,10 @@ def error_rate_by_difficulty(
     >>> error_rate_by_difficulty(y_true, y_pred, [0.1, 0.2, 0.4, 0.5, 0.3, 0.9], n_groups=3)
     array([0., 0., 1.])
     """
-    true, predicted = as_labels(y_true, name="y_true"), as_labels(y_pred, name="y_pred")
+    true = as_labels(y_true, name="y_true")
+    predicted = check_labels_like(y_pred, name="y_pred", n_samples=len(true), like=true)
     values = check_numbers(difficulty, "difficulty", ndim=(1,))
-    check_same_length(y_true=true, y_pred=predicted, difficulty=values)
-    if (true.dtype.kind == "U") != (predicted.dtype.kind == "U"):
-        raise ValueError(
-            "y_pred must hold labels of the type of y_true, "
-            f"got {predicted.dtype} beside {true.dtype}."
-        )
+    check_same_length(y_true=true, difficulty=values)
     if n_groups > len(values):
         raise ValueError(
             f"n_groups must be at most the number of samples, {len(values)}, got {n_groups}."

@@ -49,7 +49,7 @@ def _count_votes(predictions: ArrayLike, mask: ArrayLike | None) -> tuple[NDArra
     return classes, counts.reshape(n_samples, n_classes)
 
 
-def _fraction(part: NDArray, whole: NDArray) -> NDArray:
+def quotient(part: NDArray, whole: NDArray) -> NDArray:
     """Return part / whole, NaN where the whole is 0."""
     return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
 
@@ -150,7 +150,7 @@ def consistency_score(
     """
     correct = is_correct(predictions, y)
     counted = _check_mask(mask, correct)
-    return _fraction((counted & correct).sum(axis=0), counted.sum(axis=0))
+    return quotient((counted & correct).sum(axis=0), counted.sum(axis=0))
 
 
 def consensus_consistency(predictions: ArrayLike, *, mask: ArrayLike | None = None) -> NDArray:
@@ -179,7 +179,7 @@ def consensus_consistency(predictions: ArrayLike, *, mask: ArrayLike | None = No
     array([0.67, 0.67, 0.33])
     """
     _, counts = _count_votes(predictions, mask)
-    return _fraction(counts.max(axis=1), counts.sum(axis=1))
+    return quotient(counts.max(axis=1), counts.sum(axis=1))
 
 
 def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None) -> NDArray:

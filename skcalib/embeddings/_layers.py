@@ -210,15 +210,7 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
         """Return ``<layer>_<index>`` for every feature (``output_<index>`` for the module itself).
 
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Only checked against `feature_names_in_`.
-
-        Returns
-        -------
-        names : ndarray of shape (`sum(layer_sizes_)`,), object
-            Names of the columns that `transform` returns.
+        `input_features` are only checked against `feature_names_in_`.
         """
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array, check_same_length, to_host
+from ..utils._arrays import as_floats, check_same_length, to_host
 from ..utils._blocks import iter_blocks, row_entropy, row_margin, two_columns
 from ..utils._proba import check_values
 from ..utils._validation import Predictions, check_predictions
@@ -80,12 +80,11 @@ def rank_predictions(
 
 def check_scores(values: ArrayLike, *, name: str) -> NDArray[Any]:
     """Return real scores of shape (n,) without NaN; infinite scores have a rank like any other."""
-    scores = as_array(values, name=name)
+    scores = as_floats(values, name=name)
     if scores.ndim != 1 or len(scores) == 0:
         raise ValueError(f"{name} must have shape (n,) with n >= 1, got shape {scores.shape}.")
-    if scores.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got dtype {scores.dtype}.")
-    if scores.dtype.kind == "f" and np.isnan(scores).any():
-        row = int(np.argmax(np.isnan(scores)))
+    missing = np.isnan(scores)
+    if missing.any():
+        row = int(np.argmax(missing))
         raise ValueError(f"{name} must not contain NaN, got NaN in row {row}.")
     return scores

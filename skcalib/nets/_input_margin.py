@@ -68,8 +68,7 @@ def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
         if not isinstance(batch, Tensor) or not batch.is_floating_point():
             raise ValueError(
                 "X must come as one tensor of floating-point numbers, to be differentiable, "
-                f"got {type(batch).__name__} {getattr(batch, 'dtype', '')}".rstrip()
-                + "."
+                f"got {getattr(batch, 'dtype', type(batch).__name__)}."
             )
         inputs = batch.detach().clone().requires_grad_()
         margins.append(_margin(first_output(net.infer(inputs)).float(), inputs))

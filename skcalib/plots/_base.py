@@ -92,6 +92,8 @@ class BaseDisplay:
     name: str | None = None
     ax_: Axes
     figure_: Figure | SubFigure
+    # Width and height of a new figure in inches; None for matplotlib's.
+    _figure_size: tuple[float, float] | None = None
 
     def plot(self, *, ax: Axes | None = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the display.
@@ -112,16 +114,12 @@ class BaseDisplay:
         display : display of this class
             The display itself.
         """
-        self._draw(self._open_axes(ax, name, figsize=self._figure_size()), kwargs)
+        self._draw(self._open_axes(ax, name, figsize=self._figure_size), kwargs)
         return self
 
     def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
         """Draw on `ax_`; `name` is "" for none."""
         raise NotImplementedError
-
-    def _figure_size(self) -> tuple[float, float] | None:
-        """Return width and height of a new figure in inches, None for matplotlib's."""
-        return None
 
     def _measure(self) -> tuple[str, str]:
         """Return the name and the value of the number that the display is about, or ""."""

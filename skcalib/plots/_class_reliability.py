@@ -137,7 +137,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
         n_panels : int, default=12
             Largest number of panels. Classes of smaller error are left out.
         n_columns : int, default=None
-            Number of panels in a row; None makes a grid of about the shape of the axes.
+            Number of panels in a row; None makes up to four.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curves.
         """
@@ -149,9 +149,6 @@ class ClassReliabilityDisplay(PredictionDisplay):
         n_wide = n_columns or min(4, len(drawn))
         n_high = -(-len(drawn) // n_wide)
         title = self._open_axes(ax, name, figsize=(2.1 * n_wide + 0.3, 2.4 * n_high + 0.6))
-        if ax is not None and n_columns is None:
-            n_wide = self._best_width(len(drawn))
-            n_high = -(-len(drawn) // n_wide)
         heading = self._heading(title, len(drawn))
         top = 0.19 * (heading.count("\n") + 1)
         height = max((self._inches() - top) / n_high, 0.1)
@@ -176,17 +173,6 @@ class ClassReliabilityDisplay(PredictionDisplay):
                 labelbottom=i + n_wide >= len(drawn), labelleft=i % n_wide == 0, labelsize="small"
             )
         return self
-
-    def _best_width(self, n_panels: int) -> int:
-        """Return the number of columns that makes square panels largest."""
-        box, figure = self.ax_.get_position(original=True), self.figure_.bbox
-        width, height = box.width * figure.width, box.height * figure.height
-        title = 0.5 * self.figure_.dpi  # above every panel
-        sides = [
-            min(width / n_wide, height / -(-n_panels // n_wide) - title)
-            for n_wide in range(1, n_panels + 1)
-        ]
-        return int(np.argmax(sides)) + 1
 
     def _heading(self, title: str, n_drawn: int) -> str:
         """Return the title, what is drawn, and how many classes are left out."""

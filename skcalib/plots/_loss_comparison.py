@@ -130,7 +130,8 @@ class LossComparisonDisplay(BaseDisplay):
             name=name,
         ).plot(**kwargs)
 
-    def _figure_size(self) -> tuple[float, float]:
+    @property
+    def _figure_size(self) -> tuple[float, float]:  # type: ignore[override]
         return 6.4, 1.2 + 0.45 * max(len(self.scores), 2)
 
     def _draw(self, name: str, kwargs: dict[str, Any]) -> None:

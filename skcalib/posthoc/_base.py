@@ -108,8 +108,9 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     # What a probability of 0 counts as; no other counts as less.
     _zero: float = SMALLEST
 
-    input: str
-    classes: ArrayLike | None
+    def __init__(self, *, input: str = "logits", classes: ArrayLike | None = None) -> None:
+        self.input = input
+        self.classes = classes
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -170,18 +171,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         return self._predict_proba(self._read_scores(X, reset=False))
 
     def transform(self, X: ArrayLike) -> NDArray:
-        """Return calibrated probabilities, as :meth:`predict_proba` does.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the form that `fit` was given.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`.
-        """
+        """Return calibrated probabilities (n_samples, n_classes), as `predict_proba` does."""
         return self.predict_proba(X)
 
     def predict(self, X: ArrayLike) -> NDArray:
@@ -201,18 +191,7 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
         return self.classes_[proba.argmax(axis=1)]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
-        """Return the names of the columns of :meth:`transform`: ``proba_<class>``.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Not used.
-
-        Returns
-        -------
-        names : ndarray of shape (n_classes,)
-            Names of the columns.
-        """
+        """Return ``proba_<class>`` for every class; `input_features` is not used."""
         check_is_fitted(self)
         return np.asarray([f"proba_{label}" for label in self.classes_], dtype=object)
 

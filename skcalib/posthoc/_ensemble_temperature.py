@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
 from ._base import PostHocCalibrator, chance_level, simplex_weights
@@ -63,10 +63,6 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
 
     _takes_missing_options = True
     _keeps_order = True
-
-    def __init__(self, *, input: str = "logits", classes: ArrayLike | None = None) -> None:
-        self.input = input
-        self.classes = classes
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from ._one_vs_rest import OneVsRestCalibrator
@@ -53,10 +53,6 @@ class IsotonicCalibration(OneVsRestCalibrator):
            [0.5, 0.5],
            [0. , 1. ]])
     """
-
-    def __init__(self, *, input: str = "logits", classes: ArrayLike | None = None) -> None:
-        self.input = input
-        self.classes = classes
 
     def _fit_class(
         self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None

@@ -12,6 +12,7 @@ from ..utils._proba import label_log_loss
 from . import _method, _trust, _verdict
 from ._data import LEVEL, N_BINS, ReportData, mean_interval
 from ._document import Document, Section, Table, Text, count, number, with_interval
+from ._first import TONES
 
 # What is compared, and how it is shown; of the accuracy larger is better, of the others smaller.
 ERROR = "expected_calibration_error"
@@ -140,7 +141,6 @@ def document(results: dict[str, Any]) -> Document:
         if found["paired"]
         else "They were judged on different samples, which is part of the intervals."
     )
-    tones = {"calibrated": "good", "undecided": "open"}
     sections = [
         Section(name, [Text(entry["verdict"]["headline"]), Text(entry["verdict"]["explanation"])])
         for name, entry in models.items()
@@ -156,7 +156,7 @@ def document(results: dict[str, Any]) -> Document:
                 name,
                 number(entry["measures"][ERROR]["value"]),
                 f"calibration error. {entry['verdict']['headline']}",
-                tones.get(entry["verdict"]["kind"], "bad"),
+                TONES.get(entry["verdict"]["kind"], "bad"),
             )
             for name, entry in models.items()
         ],

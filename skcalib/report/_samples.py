@@ -18,6 +18,7 @@ from ..utils._estimators import last_step
 from ..utils._optional import import_optional
 from ..utils._private import _safe_indexing
 from ..utils._proba import label_log_loss
+from ..utils._tables import row_index
 from ._data import ReportData
 from ._document import Samples, Section, Text, count, label, number, percent, probability
 
@@ -185,8 +186,8 @@ def _shortened(text: str) -> str:
 def _row(sample: Any) -> str:
     """Return the first values of a row of a table, with the names of the columns if it has any."""
     values = [f"{x:.3g}" if isinstance(x, float | np.floating) else str(x) for x in sample]
-    index = getattr(sample, "index", None)
-    if index is not None and not callable(index):  # a list has a method of this name
+    index = row_index(sample)
+    if index is not None:
         values = [f"{name} = {value}" for name, value in zip(index, values)]
     return ", ".join(values[:MANY_COLUMNS]) + (", ..." if len(values) > MANY_COLUMNS else "")
 

@@ -45,10 +45,9 @@ def results(data: ReportData, trust: dict[str, Any]) -> dict[str, Any]:
         entry["hidden"] = _hidden(entry, trust if entry["kind"] == "everybody" else None)
         entry["tolerance"] = _tolerance(entry)
         entry["clear"] = not entry["off"] and entry["hidden"] <= entry["tolerance"]
-    found = {"tested": tested, "level": ALPHA, "n_tested": len(tested)}
     # As text for a terminal; on the page no line breaks before a sign of per cent.
     words = {name: text.replace("\xa0", " ") for name, text in _words(tested, data).items()}
-    return {**found, "kind": _kind(tested), **words}
+    return {"tested": tested, "level": ALPHA, "kind": _kind(tested), **words}
 
 
 def _groups(data: ReportData, share: float) -> list[dict[str, Any]]:
@@ -223,41 +222,37 @@ def _words(tested: list[dict[str, Any]], data: ReportData) -> dict[str, str]:
     positive = f"class {label(data.label(1))}"
     everybody, *parts = tested
     off = sorted((part for part in parts if part["off"]), key=lambda part: part["pvalue"])
-    kind = _kind(tested)
-    sentences = []
+    names = names_of(off, len(parts)) if off else ""
     if everybody["off"]:
         worst = _worst_view(everybody)
-        headline = _accusation(kind, worst, positive)
-        sentences += [f"{_phrase(everybody, worst, positive)}. {_by_chance(everybody, tested)}"]
+        headline = _accusation(_kind(tested), worst, positive)
+        sentences = [f"{_phrase(everybody, worst, positive)}. {_by_chance(everybody, tested)}"]
         if off:
-            sentences.append(f"Also off by more than chance: {names_of(off, len(parts))}.")
+            sentences.append(f"Also off by more than chance: {names}.")
         return {"headline": headline, "explanation": " ".join(sentences)}
-    sentences.append(f"{_phrase(everybody, everybody['views'][0], positive)}: that may be chance.")
     unclear = [part for part in parts if not part["clear"] and not part["off"]]
-    largest = max(unclear, key=lambda part: part["hidden"]) if unclear else None
-    hiding = f"an error of up to {points(everybody['hidden'])} could hide overall"
+    hidden = points(everybody["hidden"])
     if off:
-        names = names_of(off, len(parts))
         headline = f"Overall no error shows, but do not trust it for {names}."
+    elif not everybody["clear"]:
+        headline = f"Too few samples to tell: an error of {hidden} could hide."
+    elif unclear:
+        who = few(len(unclear), len(parts), parts_called(parts))
+        headline = f"No error shows, but {who} too few samples to tell."
+    else:
+        headline = f"No error shows, and none above {hidden} could hide."
+    sentences = [f"{_phrase(everybody, everybody['views'][0], positive)}: that may be chance."]
+    if off:
         sentences.append(f"{_phrase(off[0], _worst_view(off[0]), positive)}: that is not.")
         sentences.append(_by_chance(off[0], tested))
-    elif kind == "calibrated":
-        headline = f"No error shows, and none above {points(everybody['hidden'])} could hide."
-        hiding = f"no error above {points(everybody['hidden'])} could hide overall"
-    elif everybody["clear"]:
-        headline = (
-            f"No error shows, but {few(len(unclear), len(parts), parts_called(parts))} too few "
-            "samples to tell."
-        )
-    else:
-        headline = (
-            f"Too few samples to tell: an error of {points(everybody['hidden'])} could hide."
-        )
-    last = f"With {count(everybody['n_samples'])} samples, {hiding}"
-    if largest:
-        last += f", and up to {points(largest['hidden'])} {_where(largest)}"
-        last += f" ({count(largest['n_samples'])} samples)"
-    sentences.append(last + ".")
+    calibrated = everybody["clear"] and not off and not unclear
+    limit = f"no error above {hidden}" if calibrated else f"an error of up to {hidden}"
+    size = f"With {count(everybody['n_samples'])} samples, {limit} could hide overall"
+    if unclear:
+        largest = max(unclear, key=lambda part: part["hidden"])
+        size += f", and up to {points(largest['hidden'])} {_where(largest)}"
+        size += f" ({count(largest['n_samples'])} samples)"
+    sentences.append(f"{size}.")
     doubt = min(tested, key=lambda entry: entry["pvalue"])
     if ALPHA < doubt["pvalue"] <= 0.1:
         sentences.append(

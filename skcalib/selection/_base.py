@@ -64,18 +64,7 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
         return np.flatnonzero(self.support_) if indices else self.support_
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the column of `transform`.
-
-        Parameters
-        ----------
-        input_features : None
-            Not used; here for the scikit-learn interface.
-
-        Returns
-        -------
-        names : ndarray of shape (1,)
-            "difficulty", or the criterion of uncertainty.
-        """
+        """Return the criterion of uncertainty, or "difficulty"; `input_features` is not used."""
         check_is_fitted(self)
         return np.asarray([getattr(self, "criterion", "difficulty")], dtype=object)
 

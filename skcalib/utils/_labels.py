@@ -104,7 +104,7 @@ def check_labels_like(
         raise ValueError(f"{name} must have shape ({n_samples},), got length {len(array)}.")
     if (array.dtype.kind == "U") != (like.dtype.kind == "U"):
         raise ValueError(
-            f"{name} must hold labels of the type of the predicted ones, {like.dtype}, "
+            f"{name} must hold labels of the same type as the others, {like.dtype}, "
             f"got {array.dtype}."
         )
     return array

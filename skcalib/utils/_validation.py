@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import as_array, check_same_length, check_weights, count_unit, scale_weights
+from ._arrays import (
+    as_array,
+    as_floats,
+    check_same_length,
+    check_weights,
+    count_unit,
+    scale_weights,
+)
 from ._labels import (
     as_labels,
     column_names,
@@ -52,12 +59,8 @@ def check_ndim(array: NDArray, name: str, ndim: tuple[int, ...]) -> None:
 
 def check_numbers(values: ArrayLike, name: str, *, ndim: tuple[int, ...]) -> NDArray:
     """Return finite floats with one of the allowed numbers of dimensions."""
-    array = as_array(values, name=name)
+    array = as_floats(values, name=name)
     check_ndim(array, name, ndim)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
-    if array.dtype.kind != "f":
-        array = array.astype(np.float64)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity.")
     return array

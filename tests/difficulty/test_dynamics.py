@@ -127,7 +127,7 @@ def test_extremes():
         (np.zeros((0, 3)), ValueError, "predictions must have 2 dimensions, none of them empty"),
         ([[0.0, np.nan]], ValueError, r"predictions\[0\] must hold class labels"),
         ([[0.5, 1.0]], ValueError, r"predictions\[0\] must hold class labels"),
-        ([["a", "b"]], ValueError, "of the type of the predicted"),
+        ([["a", "b"]], ValueError, "of the same type as the others"),
     ],
 )
 def test_bad_predictions(function, predictions, error, message):

@@ -1,5 +1,7 @@
 """error_rate_by_difficulty against a count, and its laws."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -60,8 +62,8 @@ def test_weight_is_repetition():
     ("arguments", "message"),
     [
         ({"difficulty": [1.0, np.nan]}, "difficulty must be finite"),
-        ({"y_pred": [0]}, "must have the same number of rows, got 2 and 1 and 2"),
-        ({"y_pred": ["a", "b"]}, "y_pred must hold labels of the type of y_true"),
+        ({"y_pred": [0]}, "y_pred must have shape (2,), got length 1"),
+        ({"y_pred": ["a", "b"]}, "y_pred must hold labels of the same type"),
         ({"n_groups": 3}, "n_groups must be at most the number of samples, 2, got 3"),
         ({"n_groups": 0}, "'n_groups' parameter"),
         ({"y_true": [0.5, 1.0]}, "y_true must hold class labels"),
@@ -70,5 +72,5 @@ def test_weight_is_repetition():
 )
 def test_bad_input(arguments, message):
     defaults = {"y_true": [0, 1], "y_pred": [0, 1], "difficulty": [0.0, 1.0], "n_groups": 2}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         error_rate_by_difficulty(**{**defaults, **arguments})

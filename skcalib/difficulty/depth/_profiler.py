@@ -38,6 +38,7 @@ from .._records import (
     difficulty_quadrant,
     iteration_learned,
     prediction_entropy,
+    quotient,
 )
 from ._networks import check_network, check_samples, is_torch_module
 from ._prediction_depth import PredictionDepthScorer
@@ -431,6 +432,4 @@ class DifficultyProfiler(BaseEstimator):
 def _mean(values: NDArray, where: NDArray) -> NDArray:
     """Return the mean (n,) of the values (n_repeats, n) that count and are not NaN."""
     counted = where & ~np.isnan(values)
-    total = np.where(counted, values, 0.0).sum(axis=0)
-    number = counted.sum(axis=0)
-    return np.divide(total, number, out=np.full(len(total), np.nan), where=number > 0)
+    return quotient(np.where(counted, values, 0.0).sum(axis=0), counted.sum(axis=0))

@@ -471,8 +471,9 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     @property
     def background_covariance_(self) -> NDArray[np.float64]:
         """Covariance about the mean of all samples."""
-        statistics = self._statistics
-        return shrunk(statistics.background_covariance(), self.shrinkage, statistics.total_weight)
+        statistics, root = self._statistics, self._statistics.between_root()
+        total = statistics.within_covariance() + root.T @ root
+        return shrunk(total, self.shrinkage, statistics.total_weight)
 
     def _read(self, X: Any, y: Any = "no_validation", *, reset: bool, **options: Any) -> Any:
         """Return checked samples, or samples and labels; normalized as they are read."""

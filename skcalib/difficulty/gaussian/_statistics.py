@@ -269,11 +269,6 @@ class GaussianStatistics:
         apart = means - means[0]
         return np.sqrt(fraction)[:, None] * (apart - fraction @ apart)
 
-    def background_covariance(self) -> NDArray[np.float64]:
-        """Return the covariance about the mean of all samples."""
-        root = self.between_root()
-        return self.within_covariance() + root.T @ root
-
 
 def shrunk(
     covariance: NDArray[np.float64], shrinkage: float | str | None, n_samples: float

@@ -310,7 +310,7 @@ def test_bad_labels(data, net, scorer):
     X, _, queries, truth = data
     with pytest.raises(ValueError, match=r"^y must be an array .* Unknown label type: continuous"):
         PredictionDepthScorer(FrozenEstimator(net)).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="y must hold labels of the type of the predicted ones"):
+    with pytest.raises(ValueError, match="y must hold labels of the same type as the others"):
         scorer.probe_score(queries, truth.astype(str))
     with pytest.raises(ValueError, match="must have the same number of samples"):
         scorer.difficulty(queries, truth[:-1])
