@@ -9,7 +9,7 @@ import numpy as np
 from .claims import METRICS, about
 from .methods import CE, DECAY
 from .results import Part, Study
-from .rmd import AWARE, DROP, NOISY, SETTINGS, SOFT
+from .rmd import AWARE, DROP, NOISY, SETTINGS, SOFT, about_soft_labels
 from .runner import compare
 from .tables import Column, comparison
 from .texts import Clinc, text_task
@@ -57,30 +57,21 @@ def validation_table(settings):
 
 
 _drop = about("rmd20", DROP.name, "accuracy", settings=NOISY)
-_soft = about("rmd20", SOFT.name, "accuracy", settings=NOISY)
-_soft_of_all = about("rmd100", SOFT.name, "accuracy", settings=NOISY)
+_soft = about("rmd20", SOFT.name, "accuracy", CE.name, NOISY)
+_soft_of_all = about("rmd100", SOFT.name, "accuracy", CE.name, NOISY, point="stop")
 _validated = about("validation", settings="labels, U20")
 CLAIMS = (
     _drop("Dropping the hardest samples beats the difficulty-aware loss: accuracy.",
           rivals=AWARE.name),
     _drop("It does with early stopping of both.", rivals=AWARE.name, point="stop"),
     _drop("Dropping needs the difficulty: random samples give less.", rivals="drop at random"),
-    _soft("Soft labels of the finder beat cross-entropy: accuracy.", rivals=CE.name,
-          headline="U20"),
-    _soft("They beat cross-entropy with early stopping.", rivals=CE.name, point="stop"),
-    _soft("They beat the difficulty-aware loss with early stopping.", rivals=AWARE.name,
-          point="stop"),
+    *about_soft_labels(_soft, headline="U20"),
     _soft("They beat dropping the hardest.", rivals=DROP.name),
     _soft("They beat relabeling: log-loss.", "nll", "label issues: relabel"),
     _soft("They beat weighing down: log-loss.", "nll", "label issues: weight"),
-    _soft_of_all("They beat cross-entropy with early stopping on all samples of the texts.",
-                 rivals=CE.name, point="stop"),
-    _soft_of_all("There they beat weight decay with early stopping.", rivals=DECAY.name,
-                 point="stop"),
-    _soft_of_all("There they beat dropping the hardest.", rivals=DROP.name),
-    _soft("They do no harm on clean labels: accuracy.", rivals=CE.name, settings="clean",
-          no_loss=True),
-    _soft("They reach the accuracy of true labels.", rivals="true labels", no_loss=True),
+    _soft_of_all("They beat cross-entropy with early stopping on all samples of the texts."),
+    _soft_of_all("There they beat weight decay with early stopping.", rivals=DECAY.name),
+    _soft_of_all("There they beat dropping the hardest.", rivals=DROP.name, point="last"),
     _validated("Noisy validation labels stop cross-entropy at an epoch that is as good: accuracy.",
                "accuracy", f"{CE.name}, clean", method=f"{CE.name}, noisy", no_loss=True),
     _validated("They choose a method that is as good: accuracy.", "accuracy", "choice, clean",

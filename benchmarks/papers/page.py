@@ -8,7 +8,7 @@ from pathlib import Path
 import benchmarks.papers
 
 from . import depth, gra, labels, prio, pruning, rmd, shift
-from .claims import VERDICTS, hardest, judge, sentence, stated, written
+from .claims import OWN, VERDICTS, hardest, judge, sentence, stated, written
 from .forest import forest
 from .results import described, load, settings_of
 from .tables import csv_table
@@ -81,20 +81,18 @@ def overview():
 
 
 def counts():
-    """Return {study: {verdict: number}}."""
-    verdicts = {s.name: [found.verdict for _, found in judged(s.claims)] for s in STUDIES.values()}
+    """Return {study, or who claims it: {verdict: number}}."""
+    claims = {study.name: study.claims for study in STUDIES.values()}
+    every = sum(claims.values(), ())
+    claims["the papers"] = [c for c in every if c.paper != OWN or c.reason]
+    claims |= {"our own": [c for c in every if c not in claims["the papers"]], "all": every}
+    verdicts = {name: [found.verdict for _, found in judged(of)] for name, of in claims.items()}
     return {name: {v: found.count(v) for v in VERDICTS} for name, found in verdicts.items()}
-
-
-def counts_table():
-    rows = [[name, *of_part.values()] for name, of_part in counts().items()]
-    total = [sum(row[i] for row in rows) for i in range(1, len(VERDICTS) + 1)]
-    return csv_table("", ["claims of", *VERDICTS], [*rows, ["all", *total]])
 
 
 def in_numbers():
     """Return the sentence that the landing page quotes: what does not hold, most first."""
-    total = {v: sum(part[v] for part in counts().values()) for v in VERDICTS}
+    total = counts()["all"]
     others = {
         "do not hold here": total["does not hold here"],
         "are undecided": total["undecided"],
@@ -132,7 +130,9 @@ def render():
             (f"{name}: {claim.text}", found) for name, claim, found in headlines()
         ),
         "replication.inc": replication(),
-        "counts.inc": counts_table(),
+        "counts.inc": csv_table(
+            "", ["claims of", *VERDICTS], [[name, *of.values()] for name, of in counts().items()]
+        ),
         "in_numbers.inc": in_numbers(),
         "settings.inc": settings,
         "runs.inc": runs(),

@@ -236,7 +236,7 @@ STUDY = Study(
         "prio": Part(
             against_random,
             partial(comparisons, columns=COLUMNS, points=AFTER, reference="random"),
-            ("seconds",),
+            shown=(*SHOWN, "seconds"),
         ),
     },
     CLAIMS,

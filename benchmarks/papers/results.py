@@ -38,10 +38,11 @@ class Part:
 
     run: Callable  # of (options, records)
     table: Callable[[dict], str] = comparisons  # of the settings
-    kept: tuple[str, ...] = ()  # metrics besides those that every study keeps
+    kept: tuple[str, ...] = ()  # metrics besides those of `shown`
     order: tuple = ()  # methods, in the order of the table
     derive: Callable[[dict], dict] = dict  # settings of the results from those of the runs
     settings: str = ""  # for the page
+    shown: tuple[str, ...] = SHOWN
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def short(value):
 
 def collected(records, part):
     """Return the settings of finished runs, of chosen candidates where there was a choice."""
-    settings, kept = {}, (*SHOWN, *part.kept)
+    settings, kept = {}, (*part.shown, *part.kept)
     choices: dict = {}
     for row in sorted(records.rows.values(), key=lambda row: row["key"].get("seed", 0)):
         key = row["key"]

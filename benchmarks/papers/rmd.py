@@ -295,7 +295,9 @@ STATED = {
     "accuracy": {"effect": 1.8, "paper": "CIFAR-10 +1.88, CIFAR-100 +1.79, ImageNet +0.55"},
     # Asked for is one point: with weight decay, there are not always 3.7 to gain.
     "ece": {"paper": "ImageNet 3.7 lower"},
-    **{metric: {"paper": DIRECTION} for metric in ("aurc", "errors_auroc", "ood_auroc")},
+    "aurc": {"paper": DIRECTION},
+    "errors_auroc": {"paper": "its FPR95 on ImageNet is 45.7, its rivals' not known here"},
+    "ood_auroc": {"paper": "its FPR95 of iNaturalist is 32.2, its rivals' not known here"},
 }
 OVER_CROSS_ENTROPY = (
     ("Difficulty-aware regularization raises accuracy over cross-entropy.", "accuracy"),
@@ -409,12 +411,24 @@ STUDY = Study(
 )
 
 
+def about_soft_labels(claim, headline=""):
+    """Return what is claimed of texts and of images alike."""
+    return (
+        claim("Soft labels of the finder beat cross-entropy: accuracy.", headline=headline),
+        claim("They beat cross-entropy with early stopping.", point="stop"),
+        claim("They beat the difficulty-aware loss with early stopping.", rivals=AWARE.name,
+              point="stop"),
+        claim("They do no harm on clean labels: accuracy.", settings="clean", no_loss=True),
+        claim("They reach the accuracy of true labels.", rivals="true labels", no_loss=True),
+    )  # fmt: skip
+
+
 _image = about("rmd_images", AWARE.name, rivals=CE.name, settings=IMAGE_NOISES)
-_soft = about("rmd_images", SOFT.name, "accuracy", settings=IMAGE_NOISY)
-_image_finds = about("rmd_images", "RMD", FLIPS, settings=FLIPPED)
+_soft = about("rmd_images", SOFT.name, "accuracy", CE.name, IMAGE_NOISY)
+_image_finds = about("rmd_images", "RMD", FLIPS, DISTANCES, FLIPPED)
 
 IMAGE_CLAIMS = (
-    *(_image(text, metric, **STATED.get(metric, {}),
+    *(_image(f"Without decay. {text}", metric, **STATED.get(metric, {}),
              headline="clean" * (metric in ("accuracy", "ece")))
       for text, metric in OVER_CROSS_ENTROPY),
     _image("Its predictions are closer to human labels.", "human_kl"),
@@ -432,19 +446,12 @@ IMAGE_CLAIMS = (
     _image("Features of the same classes serve better than those of rotation: accuracy.",
            "accuracy", ROTATION.name),
     *(_image(text, metric, point=point) for text, metric, point in AFTERWARDS),
-    _image_finds("RMD finds flipped labels better than Mahalanobis and k-means.",
-                 rivals=DISTANCES),
+    _image_finds("RMD finds flipped labels better than Mahalanobis and k-means."),
     _image_finds("RMD finds flipped labels better than the loss out-of-fold.",
                  rivals="loss, out-of-fold"),
     _soft("Dropping the hardest samples beats the difficulty-aware loss: accuracy.",
           rivals=AWARE.name, method=DROP.name),
-    _soft("Soft labels of the finder beat cross-entropy: accuracy.", rivals=CE.name),
-    _soft("They beat cross-entropy with early stopping.", rivals=CE.name, point="stop"),
-    _soft("They beat the difficulty-aware loss with early stopping.", rivals=AWARE.name,
-          point="stop"),
-    _soft("They do no harm on clean labels: accuracy.", rivals=CE.name, settings="clean",
-          no_loss=True),
-    _soft("They reach the accuracy of true labels.", rivals="true labels", no_loss=True),
+    *about_soft_labels(_soft),
 )  # fmt: skip
 
 HUMAN = ("human_kl", "human_kl_scaled")
