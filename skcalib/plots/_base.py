@@ -352,4 +352,9 @@ class PredictionDisplay(BaseDisplay):
         cls, estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]
     ) -> dict[str, Any]:
         """Return what `from_predictions` gets from the estimator; may complete `options`."""
+        if not hasattr(estimator, "predict_proba"):
+            raise TypeError(
+                f"estimator must have predict_proba, got {type(estimator).__name__}; inside a "
+                "skcalib.posthoc.PostHocCalibratedClassifier it has."
+            )
         return {"y_proba": estimator.predict_proba(X), "labels": estimator.classes_}

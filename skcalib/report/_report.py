@@ -283,7 +283,8 @@ class CalibrationReport:
         """
         paired = not isinstance(y_true, Mapping)
         if not isinstance(y_probas, Mapping) or len(y_probas) < 2:
-            raise ValueError(f"y_probas must be a dict of two or more models, got {y_probas!r}.")
+            got = list(y_probas) if isinstance(y_probas, Mapping) else type(y_probas).__name__
+            raise ValueError(f"y_probas must be a dict of two or more models, got {got}.")
         if not paired and list(y_true) != list(y_probas):
             raise ValueError(
                 f"y_true must have the names of y_probas, {list(y_probas)}, got {list(y_true)}."

@@ -37,7 +37,7 @@ def naming(*names: str) -> Iterator[None]:
                 f"{_listed(names)} must have the same number of samples, "
                 f"got {_listed(lengths[1].split(', '))}."
             ) from error
-        raise kind(f"{names[0]} must be an array that fits here: {text}") from error
+        raise kind(f"{names[0]} cannot be used: {text}") from error
 
 
 @contextmanager
@@ -81,7 +81,8 @@ def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
         except (TypeError, ValueError):  # objects that are not numbers
             pass
     refuse_nested(array, name=name)
-    raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
+    got = f"dtype {array.dtype}" if array.ndim else type(values).__name__
+    raise TypeError(f"{name} must hold real numbers, got {got}.")
 
 
 def as_features(X: Any, *, name: str = "X") -> Any:
@@ -134,6 +135,11 @@ def to_host(values: Any) -> Any:
     tensor = values.detach().cpu()
     # numpy has no bfloat16; float32 holds all its values.
     return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+
+
+def form_of(array: NDArray[Any], values: Any) -> str:
+    """Return the shape of an array or, where numpy has found no axis, the type of the values."""
+    return f"shape {array.shape}" if array.ndim else type(values).__name__
 
 
 def refuse_nested(values: Any, *, name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import as_array
+from ._arrays import as_array, form_of
 from ._labels import column_names
 
 
@@ -58,7 +58,7 @@ def _columns(groups: Any, name: str) -> list[tuple[Any, Any]]:
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
             f"{name} must have shape (n_samples,) or (n_samples, n_columns), "
-            f"got shape {array.shape}."
+            f"got {form_of(array, groups)}."
         )
     if array.ndim == 1:
         return [(None, array)]

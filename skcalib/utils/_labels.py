@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._arrays import as_array, naming, refuse_unreadable, to_host
+from ._arrays import as_array, form_of, naming, refuse_unreadable, to_host
 
 # Larger floats do not fit into int64.
 _INT64_END = 2.0**63
@@ -26,7 +26,8 @@ def as_labels(values: ArrayLike, *, name: str) -> NDArray[Any]:
     """
     array = as_array(values, name=name)
     if array.ndim != 1 or array.shape[0] == 0:
-        raise ValueError(f"{name} must have shape (n,) with n >= 1, got shape {array.shape}.")
+        got = form_of(array, values)
+        raise ValueError(f"{name} must have shape (n,) with n >= 1, got {got}.")
     if array.dtype.kind == "U":
         array = _undo_text(array, values)
     if array.dtype.kind in "OT":
@@ -82,7 +83,7 @@ def as_label_matrix(values: ArrayLike, *, name: str) -> NDArray[Any]:
         array = _undo_text(array, values)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(
-            f"{name} must have 2 dimensions, none of them empty, got shape {array.shape}."
+            f"{name} must be 2-dimensional and not empty, got {form_of(array, values)}."
         )
     if array.dtype.kind in "iuU":
         return array

@@ -100,15 +100,17 @@ def _rounding_of_half(block: Any) -> float:
 def _explain_block(block: NDArray[Any], start: int, name: str) -> None:
     """Raise for the first fault of an invalid block."""
     matrix = block if block.ndim == 2 else block[:, np.newaxis]
-    for fault, sentence in (
-        (np.isnan(matrix), f"{name} must not contain NaN, got NaN"),
-        (matrix < block.dtype.type(-RANGE_TOLERANCE), f"{name} must lie in [0, 1], got {{}}"),
-        (matrix > block.dtype.type(1 + RANGE_TOLERANCE), f"{name} must lie in [0, 1], got {{}}"),
+    lowest, highest = block.dtype.type(-RANGE_TOLERANCE), block.dtype.type(1 + RANGE_TOLERANCE)
+    for fault, rule in (
+        (np.isnan(matrix), "must not contain NaN"),
+        (matrix < lowest, "must hold probabilities in [0, 1]"),
+        (matrix > highest, "must hold probabilities in [0, 1]"),
     ):
         if fault.any():
             row, column = np.argwhere(fault)[0]
-            place = f" in row {start + row}" + (f", column {column}" if block.ndim == 2 else "")
-            raise ValueError(sentence.format(float(matrix[row, column])) + place + ".")
+            value = "NaN" if np.isnan(matrix[row, column]) else float(matrix[row, column])
+            place = f"row {start + row}" + (f", column {column}" if block.ndim == 2 else "")
+            raise ValueError(f"{name} {rule}, got {value} in {place}.")
     sums = matrix.sum(axis=1, dtype=np.float64)
     row = int(np.argmax(np.abs(sums - 1)))
     raise ValueError(

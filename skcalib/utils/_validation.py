@@ -51,9 +51,9 @@ class Predictions(NamedTuple):
 def check_ndim(array: NDArray, name: str, ndim: tuple[int, ...]) -> None:
     """Raise unless an array has one of the allowed numbers of dimensions, and is not empty."""
     if array.ndim not in ndim or array.size == 0:
-        dims = " or ".join(map(str, ndim))
+        dims = "- or ".join(map(str, ndim))
         raise ValueError(
-            f"{name} must have {dims} dimensions, none of them empty, got shape {array.shape}."
+            f"{name} must be {dims}-dimensional and not empty, got shape {array.shape}."
         )
 
 

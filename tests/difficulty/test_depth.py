@@ -32,8 +32,8 @@ def test_last_probe_disagreeing_has_no_depth():
 @pytest.mark.parametrize(
     ("probes", "final", "message"),
     [
-        ([0, 1], [0, 1], "must have 2 dimensions"),
-        (np.zeros((0, 3), dtype=int), [], "none of them empty"),
+        ([0, 1], [0, 1], "must be 2-dimensional"),
+        (np.zeros((0, 3), dtype=int), [], "2-dimensional and not empty"),
         ([[0, 1]], [0, 1], r"final_predictions must have shape \(1,\), got length 2"),
         ([[0, 1]], ["a"], "final_predictions must hold labels of the same type as the others"),
         ([[0.5, 1]], [0], r"probe_predictions\[0\] must hold class labels"),

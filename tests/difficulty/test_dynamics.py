@@ -123,8 +123,8 @@ def test_extremes():
 @pytest.mark.parametrize(
     ("predictions", "error", "message"),
     [
-        ([0, 1], ValueError, "predictions must have 2 dimensions"),
-        (np.zeros((0, 3)), ValueError, "predictions must have 2 dimensions, none of them empty"),
+        ([0, 1], ValueError, "predictions must be 2-dimensional"),
+        (np.zeros((0, 3)), ValueError, "predictions must be 2-dimensional and not empty"),
         ([[0.0, np.nan]], ValueError, r"predictions\[0\] must hold class labels"),
         ([[0.5, 1.0]], ValueError, r"predictions\[0\] must hold class labels"),
         ([["a", "b"]], ValueError, "of the same type as the others"),
@@ -144,14 +144,14 @@ def test_bad_predictions(function, predictions, error, message):
         (
             lambda: confidence_variability([[1.2]]),
             ValueError,
-            r"y_proba\[0\] must lie in \[0, 1\], got 1.2 in row 0",
+            r"y_proba\[0\] must hold probabilities in \[0, 1\], got 1.2 in row 0",
         ),
         (
             lambda: confidence_variability([[np.nan]]),
             ValueError,
             r"y_proba\[0\] must not contain NaN",
         ),
-        (lambda: confidence_variability([0.5]), ValueError, "2 or 3 dimensions"),
+        (lambda: confidence_variability([0.5]), ValueError, "2- or 3-dimensional"),
         (lambda: confidence_variability([[[0.5, 0.5]]]), ValueError, "y must be given if, and"),
         (lambda: confidence_variability([[0.5]], [0]), ValueError, "y must be given if, and"),
         (lambda: area_under_margin([["a"]]), TypeError, "logits must hold real numbers"),

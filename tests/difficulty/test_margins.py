@@ -19,7 +19,7 @@ def test_shift_of_all_logits_changes_nothing():
 @pytest.mark.parametrize(
     ("logits", "error", "message"),
     [
-        ([1.0, 2.0], ValueError, "logits must have 2 dimensions"),
+        ([1.0, 2.0], ValueError, "logits must be 2-dimensional"),
         ([[1.0], [2.0]], ValueError, "logits must have at least 2 columns, got shape"),
         ([[np.inf, 0.0]], ValueError, "logits must be finite"),
         ([["a", "b"]], TypeError, "logits must hold real numbers"),

@@ -42,7 +42,7 @@ def test_equal_depths_are_easy():
     ("arguments", "options", "message"),
     [
         (([0, 1], [0]), {}, "must have the same number of rows, got 2 and 1"),
-        (([[0]], [0]), {}, "depth_held_out must have 1 dimensions, none of them empty"),
+        (([[0]], [0]), {}, "depth_held_out must be 1-dimensional and not empty"),
         (
             ([-1], [0]),
             {},

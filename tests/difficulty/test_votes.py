@@ -85,9 +85,12 @@ def test_unanimous_entropy_is_plain_zero():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: consensus_class([0, 1]), "predictions must have 2 dimensions"),
+        (lambda: consensus_class([0, 1]), "predictions must be 2-dimensional"),
         (lambda: consensus_class([[0, 1]], [0]), r"y must have shape \(2,\), got length 1"),
-        (lambda: consensus_class([[0]], ["a"]), "y must hold labels of the type of the pred"),
+        (
+            lambda: consensus_class([[0]], ["a"]),
+            "y must hold labels of the same type as the others",
+        ),
         (lambda: consistency_score([[0]], [0.5]), "y must hold class labels"),
         (lambda: prediction_entropy([[0]], mask=[[1]]), "mask must be boolean and of shape"),
         (lambda: prediction_entropy([[0]], mask=[True]), "mask must be boolean and of shape"),

@@ -169,8 +169,8 @@ def test_infinite_weights_are_repetition():
     [
         ({"difficulty": [1.0, np.nan]}, "difficulty must be finite"),
         ({"difficulty": [1.0, -np.inf]}, "difficulty must be finite"),
-        ({"difficulty": []}, "difficulty must have 1 dimensions"),
-        ({"difficulty": [[1.0]]}, "difficulty must have 1 dimensions"),
+        ({"difficulty": []}, "difficulty must be 1-dimensional"),
+        ({"difficulty": [[1.0]]}, "difficulty must be 1-dimensional"),
         ({"difficulty": [1.0], "temperature": 0}, "'temperature' parameter"),
         ({"difficulty": [1.0], "c": 0}, "'c' parameter"),
         ({"difficulty": [1.0], "c": np.inf}, "'c' parameter"),

@@ -221,7 +221,10 @@ def test_zarr_in_and_zarr_or_parquet_out(tmp_path, target):
             r"^strategy must be 'uniform' for a dask array, .*, got 'quantile'",
         ),
         (lambda: expected_calibration_error(_not_computed(Y), PROBA), r"^y_true must be in mem"),
-        (lambda: expected_calibration_error(Y, _chunked(2 * PROBA)), r"must lie in \[0, 1\]"),
+        (
+            lambda: expected_calibration_error(Y, _chunked(2 * PROBA)),
+            r"must hold probabilities in \[0, 1\]",
+        ),
         (lambda: classwise_calibration_error(Y, _not_computed(PROBA)), r"^y_proba must be in mem"),
         (lambda: MaxEntropySelector().fit(_not_computed(PROBA)), r"^X must be in memory here"),
     ],

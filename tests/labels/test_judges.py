@@ -111,7 +111,7 @@ def test_columns_of_probabilities_are_named_or_in_the_order_of_the_labels():
     for wrong, message in [
         (pd.DataFrame(proba, columns=["x", "y", "z"]), "y must hold"),
         (proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True), "labels must name the columns"),
-        (X, "X must lie in"),
+        (X, "X must hold probabilities in"),
     ]:
         with pytest.raises(ValueError, match=message):
             Precomputed(wrong, words)

@@ -402,12 +402,21 @@ BAD = {
     "NaN": (broken(y_proba=put(np.nan, (3, 1))), "y_proba must not contain NaN.*row 3"),
     "negative": (
         broken(y_proba=put(-0.1, (2, 0))),
-        r"must lie in \[0, 1\], got -0.1 in row 2",
+        r"must hold probabilities in \[0, 1\], got -0.1 in row 2",
     ),
-    "above one": (broken(y_proba=put(1.2, (2, 0))), r"must lie in \[0, 1\], got 1.2 in row 2"),
-    "infinite": (broken(y_proba=put(np.inf, (2, 0))), r"y_proba must lie in \[0, 1\], got inf"),
+    "above one": (
+        broken(y_proba=put(1.2, (2, 0))),
+        r"must hold probabilities in \[0, 1\], got 1.2 in row 2",
+    ),
+    "infinite": (
+        broken(y_proba=put(np.inf, (2, 0))),
+        r"y_proba must hold probabilities in \[0, 1\], got inf",
+    ),
     "row sum": (broken(y_proba=lambda p: p * 0.99), "rows of y_proba must sum to 1, got .*0.99"),
-    "logits": (broken(y_proba=lambda p: 5 * p - 2), r"y_proba must lie in \[0, 1\]"),
+    "logits": (
+        broken(y_proba=lambda p: 5 * p - 2),
+        r"y_proba must hold probabilities in \[0, 1\]",
+    ),
     "no rows": (broken(y_true=[], y_proba=np.empty((0, 4))), "at least one row"),
     "no columns": (broken(y_proba=np.empty((12, 0))), "a column for every class"),
     "one column": (broken(y_proba=np.ones((12, 1))), "a column for every class"),
@@ -459,7 +468,7 @@ BAD = {
     ),
     "vector above one": (
         broken(y_true=[0, 1] * 6, y_proba=[0.5, 1.5] * 6),
-        r"y_proba must lie in \[0, 1\], got 1.5 in row 1",
+        r"y_proba must hold probabilities in \[0, 1\], got 1.5 in row 1",
     ),
 }
 BAD_WEIGHTS = {

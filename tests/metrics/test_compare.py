@@ -111,5 +111,5 @@ def test_options_clusters_and_frames():
         compare_calibration(y, probas["true"])
     with pytest.raises(ValueError, match="y_probas must name at least one model"):
         compare_calibration(y, {})
-    with pytest.raises(ValueError, match="y_proba must lie in"):
+    with pytest.raises(ValueError, match="y_proba must hold probabilities in"):
         compare_calibration(y, {"a": probas["true"] * 2})

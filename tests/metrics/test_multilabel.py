@@ -94,7 +94,7 @@ def test_frames_booleans_and_lists(data):
         ([[0, np.nan]], [[0.2, 0.3]], "y_true must hold label indicators, 0 and 1, got nan"),
         ([["a", "b"]], [[0.2, 0.3]], "y_true must hold real numbers, got dtype"),
         ([[0, 1]], [[0.2, 0.3, 0.4]], "y_proba must have the shape of y_true"),
-        ([[0, 1]], [[0.2, 1.3]], r"y_proba must lie in \[0, 1\], got 1.3"),
+        ([[0, 1]], [[0.2, 1.3]], r"y_proba must hold probabilities in \[0, 1\], got 1.3"),
         ([[0, 1]], [[0.2, np.nan]], "y_proba must not contain NaN"),
         ([[0, 1]], [[[0.2, 0.8], [0.3, 0.7]]], "y_proba must have the shape of y_true"),
     ],

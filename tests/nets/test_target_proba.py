@@ -161,7 +161,7 @@ def test_read_only_arrays_are_read():
     ("proba", "message"),
     [
         (2 * PROBA / 3, "rows of target_proba must sum to 1, got a sum of 0.66"),
-        (PROBA - 0.5, r"target_proba must lie in \[0, 1\]"),
+        (PROBA - 0.5, r"target_proba must hold probabilities in \[0, 1\]"),
         (np.full((N, 3), np.nan), "target_proba must not contain NaN"),
         (PROBA[:10], r"target_proba must have shape \(60, 3\), .* got shape \(10, 3\)"),
         (np.full((N, 4), 0.25), r"target_proba must have shape \(60, 3\), .* got shape \(60, 4\)"),

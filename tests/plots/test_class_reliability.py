@@ -21,7 +21,7 @@ def example(**options):
 
 def heading(display):
     texts = [text.get_text() for text in display.figure_.findobj(plt.Text)]
-    return next(text for text in texts if "Fraction of a class" in text).replace("\n", " ")
+    return next(text for text in texts if "Observed fraction" in text).replace("\n", " ")
 
 
 def test_a_panel_is_the_diagram_of_a_class_and_the_worst_comes_first():

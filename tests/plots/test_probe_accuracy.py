@@ -45,7 +45,7 @@ def test_plot_again_without_a_name():
 @pytest.mark.parametrize(
     ("predictions", "names", "message"),
     [
-        ([0, 1], None, r"probe_predictions must have 2 dimensions, .*, got shape \(2,\)"),
+        ([0, 1], None, r"probe_predictions must be 2-dimensional .*, got shape \(2,\)"),
         ([[0, 1]], None, r"y_true must have shape \(1,\), got length 2"),
         ([[0], [1]], ["a", "b"], "layer_names must hold 1 names, got 2"),
     ],

@@ -194,7 +194,11 @@ BAD = {
     "fractions": (lambda x, y: (x, y + 0.5), {}, "continuous"),
     "form": (lambda x, y: (x, y), {"input": "scores"}, "'input' parameter"),
     "no form": (lambda x, y: (x, y), {"input": None}, "'input' parameter"),
-    "not proba": (lambda x, y: (x, y), {"input": "proba"}, r"X must lie in \[0, 1\]"),
+    "not proba": (
+        lambda x, y: (x, y),
+        {"input": "proba"},
+        r"X must hold probabilities in \[0, 1\]",
+    ),
     "row sum": (lambda x, y: (expit(x), y), {"input": "proba"}, "rows of X must sum to 1"),
     "classes": (lambda x, y: (x, y), {"classes": [0, 1, 2]}, "classes must hold 4 distinct"),
     "twice": (lambda x, y: (x, y), {"classes": [0, 1, 2, 2]}, "classes must hold 4 distinct"),
@@ -232,7 +236,7 @@ def test_bad_weights(calibrator, weight, message):
 def test_new_scores_are_checked_as_those_of_fit(calibrator):
     logits, y = sample(n=60)
     fitted = calibrator(input="proba").fit(softmax(logits, axis=1), y)
-    with pytest.raises(ValueError, match=r"X must lie in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"X must hold probabilities in \[0, 1\]"):
         fitted.predict_proba(logits)
     with pytest.raises(ValueError, match="X has 3 features"):
         fitted.predict_proba(np.full((2, 3), 1 / 3))

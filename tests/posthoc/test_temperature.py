@@ -325,7 +325,7 @@ def test_bad_scores_and_labels_are_named(X, y, message):
 
 
 def test_logits_given_as_probabilities_are_an_error():
-    with pytest.raises(ValueError, match=r"X must lie in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"X must hold probabilities in \[0, 1\]"):
         plain(input="proba").fit([[3.0, -1.0], [0.0, 1.0]], [0, 1])
 
 

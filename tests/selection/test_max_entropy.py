@@ -229,7 +229,7 @@ def test_pickle():
         ({"criterion": "best"}, dirichlet(5), "'criterion' parameter .* must be a str among"),
         ({"fraction": 0.5, "n_samples": 2}, dirichlet(5), "n_samples must be None where fraction"),
         ({}, np.ma.array(dirichlet(5), mask=True), "X must not be masked"),
-        ({}, dirichlet(5) * 2, r"X must lie in \[0, 1\]"),
+        ({}, dirichlet(5) * 2, r"X must hold probabilities in \[0, 1\]"),
         ({}, dirichlet(5)[:, :3], "rows of X must sum to 1"),
         ({}, np.where(np.eye(4, dtype=bool), np.nan, 0.25), "X must not contain NaN"),
     ],

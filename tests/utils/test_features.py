@@ -21,10 +21,10 @@ Y = np.array([0, 1, 0, 1])
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        ([["a", 1.0]], "^X must be an array that .* not compatible with arrays of bytes"),
+        ([["a", 1.0]], "^X cannot be used: .* not compatible with arrays of bytes"),
         ({1.0, 2.0}, "^X must be array-like, got set"),
-        (3.0, "^X must be an array that fits here: Expected 2D"),
-        (X[:0], "^X must be an array that .* Found array with 0 sample"),
+        (3.0, "^X cannot be used: Expected 2D"),
+        (X[:0], "^X cannot be used: Found array with 0 sample"),
         (X * np.nan, "^Input X contains NaN"),
         (X.astype("M8[s]"), r"^X must hold numbers, got dtype datetime64\[s\]"),
         (np.zeros((4, 3), dtype=[("a", float)]), "^X must hold numbers, got dtype"),
@@ -77,7 +77,7 @@ def test_tensors_are_read():
 
 def test_kind_of_the_error_is_kept():
     for kind in (TypeError, ValueError):
-        with pytest.raises(kind, match=r"^weight must be .*: it is broken$"), naming("weight"):
+        with pytest.raises(kind, match=r"^weight cannot be used: it is broken$"), naming("weight"):
             raise kind("it is broken")
         with pytest.raises(kind, match=r"^the weight is broken$"), naming("weight"):
             raise kind("the weight is broken")

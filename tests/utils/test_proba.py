@@ -96,7 +96,7 @@ def test_value_above_one_hidden_by_a_negative_one():
 def test_tolerance_of_values_is_kept_in_the_dtype(dtype):
     check_proba_matrix(np.array([[1.00001, 0], [-0.00001, 1]], dtype=dtype))
     check_values(np.array([1.00001, -0.00001], dtype=dtype))
-    with pytest.raises(ValueError, match=r"must lie in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"must hold probabilities in \[0, 1\]"):
         check_values(np.array([1.00002], dtype=dtype))
 
 

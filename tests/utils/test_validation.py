@@ -21,7 +21,7 @@ def test_predictions_are_encoded():
 
 def test_values_may_be_left_to_the_caller():
     check_predictions([0, 1, 0], 2 * PROBA, defer_values=True)
-    with pytest.raises(ValueError, match="y_proba must lie in"):
+    with pytest.raises(ValueError, match="y_proba must hold probabilities in"):
         check_predictions([0, 1, 0], 2 * PROBA)
 
 
