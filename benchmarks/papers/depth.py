@@ -294,9 +294,9 @@ CLAIMS = (
            method="depth and input margin", better=-1),
     _claim("Depths agree between networks of other seeds (Spearman).",
            method="depths of two halves", better=1),
-    _claim("Depths do not depend on the number of neighbors: 3 against 30 (Spearman).",
+    _claim("Depths by 3 neighbors agree with those by 30 (Spearman).",
            method="depth with 3 neighbors", better=1),
-    _claim("10 against 30 neighbors (Spearman).", method="depth with 10 neighbors", better=1),
+    _claim("Depths by 10 do, too (Spearman).", method="depth with 10 neighbors", better=1),
     _claim("Data sets with deeper predictions are the less accurate ones (Spearman, four sets).",
            method="mean depth and accuracy", better=-1, settings="data sets"),
     _claim("On samples with a memorized wrong label, early probes know the true one better than "
