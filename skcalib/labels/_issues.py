@@ -46,8 +46,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     its own judgement. How much each judge counts, and how often labels go wrong, follow from the
     given labels by maximum likelihood. Where labels of some classes turn into some others, and
     the judges' own doubt does not explain it as well, every pair of classes has a rate of its own
-    (`flip_matrix_`). Bayes' rule then gives the probability that a label is right. There is no
-    threshold to choose on the distances and no network to train.
+    (`flip_matrix_`); else, labels may go to near classes. Bayes' rule then gives the probability
+    that a label is right. There is no threshold on distances to choose, and no network to train.
 
     Labels alone cannot tell a wrong label of a hard sample from a right one. Where people gave
     the labels, `noise_rate_` is a lower bound for that reason, and a hundred random checks settle
@@ -70,8 +70,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         - A classifier with `predict_proba`: its out-of-fold probabilities over `cv`.
         - A list of them: each is a judge.
     noise : {"mixed", "random"}, default="mixed"
-        "mixed" looks for classes whose labels turn into certain others; "random" takes all flips
-        for equally frequent.
+        "mixed" looks for classes whose labels turn into certain others, and for flips to classes
+        that are near; "random" takes all flips for equally frequent.
     threshold : float in (0, 1), default=0.5
         A sample is an issue where its label is right with less probability than this.
     n_refits : int, default=2
@@ -95,10 +95,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         more often than on easy ones**, as those that people give: the model takes wrong labels of
         hard samples for doubt of the judges. After `recalibrate` the estimate is unbiased.
     noise_rate_interval_ : tuple of two floats
-        95 % interval of `noise_rate_`. After `fit`, by profile likelihood: it covers the chance
-        by which labels went wrong if they did so as the model has it, not that the model may be
-        wrong. It reaches up to the rate of another explanation that is about as likely, of which
-        `doubts_` tells. After `recalibrate`, an interval that holds whatever the model.
+        95 % interval of `noise_rate_`. After `fit`, by profile likelihood: it covers the chance by
+        which labels went wrong if they did so as the model has it, not that the model may be
+        wrong. It reaches up to the rate of another explanation that is about as likely (`doubts_`
+        may tell of it). After `recalibrate`, an interval that holds whatever the model.
     is_trustworthy_ : bool
         Whether nothing speaks against the probabilities: `doubts_` is empty.
     doubts_ : tuple of str
@@ -109,7 +109,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Number of checked samples behind the probabilities; 0 before `recalibrate`.
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         Estimated fraction of the samples of a class (row) that bear a label (column). Equal
-        outside the diagonal where no pair of classes stands out.
+        outside the diagonal where neither a pair of classes nor near classes stand out.
     class_noise_rate_ : ndarray of shape (n_classes,)
         Estimated fraction of wrong ones among the labels of each class; NaN for a class with less
         than ten.
@@ -132,7 +132,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     With q_k the pooled belief of the judges that class k is the true one and T the matrix of
     flips, labels have the likelihood ``P(y | x) = sum_k q_k(x) T_ky`` [1]_, here with weights of
     the judges, with T shrunk toward a common rate, and with both strength of the shrinkage and
-    the need of a matrix chosen by the likelihood of labels left out.
+    the need of a matrix chosen by the likelihood of labels left out. Without a matrix, some of
+    the labels may be drawn from the belief in the other classes, ``q_y / (1 - q_k)``.
 
     Of more than 2 million distances, a random part enters the likelihood, the same at every call;
     all samples are judged. More than 256 classes have a common rate of flips.
@@ -253,8 +254,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         judges = judges_of(self.estimator, X, labels, given_weight, self.cv, groups)
         self.classes_ = np.unique(labels)
         codes = encode(labels, self.classes_)
-        given = Given(codes, self.classes_, weight, known, judges)
-        self._show(judge(given, self.n_refits, mixed=self.noise == "mixed"), labels)
+        given = Given(codes, self.classes_, weight, known, judges, self.noise == "mixed")
+        self._show(judge(given, self.n_refits), labels)
         self.estimator_ = next(iter(judges.values())).fitted
         show_inner(self, self.estimator_)
         for doubt in self.doubts_:
@@ -287,14 +288,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.noise_rate_ = float(np.average(wrong, weights=given.weight))
         # The rate of the model is that among labels nobody has verified.
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
-        ends = np.array(rate_interval(last.likelihood, fit)) - fit.rate
-        low, high = np.clip(self.noise_rate_ + unverified * ends, 0.0, 1.0)
-        # Without any flips, the labels are about as likely: the interval reaches down to 0.
-        low = low if believed > SURE else 0.0
+        ends = unverified * np.array(rate_interval(last.likelihood, fit))
+        low, high = np.clip(ends + self.noise_rate_ - unverified * fit.rate, 0.0, 1.0)
+        if believed <= SURE:  # about as likely are the flips found, and none
+            low, high = 0.0, max(high, ends[1])
         n_issues = int(self.issues_["is_issue"].sum())
-        missed = missed_rate(judged, believed, self.noise_rate_, n_issues)
+        missed = missed_rate(unverified * judged.hinted, max(high, 1.5 * self.noise_rate_))
         self.noise_rate_interval_ = (float(low), float(max(high, missed)))
-        self.flip_matrix_, self.judges_ = fit.flips, last.shares(fit)
+        self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
         self.doubts_: tuple[str, ...] = doubts_of(judged, believed, missed, n_issues)
         self.is_trustworthy_ = not self.doubts_
         self._p_of_model = p_correct.astype(np.float64)

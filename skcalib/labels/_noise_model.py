@@ -11,11 +11,12 @@ maximization: the posterior r_k = q_k T_ky / P(y | x) gives the counts N_ky of e
 and the gradient by w_s is that of a logistic regression with r as its targets,
 -1/2 sum_k (r_k - q_k) d_sk.
 
-Three explanations compete for labels that the judges find unlikely. *Flips at a common rate* has
-one number for all of T. *Flips between classes* shrinks T toward it, T_k ~ Dirichlet(alpha m_k).
-*Doubt* has the common rate, and judges whose confusions depend on how near the classes are: a
-matrix scaling of their scores. Flips leave a floor under the doubt of the surest samples, doubt
-does not; which of them the labels follow is decided by the likelihood of labels left out.
+Four explanations compete for labels that the judges find unlikely. *Flips at a common rate* has
+one number for all of T. *Near flips* have one more, the rate of labels drawn from the belief in
+the other classes, q_y / (1 - q_k). *Flips between classes* shrinks T toward the common rate,
+T_k ~ Dirichlet(alpha m_k). *Doubt* has the common rate, and judges whose confusions depend on how
+near the classes are: a matrix scaling of their scores. Flips leave a floor under the doubt of the
+surest samples, doubt does not; which of them the labels follow is decided by the likelihood.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class NoiseFit(NamedTuple):
     weights: NDArray[np.float64]  # (n_judges + 1,) the last one of the class frequencies
     flips: NDArray[np.float64]  # (n_classes, n_classes) from the true class to the label
     log_likelihood: float  # mean over the samples
-    rate: float  # of flips
+    rate: float  # of flips, near ones among them
+    near: float = 0.0  # rate of near flips
 
 
 class Explained(NamedTuple):
@@ -63,6 +65,7 @@ class Explained(NamedTuple):
     belief: NDArray  # (n, K) q
     posterior: NDArray  # (n, K) r
     log_likelihood: NDArray[np.float64]  # (n,)
+    near: NDArray  # (n, K) the part of r that is near flips; (1, K) zeros without any
 
 
 def believe(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
@@ -76,13 +79,23 @@ def believe(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
 
 
 def seen(
-    belief: NDArray, codes: NDArray[np.intp], verified: NDArray[np.bool_], flips: NDArray
+    belief: NDArray,
+    codes: NDArray[np.intp],
+    verified: NDArray[np.bool_],
+    flips: NDArray,
+    near: float = 0.0,
 ) -> Explained:
     """Return what the labels make of a belief: q, the posterior, and the log-likelihood.
 
     A verified label is the true one: its posterior is 1 and its likelihood q_y.
     """
-    joint = belief * flips.T.astype(belief.dtype)[codes]
+    joint = belief * ((1.0 - near) * flips.T).astype(belief.dtype)[codes]
+    part = np.zeros((1, joint.shape[1]))
+    if near:
+        rows = np.arange(len(codes))
+        part = near * belief * belief[rows, codes, None] / _doubt_of_each(belief)
+        part[rows, codes] = part[verified] = 0.0
+        joint += part
     if verified.any():
         known, label = np.flatnonzero(verified), codes[verified]
         joint[known] = 0.0
@@ -95,7 +108,32 @@ def seen(
         joint[lost & verified] = 0.0
         joint[lost & verified, codes[lost & verified]] = 1.0
     joint /= joint.sum(axis=1, keepdims=True)
-    return Explained(belief, joint, np.log(np.maximum(likelihood, _TINY)))
+    likelihood = np.maximum(likelihood, _TINY)
+    return Explained(belief, joint, np.log(likelihood), part / likelihood[: len(part), None])
+
+
+def _of_others(values: NDArray, belief: NDArray) -> NDArray:
+    """Return sums over all other classes, exact also where the most probable class outweighs."""
+    rows, top = np.arange(len(belief)), belief.argmax(axis=1)
+    largest, rest = values[rows, top], values.copy()
+    rest[rows, top] = 0.0
+    total = rest.sum(axis=1)
+    sums = (total + largest)[:, None] - rest
+    sums[rows, top] = total
+    return sums
+
+
+def _doubt_of_each(belief: NDArray) -> NDArray:
+    """Return 1 - q, above 0."""
+    return np.maximum(_of_others(belief, belief), 1e-35)
+
+
+def expected_labels(belief: NDArray, flips: NDArray, near: float) -> NDArray:
+    """Return the probabilities of all labels, whatever the given one."""
+    proba = (1.0 - near) * (belief @ flips)
+    if near:
+        proba += near * belief * _of_others(belief / _doubt_of_each(belief), belief)
+    return proba
 
 
 def pool(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
@@ -155,16 +193,14 @@ class LabelLikelihood:
         distances = rows_of(self.distances, rows)
         return LabelLikelihood(distances, self.codes[rows], self.weight[rows], self.verified[rows])
 
-    def log_likelihood(self, weights: NDArray, flips: NDArray) -> float:
+    def log_likelihood(self, weights: NDArray, flips: NDArray, near: float = 0.0) -> float:
         """Return the mean over the samples."""
-        return float(self.weight @ self.of_samples(weights, flips)) / self.total
+        explained = self.explained(weights, flips, near)
+        return float(self.weight @ explained.log_likelihood) / self.total
 
-    def of_samples(self, weights: NDArray, flips: NDArray) -> NDArray[np.float64]:
-        """Return the log-likelihood of every label."""
-        return self._explained(weights, flips).log_likelihood
-
-    def _explained(self, weights: NDArray, flips: NDArray) -> Explained:
-        return seen(believe(self.distances, weights), self.codes, self.verified, flips)
+    def explained(self, weights: NDArray, flips: NDArray, near: float = 0.0) -> Explained:
+        """Return what the labels make of the belief of the judges."""
+        return seen(believe(self.distances, weights), self.codes, self.verified, flips, near)
 
     def common_rate(self) -> NoiseFit:
         """Return the most likely weights with flips at a common rate.
@@ -174,6 +210,23 @@ class LabelLikelihood:
         """
         fits = [self.fit(start, None) for start in (self.soft(), self.soft(2.0, 0.3))]
         return max(fits, key=_likely)
+
+    def near_flips(self, common: NoiseFit) -> NoiseFit:
+        """Return the most likely weights with near flips beside those at a common rate."""
+        if self.n_classes == 2:  # the other class is near and random at once
+            return common
+        starts = [start._replace(near=0.1) for start in (common, self.soft(2.0, 0.05))]
+        return max((common, *(self.fit(start, None) for start in starts)), key=_likely)
+
+    def flip_matrix(self, fit: NoiseFit) -> NDArray[np.float64]:
+        """Return the expected fraction of the samples of a class (row) with a label (column)."""
+        if not fit.near:
+            return fit.flips
+        belief = believe(self.distances, fit.weights).astype(np.float64)
+        near = (belief / _doubt_of_each(belief)).T @ (belief * self.weight[:, None])
+        np.fill_diagonal(near, 0.0)
+        near /= np.maximum(near.sum(axis=1, keepdims=True), _TINY)
+        return (1.0 - fit.near) * fit.flips + fit.near * near
 
     def soft(self, sharpness: float = 0.3, rate: float = 0.05) -> NoiseFit:
         """Return where a search begins: judges of equal weights, and few flips."""
@@ -185,33 +238,37 @@ class LabelLikelihood:
         self, start: NoiseFit, shrinkage: float | None, *, steps: int = _STEPS, noise: bool = True
     ) -> NoiseFit:
         """Return the most likely weights and flips; without noise, the weights alone."""
-        weights, flips, rate, damping = start.weights, start.flips, start.rate, 0.1
+        weights, flips, rate, near, damping = *start[:2], start.rate, start.near, 0.1
         if not noise:
-            rate, flips = 0.0, common_flips(1e-12, self.n_classes)
+            rate, flips, near = 0.0, common_flips(1e-12, self.n_classes), 0.0
         last = -np.inf
         for step in range(steps):
-            weights, damping, value = self._newton_step(weights, flips, damping)
+            weights, damping, value = self._newton_step(weights, flips, damping, near)
             if noise:
-                flips, rate = self._flips_step(weights, flips, shrinkage)
+                flips, rate, near = self._flips_step(weights, flips, shrinkage, near)
             if value - last < _TOLERANCE and step > 2:
                 break
             last = value
-        value = self.log_likelihood(weights, flips)
-        return NoiseFit(weights, flips, value, rate)
+        value = self.log_likelihood(weights, flips, near)
+        return NoiseFit(weights, flips, value, rate, near)
 
     def _newton_step(
-        self, weights: NDArray, flips: NDArray, damping: float
+        self, weights: NDArray, flips: NDArray, damping: float, near: float = 0.0
     ) -> tuple[NDArray[np.float64], float, float]:
         """Return weights of a larger likelihood, the damping of the next step, the likelihood.
 
         The information is the mean of the outer products of the scores of the samples (Berndt,
         Hall, Hall, Hausman 1974). A weight at its bound that is drawn beyond stays there.
         """
-        explained = self._explained(weights, flips)
+        explained = self.explained(weights, flips, near)
         penalty = self._precision / self.total
         here = float(self.weight @ explained.log_likelihood) / self.total
         here -= 0.5 * float(penalty @ weights**2)
         surprise = explained.posterior - explained.belief
+        if near:  # near flips change with the belief as well
+            part = explained.near / _doubt_of_each(explained.belief)
+            surprise[np.arange(len(part)), self.codes] += explained.near.sum(axis=1)
+            surprise -= explained.belief * _of_others(part, explained.belief)
         columns = [np.einsum("nk,nk->n", surprise, np.broadcast_to(d, surprise.shape))
                    for d in self.distances]  # fmt: skip
         scores = -0.5 * np.stack(columns, axis=1).astype(np.float64)
@@ -225,33 +282,37 @@ class LabelLikelihood:
             moved = weights.copy()
             moved[free] += np.linalg.solve(part, gradient[free])
             moved = np.clip(moved, 0.0, highest)
-            there = self.log_likelihood(moved, flips) - 0.5 * float(penalty @ moved**2)
+            there = self.log_likelihood(moved, flips, near) - 0.5 * float(penalty @ moved**2)
             if there > here:
                 return moved, 0.2 * damping, there
             damping = 5.0 * max(damping, 1e-3)
         return weights, damping, here
 
     def _flips_step(
-        self, weights: NDArray, flips: NDArray, shrinkage: float | None
-    ) -> tuple[NDArray[np.float64], float]:
-        """Return the flips that their expected counts make most likely, and their rate."""
+        self, weights: NDArray, flips: NDArray, shrinkage: float | None, near: float
+    ) -> tuple[NDArray[np.float64], float, float]:
+        """Return the flips that their expected counts make most likely, and their rates."""
         belief = believe(self.distances, weights)
         unverified = np.where(self.verified, 0.0, self.weight)[:, None]
         rate = 0.0
         for _ in range(2):
-            counted = seen(belief, self.codes, self.verified, flips).posterior * unverified
+            explained = seen(belief, self.codes, self.verified, flips, near)
+            counted = explained.posterior * unverified
             counts = np.zeros((self.n_classes, self.n_classes))
             counts[:, self._given] = np.add.reduceat(counted, self._starts, axis=0).T
             total = max(counts.sum(), _TINY)
             rate = float(np.clip(1.0 - np.trace(counts) / total, _SMALLEST_RATE, _LARGEST_RATE))
-            common = flips = common_flips(rate, self.n_classes)
+            if near:
+                near = min(float((self.weight @ explained.near).sum()) / total, rate)
+            elsewhere = max((rate - near) / (1.0 - near), _SMALLEST_RATE)
+            common = flips = common_flips(elsewhere, self.n_classes)
             if shrinkage is not None:
                 flips = counts + shrinkage * common
                 flips /= counts.sum(axis=1, keepdims=True) + shrinkage
                 right = np.diag(flips)[:, None]
                 flips = np.where(flips == right, flips, np.minimum(flips, _LARGEST_FLIP * right))
                 flips /= flips.sum(axis=1, keepdims=True)
-        return flips, rate
+        return flips, rate, near
 
 
 class Choice(NamedTuple):
@@ -302,10 +363,10 @@ def _left_out(
         held = fold == number
         train, test = likelihood.part(~held), likelihood.part(held)
         common = train.fit(start, None, steps=_STEPS_OF_A_FOLD)
-        result["common"][held] = test.of_samples(common.weights, common.flips)
+        result["common"][held] = test.explained(*common[:2]).log_likelihood
         for shrinkage in _SHRINKAGES:
             flips = train.fit(start_of_flips, shrinkage, steps=_STEPS_OF_A_FOLD)
-            result[shrinkage][held] = test.of_samples(flips.weights, flips.flips)
+            result[shrinkage][held] = test.explained(*flips[:2]).log_likelihood
         result["doubt"][held] = _doubt(train, test, common)
     return result
 
@@ -401,9 +462,12 @@ def rate_interval(
     wrong = ~np.eye(len(odds), dtype=bool)
     frequency = np.bincount(likelihood.codes, likelihood.weight, len(odds)) / likelihood.total
 
-    def scaled(shift: float) -> NDArray[np.float64]:
+    def scaled(shift: float) -> tuple[NDArray[np.float64], float]:
         flips = np.where(wrong, odds * np.exp(shift), odds)
-        return flips / flips.sum(axis=1, keepdims=True)
+        total = flips.sum(axis=1, keepdims=True)
+        # Near flips come with a common rate: all totals are equal.
+        near_odds = fit.near / (1.0 - fit.near) / fit.flips[0, 0] * np.exp(shift)
+        return flips / total, near_odds / (near_odds + total[0, 0])
 
     ends = []
     for direction in (-1.0, 1.0):
@@ -411,9 +475,9 @@ def rate_interval(
 
         def is_likely(shift: float) -> bool:
             nonlocal weights  # every search starts where the last one ended
-            flips, damping = scaled(shift), 0.1
+            (flips, near), damping = scaled(shift), 0.1
             for _ in range(3):
-                weights, damping, value = likelihood._newton_step(weights, flips, damping)
+                weights, damping, value = likelihood._newton_step(weights, flips, damping, near)
             return value > fit.log_likelihood - allowed
 
         # From the standard error of a counted rate, in log-odds, in ever longer steps.
@@ -426,13 +490,13 @@ def rate_interval(
             middle = 0.5 * (inside + outside)
             inside, outside = (middle, outside) if is_likely(direction * middle) else (
                 inside, middle)  # fmt: skip
-        ends.append(float(frequency @ (1.0 - np.diag(scaled(direction * outside)))))
+        flips, near = scaled(direction * outside)
+        ends.append(1.0 - (1.0 - near) * float(frequency @ np.diag(flips)))
     return ends[0], ends[1]
 
 
 def no_flips(likelihood: LabelLikelihood, fit: NoiseFit) -> NoiseFit:
     """Return the most likely weights where no label is wrong."""
     # From judges as sharp as flips have made them, and from soft ones.
-    starts = fit, likelihood.soft()
-    fits = [likelihood.fit(start, None, noise=False) for start in starts]
+    fits = [likelihood.fit(start, None, noise=False) for start in (fit, likelihood.soft())]
     return max(fits, key=lambda fit: fit.log_likelihood)

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -44,6 +44,25 @@ def test_random_flips_are_found_and_counted(noise, fraction):
     assert finder.judges_ == {"RelativeMahalanobisScorer": 1.0}
     assert finder.is_trustworthy_
     assert finder.doubts_ == ()
+
+
+def test_flips_to_the_nearest_class_are_found():
+    rng, rows = np.random.default_rng(0), np.arange(len(Y))
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
+    rival = cross_val_predict(model, X, Y, method="predict_proba")
+    rival[rows, Y] = -1.0
+    given = np.where(rng.random(len(Y)) < 0.2, rival.argmax(axis=1), Y)
+    finder = LabelIssueFinder().fit(X, given)
+    found, wrong = finder.issues_["is_issue"], given != Y
+    assert (found & wrong).sum() > 0.8 * max(wrong.sum(), found.sum())
+    assert finder.noise_rate_ == pytest.approx(wrong.mean(), abs=0.03)
+    low, high = finder.noise_rate_interval_
+    assert low < wrong.mean() < high
+    np.testing.assert_allclose(finder.flip_matrix_.sum(axis=1), 1.0)
+    # 3 looks like 8 and 9 more than like 6.
+    assert finder.flip_matrix_[3, 6] < 0.3 * finder.flip_matrix_[3, [8, 9]].max()
+    random = LabelIssueFinder(noise="random").fit(X, given)
+    assert np.ptp(random.flip_matrix_[~np.eye(10, dtype=bool)]) < 1e-12
 
 
 def test_flips_from_class_to_class_are_found_with_few_samples_a_class():

@@ -10,11 +10,12 @@ from skcalib.labels._noise_model import (
     believe,
     choose,
     common_flips,
+    expected_labels,
     no_flips,
     rate_interval,
     seen,
 )
-from skcalib.labels._rounds import _AHEAD
+from skcalib.labels._rounds import _AHEAD, _NEAR_AHEAD
 
 
 def explain(distances, codes, verified, weights, flips):
@@ -184,3 +185,85 @@ def test_a_label_that_nothing_explains_is_judged_by_the_judges():
     result = explain(far, np.array([1, 1]), verified, fit.weights, fit.flips)
     np.testing.assert_array_equal(result.posterior, [[1, 0], [0, 1]])
     assert np.isfinite(result.log_likelihood).all()
+
+
+def _near_sample(n=600, n_classes=4, near=0.2, seed=0, scale=5.0):
+    """Right labels of calibrated judges; some are drawn from the belief in the other classes."""
+    distances, _, true = _sample(n, n_classes, rate=1e-9, seed=seed, scale=scale)
+    rng = np.random.default_rng(seed + 100)
+    q = believe(distances[:1], np.ones(1))
+    q[np.arange(n), true] = 0.0
+    q /= q.sum(axis=1, keepdims=True)
+    other = (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    codes = np.where(rng.random(n) < near, np.minimum(other, n_classes - 1), true)
+    return [distances[0], np.zeros((1, n_classes))], codes, true
+
+
+def test_near_flips_follow_bayes_rule():
+    distances, codes, _ = _near_sample(30, 3)
+    verified, near, flips = np.arange(30) % 7 == 0, 0.15, common_flips(0.1, 3)
+    belief = believe(distances, np.array([0.3, 0.5]))
+    result = seen(belief, codes, verified, flips, near)
+    expected = expected_labels(belief, flips, near)
+    np.testing.assert_allclose(expected.sum(axis=1), 1.0)
+    for i, q in enumerate(belief):
+        drawn = np.array(
+            [[q[y] / (1 - q[k]) if y != k else 0.0 for y in range(3)] for k in range(3)]
+        )
+        joint = q * ((1 - near) * flips + near * drawn)[:, codes[i]]
+        if verified[i]:
+            joint = np.where(np.arange(3) == codes[i], q, 0.0)
+        assert result.log_likelihood[i] == pytest.approx(np.log(joint.sum()))
+        np.testing.assert_allclose(result.posterior[i], joint / joint.sum())
+        np.testing.assert_allclose(expected[i], q @ ((1 - near) * flips + near * drawn))
+
+
+def test_near_flips_are_at_the_maximum_of_the_likelihood():
+    distances, codes, true = _near_sample()
+    likelihood = _likelihood(distances, codes)
+    fit = likelihood.near_flips(likelihood.common_rate())
+    none = np.zeros(len(codes), dtype=bool)
+
+    def loss(x):
+        flips, near = common_flips(expit(x[1]), 4), expit(x[2])
+        belief = believe(distances, np.array([np.exp(x[0]), 0.0]))
+        centered = distances[0] - distances[0].mean(axis=1, keepdims=True)
+        penalty = 0.5 * (np.exp(x[0]) * np.std(centered) / 2 / 4) ** 2 / len(codes)
+        return penalty - seen(belief, codes, none, flips, near).log_likelihood.mean()
+
+    found = minimize(loss, [0.0, -5.0, -1.0], method="Nelder-Mead", options={"fatol": 1e-8})
+    elsewhere = (fit.rate - fit.near) / (1 - fit.near)
+    here = loss([np.log(fit.weights[0]), logit(elsewhere), logit(fit.near)])
+    assert here == pytest.approx(found.fun, abs=2e-5)
+    assert fit.near == pytest.approx(expit(found.x[2]), abs=0.01)
+    assert fit.rate == pytest.approx(np.mean(codes != true), abs=0.06)
+    low, high = rate_interval(likelihood, fit)
+    assert low < fit.rate < high
+    matrix = likelihood.flip_matrix(fit)
+    np.testing.assert_allclose(matrix.sum(axis=1), 1.0)
+    assert 1 - np.diag(matrix).mean() == pytest.approx(fit.rate, abs=1e-6)
+
+
+def test_near_flips_have_to_stand_out():
+    for seed in range(5):
+        distances, codes, _ = _near_sample(near=0.0, seed=seed)
+        likelihood = _likelihood(distances, codes)
+        common = likelihood.common_rate()
+        gain = likelihood.near_flips(common).log_likelihood - common.log_likelihood
+        assert 0.0 <= gain < _NEAR_AHEAD / 600
+    # Of two classes, the other one is near and random at once.
+    likelihood = _likelihood(*_near_sample(200, 2)[:2])
+    common = likelihood.common_rate()
+    assert likelihood.near_flips(common) is common
+
+
+def test_near_flips_in_single_precision_where_the_judges_are_certain():
+    distances, codes, _ = _near_sample(scale=60.0)
+    flips, fits = common_flips(0.01, 4), []
+    for dtype in (np.float32, np.float64):
+        likelihood = _likelihood([d.astype(dtype) for d in distances], codes)
+        fits.append(likelihood._newton_step(np.array([0.02, 0.0]), flips, 0.1, 0.2))
+        proba = expected_labels(believe(likelihood.distances, np.array([1.0, 0.0])), flips, 0.2)
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=0.21)
+        assert np.isfinite(proba).all()
+    np.testing.assert_allclose(fits[0][0], fits[1][0], rtol=1e-3)
