@@ -35,13 +35,13 @@ from ._knn import KNNScorer
 class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     """Detect new samples that are unlike the training samples, by any scorer.
 
-    A sample is an outlier if its score is below a threshold. Scorers find the samples easy that
-    they were fitted on, so a threshold from those scores would call far too many new samples
+    A sample is an outlier if its score is below a threshold. A scorer finds the samples that it
+    was fitted on easy, so a threshold from their scores would call far too many new samples
     outliers. By default every training sample is therefore scored as if it were new, by a fit on
-    the others, and new samples like the training samples fall below the threshold with
-    probability `contamination`. That is the mean over draws of the training samples; for one fit
-    to n samples, the rate has a standard deviation of
-    ``sqrt(contamination (1 - contamination) / n)`` or somewhat more.
+    the others, and new samples like the training samples fall below the threshold with probability
+    `contamination`. That is the mean over draws of the training samples; for one fit to n samples,
+    the rate has a standard deviation of ``sqrt(contamination (1 - contamination) / n)`` or
+    somewhat more.
 
     Parameters
     ----------
@@ -171,18 +171,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     def fit_predict(
         self, X: Any, y: ArrayLike | None = None, **fit_params: Any
     ) -> NDArray[np.intp]:
-        """Fit, and find the outliers among the samples of the fit.
-
-        Parameters
-        ----------
-        X, y, **fit_params
-            As in `fit`, with `sample_weight` and `groups`.
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,)
-            1 for inliers, -1 for outliers.
-        """
+        """Fit, and return 1 for inliers and -1 for outliers among the samples of the fit."""
         return self.fit(X, y, **fit_params).predict(X)
 
     def _splitter(self, n_samples: int, labels: NDArray | None, groups: ArrayLike | None) -> Any:

@@ -77,10 +77,10 @@ _OF_BINS = {
 class CalibrationAccumulator:
     """Calibration error of data that does not fit in memory, or that lies on several machines.
 
-    The state is three sums for every bin, whatever the number of samples, and those of the
-    further `metrics`. Accumulators of parts of the data add up, by ``+`` or `sum`, in any order,
-    to the accumulator of the whole, whose results are those of the functions of the same names
-    with ``strategy="uniform"``. One without samples is the neutral element.
+    It keeps three sums for every bin, however many samples there are, and the sums of the further
+    `metrics`. Accumulators of parts of the data add up to that of the whole, by ``+`` or `sum`, in
+    any order; one without samples adds nothing. The results equal those of the functions of the
+    same names with ``strategy="uniform"``.
 
     Bins of equal weight depend on all samples at once, so no stream can build them exactly. Give
     `edges` instead, for instance those of a :func:`reliability_curve` of a first part.
@@ -303,13 +303,7 @@ class CalibrationAccumulator:
         )
 
     def curve(self) -> ReliabilityCurve:
-        """Return the reliability curve of all samples so far, see :func:`reliability_curve`.
-
-        Returns
-        -------
-        curve : ReliabilityCurve
-            Named tuple of ``prob_true``, ``prob_pred``, ``bin_weight`` and ``edges``.
-        """
+        """Return what :func:`reliability_curve` does, for all samples so far."""
         self._check_not_empty()
         return curve_of(Bins(self.edges_, self.sums_))
 

@@ -49,8 +49,8 @@ def score_decomposition(
     the base rate, ``miscalibration = S(p) - S(c)``, ``discrimination = S(r) - S(c)`` and
     ``uncertainty = S(r)``. No bins are chosen, and all three are >= 0.
 
-    Several classes are decomposed one against the rest. For the Brier score the sums over the
-    classes are the decomposition of the multi-class Brier score. The log-loss has no such
+    With several classes, each is decomposed against the rest. For the Brier score the sums over
+    the classes are the decomposition of the multi-class Brier score. The log-loss has no such
     identity: its ``score`` is the sum of the one-against-rest log-losses, which is larger than the
     multi-class log-loss.
 

@@ -49,10 +49,10 @@ def calibration_error_interval(
     """Confidence interval of the true calibration error, by the bootstrap.
 
     The error of a sample exceeds that of the population, because chance adds gaps: a perfectly
-    calibrated model has an error above 0. The interval is of the population's error. It holds the
-    errors under which the one observed is not unusually large or small, and so the error observed,
-    which chance has made larger, **may lie above its own interval**. How often it holds the true
-    error is measured in the user guide, regime by regime.
+    calibrated model has an error above 0. The interval is for the error of the population. It
+    holds every error under which the observed one is neither unusually large nor unusually small.
+    Chance makes the observed error larger, so it **may lie above its own interval**. How often it
+    holds the true error is measured in the user guide, regime by regime.
 
     Parameters
     ----------

@@ -161,9 +161,9 @@ def max_logit_score(logits: ArrayLike) -> NDArray:
 def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
     """Negative free energy of every sample: larger = more like the training data.
 
-    The score is ``T log(sum_k exp(z_k / T))``, the energy of [1]_ with its sign turned, so
-    that it orders as :func:`max_logit_score`, its limit for T -> 0, and as :func:`ood_report`
-    wants it.
+    The score is ``T log(sum_k exp(z_k / T))``, the energy of [1]_ with its sign reversed. It ranks
+    samples like :func:`max_logit_score`, its limit for T -> 0, and in the direction that
+    :func:`ood_report` expects.
 
     Parameters
     ----------

@@ -68,10 +68,10 @@ def isotonic_reliability_curve(
     """Accuracy against confidence by isotonic regression, with a band for calibrated models.
 
     Isotonic regression chooses the bins: the accuracy rises with the confidence, and is constant
-    where the data do not tell confidences apart (CORP) [1]_. The band holds, at every confidence,
-    that part of the curves of a calibrated model with the same confidences: their labels are drawn
-    at random with the predicted probabilities, and the quantiles of their curves are taken. A
-    whole curve leaves a band of .95 somewhere in most cases: it is no test.
+    where the data do not tell confidences apart (CORP) [1]_. At every confidence, the band holds a
+    fraction `confidence_level` of the curves of a calibrated model: labels are drawn with the
+    predicted probabilities, and the band lies between quantiles of their curves. A whole curve
+    leaves a band of .95 somewhere in most cases, so the band is no test.
 
     Parameters
     ----------

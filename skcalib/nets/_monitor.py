@@ -15,7 +15,7 @@ class CalibrationMonitor(EpochScoring):
     """Record calibration error or refinement error after every epoch, smaller = better.
 
     Like every :class:`skorch.callbacks.EpochScoring` it writes its value and whether it is the
-    best so far into the history, so that early stopping and checkpoints can go by it; it uses the
+    best so far into the history, so that early stopping and checkpoints can use it; it uses the
     predictions that validation has made already.
 
     Parameters

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from torch import Tensor, nn
 
+from ..utils._estimators import PredictByProba
 from ..utils._private import Interval, StrOptions
 from ._components import first_output
 from ._guards import check_names
@@ -25,7 +26,7 @@ def softmax(logits: Tensor) -> Tensor:
     return torch.softmax(logits.float(), dim=-1)
 
 
-class CalibratedNetClassifier(TrainingLoop):
+class CalibratedNetClassifier(PredictByProba, TrainingLoop):
     """Neural network as a scikit-learn classifier, trained with any loss.
 
     Choose a network that returns logits, and a loss; the defaults train. Data and labels may be
@@ -296,23 +297,6 @@ class CalibratedNetClassifier(TrainingLoop):
             target_proba=target_proba,
         ) as (X, y):
             return self._train(X, y, fit_params)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class with the largest probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, ...), or what skorch takes
-            Features, as in :meth:`fit`.
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,)
-            Labels.
-        """
-        # skorch returns the position; labels here may be of any type.
-        proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
 
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Return the logits.

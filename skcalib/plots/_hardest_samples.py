@@ -29,8 +29,8 @@ class HardestSamplesDisplay(BaseDisplay):
     """The hardest samples above, the easiest below: images in a grid, texts and rows in tables.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Every sample comes with
-    its label, its number and its difficulty, and with its suggested label where that is another
-    one. No sample is shown twice.
+    its label, its number and its difficulty, and with its suggested label where the two labels
+    differ. No sample is shown twice.
 
     Parameters
     ----------

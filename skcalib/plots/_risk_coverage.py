@@ -31,7 +31,8 @@ class RiskCoverageDisplay(PredictionDisplay):
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Good confidence keeps the
     curve low up to a high coverage; confidence that says nothing keeps it at the error rate. The
     dotted line is the best possible ranking, which has all errors last. The curve starts at 30
-    samples, or at a fifth of all where these are few: the error rate of fewer is mostly chance.
+    samples, or at a fifth of all samples if there are few. Below that, the error rate is mostly
+    chance.
 
     A classifier that abstains, such as :class:`~skcalib.selection.SelectiveClassifier`, is drawn
     by its own confidence, with a mark at its threshold.

@@ -13,6 +13,7 @@ from sklearn.utils import Tags, assert_all_finite, check_consistent_length, colu
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights, count_unit, naming, scale_weights
+from ..utils._estimators import PredictByProba
 from ..utils._features import validate_data
 from ..utils._labels import (
     check_class_labels,
@@ -34,7 +35,7 @@ _MOST_EM_STEPS = 1000
 _EM_TOLERANCE = 1e-7
 
 
-class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
+class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of the calibrators that map the scores of a trained model to probabilities.
 
     A calibrator of your own derives from it and implements two methods:
@@ -173,22 +174,6 @@ class PostHocCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
     def transform(self, X: ArrayLike) -> NDArray:
         """Return calibrated probabilities (n_samples, n_classes), as `predict_proba` does."""
         return self.predict_proba(X)
-
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Return the class of the largest calibrated probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the form that `fit` was given.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted labels.
-        """
-        proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
         """Return ``proba_<class>`` for every class; `input_features` is not used."""

@@ -15,6 +15,7 @@ from ..utils._arrays import as_features, check_weights
 from ..utils._estimators import (
     Folds,
     MetaClassifier,
+    PredictByProba,
     class_columns,
     fit_clone,
     folds_of,
@@ -32,7 +33,7 @@ from ._groupwise import GroupwiseCalibration
 from ._registry import CALIBRATORS, calibrator_of
 
 
-class PostHocCalibratedClassifier(MetaClassifier):
+class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     """Calibrate a classifier on out-of-fold scores of its own training samples.
 
     The classifier is fitted on the folds of `cv`, its scores of the samples left out are
@@ -233,22 +234,6 @@ class PostHocCalibratedClassifier(MetaClassifier):
         X = as_features(X)
         scores = class_columns(self.estimator_, X, self.classes_, self._method())
         return self.calibrator_.predict_proba(scores, **self._groups_in(X))
-
-    def predict(self, X: Any) -> NDArray:
-        """Return the class of the largest calibrated probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Predicted labels.
-        """
-        proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
 
     def _groups_in(self, X: Any) -> dict[str, Any]:
         """Return the groups as a parameter of a calibrator, where there are any."""

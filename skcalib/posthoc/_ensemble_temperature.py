@@ -17,10 +17,10 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     """Mix the probabilities at a fitted temperature, the raw ones and the uniform ones.
 
     The probabilities are ``w1 softmax(z / T) + w2 softmax(z) + w3 / n_classes``; the weights are
-    >= 0 and sum to 1 [1]_. T and the weights minimize the log-loss together, by EM: weights fitted
-    to a temperature that is fixed before come too late where a few labels that the model calls
-    nearly impossible have dominated it. More expressive than one temperature, it still never
-    changes the predicted class.
+    >= 0 and sum to 1 [1]_. EM fits T and the weights together, by least log-loss. If T were fitted
+    first, a few labels that the model calls nearly impossible could dominate it, and the weights
+    would come too late. More expressive than one temperature, it still never changes the predicted
+    class.
 
     Parameters
     ----------

@@ -35,10 +35,10 @@ class GroupwiseCalibration(PostHocCalibrator):
 
     A model can be calibrated on the whole and off for a group. One map for all does not see that,
     and a map for each group learns from few samples. Here the probabilities p of the common map
-    become ``softmax((1 + s) log(p) + b)`` in a group, with a slope s and shifts b that are drawn
-    to 0 by a prior which the groups have in common. How many of them differ, and by how much, is
-    averaged over by the likelihood of the labels: where no group differs, all keep the common map,
-    and one bad group of many is moved alone.
+    become ``softmax((1 + s) log(p) + b)`` in a group, and a prior that the groups share draws the
+    slope s and the shifts b to 0. The result averages over how many groups differ and by how much,
+    weighted by the likelihood of the labels: if no group differs, all keep the common map, and a
+    single bad group is moved alone.
 
     Parameters
     ----------

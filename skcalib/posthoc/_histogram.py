@@ -21,7 +21,7 @@ class BinMap(NamedTuple):
 
 
 class HistogramBinning(OneVsRestCalibrator):
-    """Replace every probability by the fraction of positives among its like.
+    """Replace every probability by the fraction of positives in its bin.
 
     The probabilities of the samples given to `fit` are put into bins; a new probability becomes
     the fraction of the samples in its bin that belong to the class [1]_.

@@ -14,7 +14,7 @@ class IsotonicCalibration(OneVsRestCalibrator):
 
     The map is the increasing function of least squared error, and at the same time of least
     log-loss, on the samples given to `fit`, with straight lines between them [1]_. It needs many
-    samples: it gives probabilities of exactly 0 and 1, of which one wrong makes the log-loss
+    samples: it gives probabilities of exactly 0 and 1, and a single wrong one makes the log-loss
     infinite.
 
     With more than two classes each is calibrated against the rest, and the probabilities of a row

@@ -24,9 +24,9 @@ class CalibrationReport:
     """What to know about the confidence of a classifier, on one page.
 
     Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_csv` to create one. The
-    page begins with a verdict and answers questions: can the confidence be trusted, when should
-    the model decline, which classes, groups and samples are at fault, and what would help. A
-    notebook shows it by itself.
+    page begins with a verdict and answers questions. Can the confidence be trusted? When should
+    the model decline? Which classes, groups and samples are at fault? What would help? A notebook
+    shows it by itself.
 
     Samples to judge on must be new to the classifier: on those that it was trained on, every
     answer of the report is too good.
@@ -328,13 +328,7 @@ class CalibrationReport:
             file.write(text.encode())
 
     def to_markdown(self) -> str:
-        """Return the report as Markdown, for a pull request: the tables without the pictures.
-
-        Returns
-        -------
-        markdown : str
-            The text; labels are shown letter by letter.
-        """
+        """Return the text and tables as Markdown, without the pictures: for a pull request."""
         return as_markdown(self._document())
 
     def __repr__(self) -> str:

@@ -41,10 +41,10 @@ BETA_STRENGTH = 15.0
 class DifficultySelector(BaseSelector):
     """Choose the easiest samples by a difficulty scorer.
 
-    Where labels are wrong, the hardest samples are those with wrong labels, and a classifier
-    trained without them, by :class:`~skcalib.selection.SubsetClassifier`, is better. Where labels
-    are right, the hardest samples are the most informative, and it is worse. A grid search over
-    `fraction` finds out which.
+    Where some labels are wrong, those samples are the hardest, and a classifier trained without
+    them, by :class:`~skcalib.selection.SubsetClassifier`, is better. Where all labels are right,
+    the hardest samples are the most informative, and leaving them out does harm. A grid search
+    over `fraction` shows which is the case.
 
     Parameters
     ----------

@@ -332,6 +332,28 @@ def weight_params(
     return {f"{prefix}sample_weight": sample_weight}
 
 
+class PredictByProba:
+    """The answer of whatever returns probabilities: the class of the largest."""
+
+    classes_: NDArray[Any]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of the largest probability.
+
+        Parameters
+        ----------
+        X
+            As for `predict_proba`.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        proba = self.predict_proba(X)  # type: ignore[attr-defined]
+        return self.classes_[proba.argmax(axis=1)]
+
+
 class MetaMixin(MetaEstimatorMixin):
     """Routing and input tags of whatever fits other estimators inside."""
 
@@ -343,13 +365,7 @@ class MetaMixin(MetaEstimatorMixin):
         return {"estimator": self.estimator}
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of this object.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            Metadata of `fit` goes to the estimators inside, as each requests; `groups` to `cv`.
-        """
+        """Return the router: `fit` hands on what the estimators inside and `cv` request."""
         return fit_router(self, cv=self.cv, **self._inside())
 
     def __sklearn_tags__(self) -> Tags:
