@@ -34,7 +34,7 @@ proba = model.predict_proba(X_test)
 # %%
 # Every class against the rest
 # ----------------------------
-# The class with the largest error comes first. Below the diagonal, a class is stated too often.
+# The class with the largest error comes first. Below the diagonal, its probability is too high.
 ClassReliabilityDisplay.from_predictions(y_test, proba, n_columns=2)
 plt.show()
 

@@ -38,13 +38,15 @@ for ax, (name, calibrator) in zip(axes, calibrators.items()):
     start, end = grid @ corners, calibrated @ corners
     ax.fill(*corners.T, facecolor="none", edgecolor=plt.rcParams["text.color"])
     ax.quiver(*start.T, *(end - start).T, angles="xy", scale_units="xy", scale=1, width=0.006)
-    for (x, height), label in zip(corners, "012"):
-        ax.text(x, height + 0.02, label, ha="center")
+    for corner, label in zip(corners, "012"):
+        # Outside the triangle: from its middle, a little beyond the corner.
+        place = corner + 0.07 * (corner - corners.mean(axis=0))
+        ax.text(*place, label, ha="center", va="center")
     ax.set_aspect("equal")
     ax.set_title(name)
     ax.axis("off")
 
 # %%
 # **Learned:** a temperature moves every prediction toward the middle and never across the line
-# between two classes. Vector scaling also pulls away from a class that is stated too often. A
+# between two classes. Vector scaling also pulls away from a class whose probability is too high. A
 # matrix can turn the whole field, and so change which class is predicted.

@@ -165,7 +165,7 @@ for name in list(models)[1:]:
 # Before: wrong labels have made the net wrong, and unsure where it is right. After: repaired
 # labels and a temperature.
 before, after = kept["labels as given"], kept["soft labels"]
-figure, axes = plt.subplots(1, 2, figsize=(8.4, 5.2), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 5.6), layout="constrained")
 ReliabilityDisplay.from_predictions(before[2], before[0], name="before", ax=axes[0])
 ReliabilityDisplay.from_predictions(after[2], after[1], name="after", ax=axes[1])
 figure.savefig(out / "reliability.png", dpi=120, bbox_inches="tight")
