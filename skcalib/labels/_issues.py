@@ -292,6 +292,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         low, high = np.clip(ends + self.noise_rate_ - unverified * fit.rate, 0.0, 1.0)
         if believed <= SURE:  # about as likely are the flips found, and none
             low, high = 0.0, max(high, ends[1])
+        if last.near.rate < 0.5:  # near flips are as likely, also where they are not believed
+            high = max(high, unverified * last.near.rate)
         n_issues = int(self.issues_["is_issue"].sum())
         missed = missed_rate(unverified * judged.hinted, max(high, 1.5 * self.noise_rate_))
         self.noise_rate_interval_ = (float(low), float(max(high, missed)))

@@ -115,11 +115,10 @@ def seen(
 def _of_others(values: NDArray, belief: NDArray) -> NDArray:
     """Return sums over all other classes, exact also where the most probable class outweighs."""
     rows, top = np.arange(len(belief)), belief.argmax(axis=1)
-    largest, rest = values[rows, top], values.copy()
+    rest = values.copy()
     rest[rows, top] = 0.0
-    total = rest.sum(axis=1)
-    sums = (total + largest)[:, None] - rest
-    sums[rows, top] = total
+    sums = values.sum(axis=1, keepdims=True) - rest
+    sums[rows, top] = rest.sum(axis=1)
     return sums
 
 

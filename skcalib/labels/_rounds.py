@@ -94,14 +94,13 @@ class Round:
         of_samples = given.codes[rows], given.weight[rows], given.verified[rows]
         self.likelihood = LabelLikelihood(rows_of(self.distances, rows), *of_samples)
         self.choice: Choice = choose(self.likelihood, mixed=mixed)
-        self.plain = self._near_or_common() if given.mixed else self.choice.common
-
-    def _near_or_common(self) -> NoiseFit:
-        """Return near flips where they stand out, but not to weak judges."""
-        common, doubt, total = self.choice.common, self.choice.gain_of_doubt, self.likelihood.total
-        near = self.likelihood.near_flips(common)
-        gain = near.log_likelihood - common.log_likelihood - max(doubt, 0.0)
-        return near if total * gain > _NEAR_AHEAD and not self.is_weak(near) else common
+        common = self.plain = self.near = self.choice.common
+        if given.mixed:
+            self.near = self.likelihood.near_flips(common)
+            gain = self.near.log_likelihood - common.log_likelihood
+            gain -= max(self.choice.gain_of_doubt, 0.0)
+            if self.likelihood.total * gain > _NEAR_AHEAD and not self.is_weak(self.near):
+                self.plain = self.near
 
     def is_weak(self, fit: NoiseFit) -> bool:
         """Return whether the judges agree too seldom with labels that are right."""
