@@ -99,7 +99,10 @@ class Round:
             self.near = self.likelihood.near_flips(common)
             gain = self.near.log_likelihood - common.log_likelihood
             gain -= max(self.choice.gain_of_doubt, 0.0)
-            if self.likelihood.total * gain > _NEAR_AHEAD and not self.is_weak(self.near):
+            # High rates make weak judges look strong: near flips explain all their mistakes.
+            least = _SELDOM * max(1.0 - self.near.rate, 0.8)
+            strong = self.agreement(self.near) > least
+            if strong and self.likelihood.total * gain > _NEAR_AHEAD:
                 self.plain = self.near
 
     def is_weak(self, fit: NoiseFit) -> bool:

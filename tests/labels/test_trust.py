@@ -194,6 +194,20 @@ def test_rates_that_nobody_can_exclude_are_in_the_interval():
         assert finder.fit(X, y).is_trustworthy_
 
 
+def test_weak_judges_find_no_near_flips_and_the_interval_holds_their_rate():
+    rng = np.random.default_rng(1)
+    centers, y, rows = 3.0 * rng.normal(size=(5, 4)), np.arange(300) % 5, np.arange(300)
+    X = centers[y] + 4.0 * rng.normal(size=(300, 4))
+    distance = ((X[:, None] - centers) ** 2).sum(axis=2)
+    distance[rows, y] = np.inf
+    given = np.where(rng.random(300) < 0.2, distance.argmin(axis=1), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkcalibWarning)
+        finder = LabelIssueFinder().fit(X, given)
+    assert finder.issues_["is_issue"].mean() < 0.05
+    assert finder.noise_rate_interval_[1] > 0.2
+
+
 def test_the_rate_that_may_be_missed(monkeypatch):
     assert rounds.missed_rate(0.2, 0.02) == 0.2
     assert rounds.missed_rate(0.07, 0.02) == rounds.missed_rate(0.5, 0.02) == 0.0
