@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -186,11 +186,8 @@ class GroupwiseCalibration(PostHocCalibrator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the form that `fit` was given.
-        groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
-                default=None
-            The group of every sample.
+        X, groups
+            As for `predict_proba`.
 
         Returns
         -------
@@ -242,20 +239,13 @@ def _log(proba: NDArray) -> NDArray[np.float64]:
     return np.log(np.maximum(proba.astype(np.float64), SMALLEST))
 
 
-class _GroupFit(NamedTuple):
-    """Shifts and a slope (K + 1,), and the log of how much likelier they make the labels."""
-
-    theta: NDArray[np.float64]
-    evidence: float
-
-
 def _fit_group(
     log_proba: NDArray, y: NDArray, weight: NDArray, shift: float, slope: float
-) -> _GroupFit:
-    """Return the most likely shifts b and slope s, p = softmax((1 + s) log_proba + b).
+) -> tuple[NDArray[np.float64], float]:
+    """Return the most likely shifts b and slope s (K + 1,), and the log of their evidence.
 
-    They are normal about 0 with the standard deviations `shift` and `slope`. The evidence is that
-    of this model against b = s = 0, by Laplace's approximation.
+    p = softmax((1 + s) log_proba + b). They are normal about 0 with the standard deviations
+    `shift` and `slope`. The evidence is against b = s = 0, by Laplace's approximation.
     """
     n, k = log_proba.shape
     free = np.append(np.full(k, shift > 0), slope > 0)
@@ -288,7 +278,7 @@ def _fit_group(
             latest, proba = loss_at(theta + length * step)
         theta, loss = theta + length * step, latest
     _, volume = np.linalg.slogdet(hessian)
-    return _GroupFit(theta, none - loss + 0.5 * (np.log(precision).sum() - volume))
+    return theta, none - loss + 0.5 * float(np.log(precision).sum() - volume)
 
 
 def _hessian(log_proba: NDArray, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:

@@ -21,6 +21,8 @@ from ._base import PostHocCalibrator
 # The squared distance of mean probabilities from class frequencies, in units of these, of models
 # that are off without any shift: benchmarks/prior_shift.py.
 _ERROR_OF_FREQUENCIES = 0.03
+# Standard errors that the certainty of new samples may differ by: docs/measured/calibrators.rst.
+_MOST_STANDARD_ERRORS = 4.0
 
 
 class PriorShift(PostHocCalibrator):
@@ -94,6 +96,9 @@ class PriorShift(PostHocCalibrator):
     -----
     ConvergenceWarning
         If EM stops at `max_iter`.
+    SkcalibWarning
+        With `training_scores`, if the model is more or less sure of the unlabeled samples than
+        classes that look as in training could make it, whatever their frequencies.
 
     See Also
     --------
@@ -214,13 +219,14 @@ class PriorShift(PostHocCalibrator):
                 "training_priors must be None where training_scores are given, got both: the "
                 "scores give them."
             )
-        training, k = self._known_training_priors(), len(self.classes_)
+        before = self._training_proba()
+        training, k = self._known_training_priors(before), len(self.classes_)
         self.n_iter_, self.trust_ = 1, 1.0
         if self.sampling_rate is not None:
             self.ratio_ = 1 / _check_rate(self.sampling_rate, self.classes_)
             if training is not None:
-                before = training * self.ratio_
-                self.training_priors_, self.priors_ = training, before / before.sum()
+                priors = training * self.ratio_
+                self.training_priors_, self.priors_ = training, priors / priors.sum()
             else:  # those of a fit before
                 self.__dict__.pop("training_priors_", None)
                 self.__dict__.pop("priors_", None)
@@ -238,20 +244,24 @@ class PriorShift(PostHocCalibrator):
             count = np.bincount(y, sample_weight, minlength=k)
             self.priors_ = count / count.sum()
         else:
-            proba = softmax(self._as_logits(scores).astype(np.float64), axis=1)
+            proba = self._probabilities(scores)
             weight = np.ones(len(proba)) if sample_weight is None else sample_weight
-            self._estimate(proba, weight)
-            if self.prior_strength:
-                self.trust_ = self._trust(proba, weight)
-                self.priors_ = training * (self.priors_ / training) ** self.trust_
-                self.priors_ /= self.priors_.sum()
+            self.priors_ = self._estimate(proba, weight, before)
         # A prior of 0 rules a class out only where another one is possible.
         self.ratio_ = np.maximum(self.priors_, SMALLEST_PROBABILITY) / training
 
-    def _known_training_priors(self) -> NDArray[np.float64] | None:
-        if self.training_scores is not None:
-            mean = self._training_proba(self.training_scores).mean(axis=0)
-            mean = np.maximum(mean, SMALLEST_PROBABILITY)
+    def _probabilities(self, scores: NDArray) -> NDArray[np.float64]:
+        return softmax(self._as_logits(scores).astype(np.float64), axis=1)
+
+    def _training_proba(self) -> NDArray[np.float64] | None:
+        if self.training_scores is None:
+            return None
+        with calling("X", "training_scores"):
+            return self._probabilities(self._read_scores(self.training_scores, reset=False))
+
+    def _known_training_priors(self, before: NDArray | None) -> NDArray[np.float64] | None:
+        if before is not None:
+            mean = np.maximum(before.mean(axis=0), SMALLEST_PROBABILITY)
             return mean / mean.sum()
         if self.training_priors is None:
             return None
@@ -259,26 +269,31 @@ class PriorShift(PostHocCalibrator):
             return np.full(len(self.classes_), 1 / len(self.classes_))
         return _check_priors(self.training_priors, self.classes_, "training_priors", low=1e-12)
 
-    def _training_proba(self, training_scores: ArrayLike) -> NDArray[np.float64]:
-        with calling("X", "training_scores"):
-            scores = self._read_scores(training_scores, reset=False)
-        return softmax(self._as_logits(scores).astype(np.float64), axis=1)
-
-    def _trust(self, proba: NDArray, weight: NDArray) -> float:
+    def _trust(self, proba: NDArray, weight: NDArray, before: NDArray | None) -> float:
         """Return how much of a shift the mean probabilities show beyond chance, in [0, 1]."""
         training, fraction = self.training_priors_, weight / weight.sum()
         mean = fraction @ proba
         distance = float(np.sum((mean - training) ** 2 / training))
         own = float(np.sum(fraction @ (proba - mean) ** 2 / training)) / weight.sum()
-        if self.training_scores is None:
+        if before is None:
             chance = own + _ERROR_OF_FREQUENCIES
         else:
-            before = self._training_proba(self.training_scores)
             chance = own + float(np.sum(before.var(axis=0) / training)) / len(before)
         return max(0.0, 1 - chance / distance) if distance > 0 else 0.0
 
-    def _estimate(self, proba: NDArray, weight: NDArray) -> None:
-        """Find the priors of most likely samples, by EM."""
+    def _estimate(self, proba: NDArray, weight: NDArray, before: NDArray | None) -> NDArray:
+        """Return the most likely priors, drawn back to those of training as `trust_` says."""
+        training, priors = self.training_priors_, self._most_likely(proba, weight)
+        if self.prior_strength:
+            self.trust_ = self._trust(proba, weight, before)
+            priors = training * (priors / training) ** self.trust_
+            priors /= priors.sum()
+        if before is not None:
+            _warn_of_others(proba, weight, before, priors / training)
+        return priors
+
+    def _most_likely(self, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
+        """Return the priors under which the samples are most likely, by EM."""
         # The likelihood of sample i is proportional to sum_k proba_ik priors_k / training_k.
         ratio = proba / self.training_priors_
         # Posterior mode under Dirichlet(1 + pseudo): its counts are added to those expected.
@@ -299,7 +314,7 @@ class PriorShift(PostHocCalibrator):
                 "increase max_iter or tol.",
                 ConvergenceWarning,
             )
-        self.priors_ = priors
+        return priors
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         return softmax(self._as_logits(scores) + np.log(self.ratio_), axis=1)
@@ -308,6 +323,22 @@ class PriorShift(PostHocCalibrator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
         return tags
+
+
+def _warn_of_others(proba: NDArray, weight: NDArray, before: NDArray, ratio: NDArray) -> None:
+    """Warn where scores of training, weighted by `ratio`, are of another certainty on average."""
+    share = before @ ratio
+    share /= share.sum()
+    sure = (before**2).sum(axis=1)
+    expected = share @ sure
+    found = weight @ (proba**2).sum(axis=1) / weight.sum()
+    error = np.sqrt(share @ (sure - expected) ** 2 * (share @ share + 1 / weight.sum()))
+    if abs(found - expected) > _MOST_STANDARD_ERRORS * error + SMALLEST_PROBABILITY:
+        warn(
+            f"The model is {'less' if found < expected else 'more'} sure of X than frequencies of "
+            "the classes explain: they do not look as in training_scores, or the scores are not "
+            "calibrated. The estimated priors may be wrong; labels of X would tell."
+        )
 
 
 def _check_priors(

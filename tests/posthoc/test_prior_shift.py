@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from skcalib.posthoc import PostHocCalibratedClassifier, PriorShift
+from skcalib.utils import SkcalibWarning
 
 CENTERS = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 2.0]])
 
@@ -89,21 +90,46 @@ def test_the_estimate_is_the_most_likely(weighted, strength):
 @pytest.mark.parametrize("n", [50, 1000])
 @pytest.mark.parametrize("sharpness", [1.0, 2.0])
 def test_without_a_shift_there_is_no_harm(n, sharpness):
+    # An overconfident model, whose mean probabilities are not the class frequencies.
+    def sharpened(X):
+        proba = posterior(X, TRAINING) ** sharpness
+        return proba / proba.sum(axis=1, keepdims=True)
+
     harms = []
     for seed in range(10):
         X, y = draw(3000 + n, TRAINING, seed)
-        # An overconfident model, whose mean probabilities are not the class frequencies.
-        proba = posterior(X, TRAINING) ** sharpness
-        proba /= proba.sum(axis=1, keepdims=True)
+        proba = sharpened(X)
         new, judged = proba[:n], proba[n:]
         for known in (
             {"training_priors": TRAINING},
-            {"training_scores": posterior(draw(1000, TRAINING, 50 + seed)[0], TRAINING)},
+            {"training_scores": sharpened(draw(1000, TRAINING, 50 + seed)[0])},
         ):
             shift = PriorShift(input="proba", **known).fit(new)
             harms.append(log_loss(y[n:], shift.predict_proba(judged)) - log_loss(y[n:], judged))
     assert np.mean(harms) < 0.01
     assert max(harms) < 0.05
+
+
+@pytest.mark.parametrize("form", ["logits", "proba"])
+def test_classes_that_look_different_are_noticed_and_other_frequencies_are_not(form):
+    def scores(spread, priors, seed):
+        rng = np.random.default_rng(seed)
+        X = CENTERS[rng.choice(3, 500, p=priors)] + spread * rng.normal(size=(500, 2))
+        proba = posterior(X, TRAINING)
+        return proba if form == "proba" else np.log(proba)
+
+    # All frequencies of the same classes are silent: a warning is an error here.
+    for seed, priors in enumerate([TRAINING, NEW, [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]] * 5):
+        before = scores(1.0, TRAINING, 100 + seed)
+        PriorShift(training_scores=before, input=form).fit(scores(1.0, priors, seed))
+    shift = PriorShift(training_scores=scores(1.0, TRAINING, 0), input=form)
+    new = scores(1.0, TRAINING, 1)
+    sure = (softmax(new, axis=1) if form == "logits" else new).max(axis=1)
+    for word, other in (("more", scores(2.5, TRAINING, 1)), ("less", new[np.argsort(sure)[:100]])):
+        with pytest.warns(SkcalibWarning, match=f"The model is {word} sure of X than"):
+            shift.fit(other)
+    # With known priors, nothing is estimated that could be wrong.
+    shift.set_params(priors=NEW).fit(other)
 
 
 def test_training_scores_stand_for_their_mean():
