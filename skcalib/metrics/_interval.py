@@ -218,8 +218,9 @@ def interval_of(
         # Reflected: estimate - (high - estimate) and estimate + (estimate - low).
         return float(2 * resampled.estimate - high), float(2 * resampled.estimate - low)
     low, high = Inversion(resampled.error, drawn).interval(tail)
-    if by_chance is not None and resampled.statistic <= np.quantile(by_chance, 1 - tail):
-        low = 0.0
+    if by_chance is not None:
+        largest = np.quantile(by_chance, 1 - tail) + _ROUNDING
+        low = low if resampled.statistic > largest else 0.0
     if resampled.error.squared:
         low, high = low**2, high**2
     return float(low), float(min(high, 1.0))

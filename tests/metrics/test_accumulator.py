@@ -333,6 +333,20 @@ def test_interval_from_sums_is_that_of_the_samples(metric, power):
     assert accumulator.interval(metric, random_state=0) == found
 
 
+@pytest.mark.parametrize("said", [1 - 1e-4, 1 - 1e-7, 1 - 1e-10])
+def test_interval_of_a_nearly_perfect_model_without_errors_begins_at_0(said):
+    # By chance there is no error either: the sums differ by rounding alone.
+    proba = np.full((200, 3), (1 - said) / 2)
+    proba[:, 0] = said - np.linspace(0, 1e-6, 200) * (1 - said)
+    proba /= proba.sum(axis=1, keepdims=True)
+    for seed in range(5):
+        y = np.zeros(200, dtype=int)
+        accumulator = CalibrationAccumulator(labels=[0, 1, 2]).update(y, proba)
+        low, high = accumulator.interval(n_resamples=100, random_state=seed)
+        assert low == 0
+        assert 0.01 < high < 0.03
+
+
 def test_interval_of_a_stream_of_a_billion_samples():
     accumulator = CalibrationAccumulator(10).update([0, 1], [0.35, 0.75])
     accumulator.sums_ = accumulator.sums_ * 0
