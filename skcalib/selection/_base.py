@@ -93,8 +93,9 @@ def drawn_scores(weights: NDArray[np.floating], uniform: NDArray[np.floating]) -
 
     They are the logarithms of the weights plus Gumbel noise, made of uniform numbers in [0, 1).
     """
-    with np.errstate(divide="ignore"):  # a weight of 0 comes last
-        return np.log(weights) - np.log(-np.log(uniform))
+    # A weight of 0 comes last, and those of weight 0 in random order.
+    weights = np.maximum(weights, np.finfo(weights.dtype).tiny)
+    return np.log(weights) - np.log(-np.log(uniform))
 
 
 def top_rows(

@@ -41,10 +41,10 @@ BETA_STRENGTH = 15.0
 class DifficultySelector(BaseSelector):
     """Choose the easiest samples by a difficulty scorer.
 
-    Where some labels are wrong, those samples are the hardest, and a classifier trained without
-    them, by :class:`~skcalib.selection.SubsetClassifier`, is better. Where all labels are right,
-    the hardest samples are the most informative, and leaving them out does harm. A grid search
-    over `fraction` shows which is the case.
+    Where some labels are wrong, many of the hardest samples have such labels, and a classifier
+    trained without them, by :class:`~skcalib.selection.SubsetClassifier`, is mostly better. Where
+    all labels are right, the hardest samples are informative, and leaving them out mostly does
+    harm. A grid search over `fraction` shows which is the case.
 
     Parameters
     ----------

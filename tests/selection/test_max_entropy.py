@@ -308,6 +308,16 @@ def test_soft_choice_is_without_replacement_and_repeatable():
     assert (top.get_support() != support).any()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_soft_draw_among_certain_samples_is_not_the_first_ones(dtype):
+    proba = np.eye(2, dtype=dtype)[np.repeat([0, 1], 100)]  # sorted by class
+    proba[[3, 150]] = 0.5
+    for seed in range(5):
+        selector = MaxEntropySelector(n_samples=42, sampling="soft", random_state=seed).fit(proba)
+        assert selector.support_[[3, 150]].all()  # those of a score above 0
+        assert 8 <= selector.support_[100:].sum() - 1 <= 32
+
+
 def test_a_soft_draw_of_random_scores_draws_other_numbers():
     # With the numbers of the scores themselves the draw would be the top of the scores.
     options = {"criterion": "random", "fraction": 0.5, "random_state": 0}
