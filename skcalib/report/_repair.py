@@ -162,8 +162,9 @@ def section(results: dict[str, Any]) -> Section:
     note = (
         f"Calibrators are fitted out-of-fold, on {results['method']['n_folds']} folds of these "
         "samples. Differences to the probabilities as they are, sample by sample, with intervals "
-        f'of 99 %; below 0 is better. {found["auto"]} is what the calibrator "auto" takes here; '
-        "it is recommended where its interval of the log-loss is below 0."
+        "of 99 %, too narrow for a few hundred samples; below 0 is better. "
+        f'{found["auto"]} is what the calibrator "auto" takes here; it is recommended where its '
+        "interval of the log-loss is below 0."
     )
     blocks: list[Any] = [Table(header, rows), Text(note, note=True)]
     if found["code"]:
