@@ -54,8 +54,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         activation function, but not after the operation that gives the logits. For an
         ``MLPClassifier``, names from ``"linear_0"`` on, and "auto" is all but the last of them.
     n_neighbors : int, default=30
-        Training samples that vote in a probe. If several are as far away as the last, any of them
-        may vote. Where votes tie, the smallest label wins, as in scikit-learn.
+        Training samples that vote in a probe: fewer than a class has. Of several that are as far
+        away as the last, any may vote. Where votes tie, the smallest label wins.
     metric : str or callable, default="euclidean"
         Distance of the probes. "cosine" too is exact and fast; any other of
         :class:`~sklearn.neighbors.NearestNeighbors` needs ``algorithm="brute"``.
@@ -209,7 +209,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         if is_undefined.mean() > 0.5:
             warn(
                 f"The depth is undefined for {is_undefined.sum()} of {len(is_undefined)} training "
-                "samples, where the last probe disagrees with the network: is it trained?"
+                "samples, where the last probe disagrees with the network: is it trained, with "
+                f"classes larger than n_neighbors={self.n_neighbors}?"
             )
         return self
 

@@ -223,8 +223,8 @@ def class_distances(
     return ClassDistances(form, statistics.means(), mean, n_unresolved)
 
 
-def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any]) -> None:
-    """Warn about directions that float32 sums lose, and about classes of a single sample."""
+def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any], too_few: bool) -> None:
+    """Warn about directions that float32 sums lose, classes of a single sample, few samples."""
     if distances.n_unresolved:
         warn(
             f"{distances.n_unresolved} directions of X have too little variance for sums in "
@@ -234,4 +234,9 @@ def warn_of_limits(distances: ClassDistances, classes_of_one: NDArray[Any]) -> N
         warn(
             f"These classes have a single sample each: {shown(classes_of_one)}. It is its own "
             "class mean, so that difficulty(X, y) finds it very easy."
+        )
+    if too_few:
+        warn(
+            "The samples are too few for the covariance of X: no direction is left in which they "
+            "tell chance from difficulty. Pass shrinkage='auto', or reduce the features."
         )

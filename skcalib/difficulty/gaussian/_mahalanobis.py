@@ -54,7 +54,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     shrinkage : float in [0, 1] or "auto", default=None
         Shrinkage of both covariances toward the identity times their mean variance. "auto"
         takes the oracle approximating coefficient of each (see
-        :func:`sklearn.covariance.oas`). None does not shrink.
+        :func:`sklearn.covariance.oas`), for fewer than about 5 samples a feature. None does not
+        shrink.
     tol : float, default=None
         Directions with no more variance than this, in units in which every feature has
         variance one, count as unsupported. None derives it from the precision of the input and of
@@ -178,7 +179,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         Warns
         -----
         SkcalibWarning
-            If a class has a single sample.
+            If a class has a single sample, or if all samples together are too few for the
+            covariance of the features without shrinkage.
         """
         self._update(X, y, None, sample_weight, reset=True)
         distances = self._new_distances()
@@ -375,10 +377,9 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     def _fit_ranking(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float64]:
         """Fit, and return the difficulties of the samples as if they were new.
 
-        They rank wrong labels better than those with the sample left out. AUROC on CLINC150 for
-        both: 5 samples per class, 20 % random flips .874, .853, 20 % nearest-class flips .827,
-        .690; 20 samples per class .998, .993 and .916, .881. The only sample of a class would be
-        the easiest of all; it is infinitely hard here as well.
+        They rank wrong labels better than those with the sample left out, as measured in
+        docs/measured/detection.rst. The only sample of a class would be the easiest of all; it is
+        infinitely hard here as well.
         """
         refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
         fitted = self.fit(X, y, **fit_params)
@@ -623,7 +624,9 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         self._distances = distances
         # A weight of 2 or more stands for copies: the label does not occur only once.
         alone = (self._statistics.count == 1) & (self._statistics.weight < 2)
-        warn_of_limits(distances, self.classes_[alone])
+        n_free = int(self._statistics.count.sum()) - len(self.classes_)
+        too_few = self.shrinkage is None and distances.form.rank >= n_free
+        warn_of_limits(distances, self.classes_[alone], too_few)
         return distances
 
 

@@ -36,6 +36,7 @@ def _close(actual, expected, tolerance=1e-10):
     np.testing.assert_allclose(actual[finite], expected[finite], rtol=0, atol=tolerance * scale)
 
 
+@pytest.mark.filterwarnings("ignore:The samples are too few")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("relative", [True, False])
 @pytest.mark.parametrize(("n_samples", "n_features"), [(40, 5), (20, 10), (20, 30)])

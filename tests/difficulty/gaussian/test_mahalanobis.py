@@ -52,6 +52,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The samples are too few")
 @pytest.mark.parametrize("relative", [True, False])
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-9), (np.float32, 2e-5)])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)

@@ -242,7 +242,8 @@ def test_shrinkage_gives_variance_to_every_direction():
     scorer = RMDScorer(relative=False, shrinkage="auto").fit(X, y)
     assert _class_rank(scorer) == 50
     # Without it a step out of the support goes unnoticed, as the documentation says.
-    plain = RMDScorer(relative=False).fit(X, y)
+    with pytest.warns(SkcalibWarning, match="The samples are too few for the covariance of X"):
+        plain = RMDScorer(relative=False).fit(X, y)
     off = np.linalg.svd(X - X.mean(axis=0))[2][-1]
     np.testing.assert_allclose(plain.difficulty(X + 100 * off), plain.difficulty(X), atol=1e-6)
     assert (scorer.difficulty(X + 100 * off) > scorer.difficulty(X) + 100).all()

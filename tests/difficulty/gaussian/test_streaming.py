@@ -164,6 +164,7 @@ def test_normalize_is_a_normalizer_before_the_scorer(relative, dtype):
     )
 
 
+@pytest.mark.filterwarnings("ignore:The samples are too few")
 @parametrize_with_checks(
     [RMDScorer(normalize=True)],
     expected_failed_checks=lambda _: {

@@ -200,6 +200,7 @@ def test_a_stream_says_that_float32_loses_directions():
     wide.difficulty(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:The samples are too few")
 def test_few_samples_of_many_features_are_no_loss_of_float32():
     X, y = _data(20, 40)
     X = X.astype(np.float32)
