@@ -210,7 +210,7 @@ def test_zarr_in_and_zarr_or_parquet_out(tmp_path, target):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: RMDScorer().fit(_not_computed(X)[:, 0], Y), r"^X must be an array that fits"),
+        (lambda: RMDScorer().fit(_not_computed(X)[:, 0], Y), r"^X cannot be used: Expected 2D"),
         (lambda: RMDScorer().fit(_not_computed(X), Y[:7]), r"^y must have the samples of X"),
         (lambda: RMDScorer().fit(X, _not_computed(Y)), r"^y must be in memory here"),
         (lambda: RMDScorer().fit(X, Y).difficulty(_not_computed(X)[:, 1:]), r"^X has 4 features"),
