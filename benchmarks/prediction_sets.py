@@ -3,7 +3,7 @@
 Forests, boosting, Bayes, margins and nets; 2 to 100 classes; balanced, rare and class-weighted;
 from nearly no errors to many. Labels carry no uniform noise, which would favor a uniform
 component. "Open" ones chose the rule of ``calibrator="auto"``; "locked" ones were looked at after
-that, for every rule in turn; "fresh" ones came later and chose nothing.
+that, for every rule in turn; "fresh" ones came later and chose its least first step, with all.
 """
 
 import warnings
@@ -225,7 +225,7 @@ def intents(folder, classes):
 
 
 def fresh_sets(folder):
-    """Yield the sets that chose nothing: other data, models and seeds."""
+    """Yield the sets that came last: other data, models and seeds."""
     fresh = partial(of_models, part="fresh")
     X, y = datasets.make_circles(5000, noise=0.25, factor=0.6, random_state=101)
     yield from fresh("circles", X, y, "forest; tree; naive Bayes", n_train=600)

@@ -77,9 +77,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         for _ in range(_MOST_ROUNDS):
             scaled = softmax_at(logits, self.temperature_)[label]
             of_label = np.column_stack([scaled, raw, np.broadcast_to(uniform, raw.shape)])
-            self.weights_ = simplex_weights(
-                of_label.astype(np.float64), weight, start=self.weights_
-            )
+            self.weights_ = simplex_weights(of_label, weight, start=self.weights_)
             # EM: a sample counts for the temperature as far as that component explains it.
             trust = self.weights_[0] * scaled / (of_label @ self.weights_)
             before = self.temperature_

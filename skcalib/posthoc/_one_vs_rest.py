@@ -45,13 +45,8 @@ class OneVsRestCalibrator(PostHocCalibrator):
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         proba = self._as_proba(scores.astype(np.float64))
-        mapped = np.stack(
-            [
-                self._map_class(learned, proba[:, k])
-                for learned, k in zip(self.calibrators_, self._columns())
-            ],
-            axis=1,
-        )
+        pairs = zip(self.calibrators_, self._columns())
+        mapped = np.column_stack([self._map_class(learned, proba[:, k]) for learned, k in pairs])
         if len(self.classes_) == 2:
             return np.hstack([1 - mapped, mapped])
         # 0 / 0 in a row of zeros, which becomes uniform.

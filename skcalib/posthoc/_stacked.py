@@ -21,6 +21,8 @@ _N_FOLDS = 5
 _FEW_SAMPLES = 500
 # Gain in the summed log-likelihood from which a step of the stack is taken fully.
 _FULL_GAIN = 5.0
+# Least part of the first step: models that are as sure as they should be are not the rule.
+_FIRST_SHARE = 0.5
 # Parts of a step that are tried in turn while it costs too many predictions.
 _PARTS_OF_STEP = 1.0, 0.75, 0.5, 0.25
 # Maps that change predictions may cost this fraction of the right ones among the samples left out;
@@ -56,9 +58,10 @@ class StackedCalibration(PostHocCalibrator):
     Nothing is changed without reason. From the probabilities as they are the first step leads to
     their mixture with the maps that keep the predicted class; every further one adds the next map
     that can change it. A step is taken as far as the labels of the samples left out speak for it,
-    fully where it makes them together e^5 times as likely. Accuracy is not traded away: a step is
-    shortened, and not taken if a quarter of it is too far, until it costs no more than .5 % of the
-    predictions of the samples left out, or one. `left_out_` says which maps have no part, and why.
+    the first one at least half, and fully where they become e^5 times as likely together.
+    Accuracy is not traded away: a step is shortened, and not taken if a quarter of it is too far,
+    until it costs no more than .5 % of the predictions of the samples left out, or one.
+    `left_out_` says which maps have no part, and why.
 
     Parameters
     ----------
@@ -95,8 +98,10 @@ class StackedCalibration(PostHocCalibrator):
 
     Notes
     -----
-    The folds follow from the samples, not from their order, and nothing is random. Up to 500
-    samples are folded twice, and the weights are those that serve both foldings.
+    The folds follow from the samples, not from their order or that of the classes, and nothing is
+    random. Up to 500 samples are folded twice, and the weights are those that serve both foldings.
+    A sample of weight k is in one fold, k equal samples in several: the fits of the maps count
+    them alike, and the weights of the mixture differ a little.
 
     Examples
     --------
@@ -213,10 +218,14 @@ def _quietly_fit(
 def folds_by_class(proba: NDArray, y: NDArray, weight: NDArray, seed: int) -> NDArray[np.intp]:
     """Return the fold of every sample: the samples of a class take turns, in random order.
 
-    The order is drawn from one that follows from the samples, so that theirs does not matter.
+    They follow from the samples, not from their order, and not from that of the classes where
+    their counts or their mean squared probabilities differ.
     """
     rng = np.random.default_rng(seed)
-    key = (proba * rng.random(proba.shape[1])).sum(axis=1)
+    k = proba.shape[1]
+    classes = np.lexsort((np.square(proba).mean(axis=0).round(9), np.bincount(y, minlength=k)))
+    rank = np.argsort(classes)
+    y, key = rank[y], (proba * rng.random(k)[rank]).sum(axis=1)
     order = np.lexsort((weight, y, key))[rng.permutation(len(y))]
     folds = np.empty(len(y), dtype=np.intp)
     folds[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % _N_FOLDS
@@ -242,7 +251,7 @@ def _weigh(
         fitted = np.zeros_like(weights)
         fitted[taking_part] = simplex_weights(of_label[:, taking_part], weight)
         gain = float(weight @ np.log((of_label @ fitted) / (of_label @ weights)))
-        share = np.interp(gain, (0, _FULL_GAIN), (0, 1))
+        share = np.interp(gain, (0, _FULL_GAIN), (0 if added else _FIRST_SHARE, 1))
         if share == 0:
             reasons[added] = "it made the labels of samples left out no more likely"
             continue

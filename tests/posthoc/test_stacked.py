@@ -124,6 +124,8 @@ def test_a_step_is_taken_as_far_as_the_labels_speak_for_it():
 
             best = minimize(loss, np.zeros(count), options={"gtol": 1e-7})
             share = np.clip((best.fun + np.log(mixture).sum() / n_foldings) / -5, 0, 1)
+            if count == 2:
+                share = (1 + share) / 2
             mixture = share * softmax(best.x) @ of_label[:count] + (1 - share) * mixture
         # EM ends a little before the optimum.
         assert stack.log_losses_["mixture"] == pytest.approx(-np.log(mixture).mean(), abs=3e-4)
@@ -173,6 +175,40 @@ def test_folds_follow_from_the_samples():
         np.testing.assert_array_equal(rows, shuffled)
 
 
+@pytest.mark.parametrize("input", ["logits", "proba"])
+@pytest.mark.parametrize("n", [30, 300])
+def test_the_order_of_the_classes_does_not_matter(n, input):
+    scores, y = sample(n, 5, bias=[1, -1, 0.5, 0, 0])
+    if input == "proba":
+        # Votes of a small forest: many samples are equal.
+        scores = np.random.default_rng(0).multinomial(20, softmax(scores, axis=1)) / 20
+    order = np.random.default_rng(1).permutation(5)
+    stack = StackedCalibration(input=input, classes=list(range(5)))
+    found = stack.fit(scores, y).predict_proba(scores)
+    again = stack.fit(scores[:, order], np.argsort(order)[y]).predict_proba(scores[:, order])
+    np.testing.assert_allclose(again, found[:, order], atol=1e-6)
+
+
+def test_a_step_of_little_gain_is_taken_half_if_the_predicted_class_stays():
+    """One that can change it is hardly taken."""
+    y = np.arange(10) % 2
+    proba = np.where(np.arange(2) == y[:, None], 0.6, 0.4)
+
+    class Surer(TemperatureScaling):
+        """So that the labels of all samples are likelier by e^.1 together, whatever it saw."""
+
+        def _predict_proba(self, scores):
+            sure = 0.6 * np.exp(0.01)
+            return np.where(scores > 0.5, sure, 1 - sure)
+
+    class Free(Surer):
+        _keeps_order = False
+
+    for kind, least in ((Surer, 0.5), (Free, 0.0)):
+        stack = StackedCalibration([("surer", kind())], input="proba").fit(proba, y)
+        assert stack.weights_["surer"] == pytest.approx(least + 0.1 * (1 - least) / 5, rel=0.05)
+
+
 def test_a_step_too_far_is_shortened():
     """All of it loses more than .5 % of the predictions, three quarters of it less."""
     y = np.arange(400) % 2
@@ -210,12 +246,15 @@ def test_a_hundred_classes_with_two_samples_each():
 
 
 def test_a_calibrated_model_is_hardly_changed():
-    for seed in range(5):
+    same = []
+    for seed in range(20):
         logits, y = sample(150, 3, temperature=1.0, seed=seed)
         stack = StackedCalibration().fit(logits, y)
         raw = softmax(logits, axis=1)
         assert np.abs(stack.predict_proba(logits) - raw).mean() < 0.03
-        assert np.mean(stack.predict(logits) == raw.argmax(axis=1)) > 0.97
+        same.append(np.mean(stack.predict(logits) == raw.argmax(axis=1)))
+    assert min(same) > 0.95
+    assert np.mean(same) > 0.985
     logits, y = sample(150, 3, bias=[2, -2, 0])
     assert not StackedCalibration().fit(logits, y).left_out_
 

@@ -121,6 +121,7 @@ def test_calibrators_are_judged_on_samples_they_have_not_seen():
 def test_a_gain_of_rounding_is_no_recommendation(monkeypatch):
     # Steps of the stack so short that it leaves this calibrated model as it is, but for rounding.
     monkeypatch.setattr("skcalib.posthoc._stacked._FULL_GAIN", 1e12)
+    monkeypatch.setattr("skcalib.posthoc._stacked._FIRST_SHARE", 0.0)
     rng = np.random.default_rng(783)
     logits = 1.5 * rng.normal(size=(2000, 2)) + [0.8, -0.8]
     proba = softmax(logits, axis=1)
