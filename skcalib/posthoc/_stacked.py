@@ -58,10 +58,9 @@ class StackedCalibration(PostHocCalibrator):
     Nothing is changed without reason. From the probabilities as they are the first step leads to
     their mixture with the maps that keep the predicted class; every further one adds the next map
     that can change it. A step is taken as far as the labels of the samples left out speak for it,
-    the first one at least half, and fully where they become e^5 times as likely together.
-    Accuracy is not traded away: a step is shortened, and not taken if a quarter of it is too far,
-    until it costs no more than .5 % of the predictions of the samples left out, or one.
-    `left_out_` says which maps have no part, and why.
+    the first one at least half, and fully where they become e^5 times as likely together. Accuracy
+    is not traded away: a step is shortened, and not taken if a quarter of it is too far, until it
+    costs no more than .5 % of their predictions, or one. `left_out_` says which maps have no part.
 
     Parameters
     ----------
@@ -218,8 +217,7 @@ def _quietly_fit(
 def folds_by_class(proba: NDArray, y: NDArray, weight: NDArray, seed: int) -> NDArray[np.intp]:
     """Return the fold of every sample: the samples of a class take turns, in random order.
 
-    They follow from the samples, not from their order, and not from that of the classes where
-    their counts or their mean squared probabilities differ.
+    Their order does not matter, nor that of classes unlike in count and mean squared probability.
     """
     rng = np.random.default_rng(seed)
     k = proba.shape[1]
