@@ -274,11 +274,11 @@ class Precomputed:
             labels, labels=named, n_columns=proba.shape[1], y_name="y", columns_name="X"
         )
         order = np.argsort(classes, kind="stable")
-        self.classes, self.proba = classes[order], proba[:, order]
+        self.classes, self.order, self.proba = classes[order], order, proba
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances, whatever the labels."""
-        return _of_votes(self.proba[:, class_positions(classes, self.classes)], np.inf)
+        return _of_votes(self.proba[:, self.order[class_positions(classes, self.classes)]], np.inf)
 
 
 def _of_votes(proba: NDArray, n_votes: float) -> NDArray:
