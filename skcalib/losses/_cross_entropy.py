@@ -97,7 +97,7 @@ def label_smoothing_loss(
     # With -log p_k = -log p_y + z_y - z_k, the smoothed labels add alpha times the mean of the
     # differences; a soft target has its mean logit in the place of z_y.
     difference = target_logit(logits, target) - logits.mean(1)
-    return batch.reduce(values + alpha * difference, reduction)
+    return batch.reduce(values.add(difference, alpha=alpha), reduction)
 
 
 class LabelSmoothingLoss(CalibrationLoss):
