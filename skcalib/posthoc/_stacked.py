@@ -223,7 +223,7 @@ def folds_by_class(proba: NDArray, y: NDArray, weight: NDArray, seed: int) -> ND
     k = proba.shape[1]
     classes = np.lexsort((np.square(proba).mean(axis=0).round(9), np.bincount(y, minlength=k)))
     rank = np.argsort(classes)
-    y, key = rank[y], (proba * rng.random(k)[rank]).sum(axis=1)
+    y, key = rank[y], (proba * rng.random(len(rank))[rank]).sum(axis=1)
     order = np.lexsort((weight, y, key))[rng.permutation(len(y))]
     folds = np.empty(len(y), dtype=np.intp)
     folds[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % _N_FOLDS
