@@ -64,7 +64,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
           neighbors, and a random forest out-of-bag for small tables.
         - "precomputed": `X` holds class probabilities of a model that has not seen the sample,
           such as out-of-fold ones. Columns are in the order of the sorted labels, or those of a
-          DataFrame that are named after the labels. Nothing is fitted.
+          DataFrame that are named after the labels. Nothing is fitted; a memory map stays on disk.
         - A :class:`~skcalib.difficulty.RelativeMahalanobisScorer`, or a Pipeline that ends in
           one: leave-one-out distances in closed form.
         - A classifier with `predict_proba`: its out-of-fold probabilities over `cv`.
@@ -264,7 +264,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
     def _show(self, judged: Judged, labels: NDArray) -> None:
         """Set what `fit` has learned."""
-        last, fit, proba, *_ = judged
+        last, fit, proba = judged.last, judged.fit, judged.proba.filled()
         given, rows = last.given, np.arange(len(labels))
         believed = belief_in_noise(judged)
         # Where the labels are as likely without any flips, there may be none.

@@ -8,7 +8,9 @@ other folds. Probabilities p are distances -2 log p.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +25,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array
+from sklearn.utils import check_array, gen_batches
 
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils import SkcalibWarning
@@ -41,6 +43,7 @@ from ..utils._private import _safe_indexing
 from ..utils._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 
 _FOLDS = 5
+_BLOCK_ELEMENTS = 2**19
 # What the judges of the default may cost, in products of numbers: some seconds each on two cores.
 # Of 10 classes and 64 features: 300 000, 18 000 and 12 000 samples.
 _MOST_OF_REGRESSION = 2e8  # samples x features x classes
@@ -66,10 +69,33 @@ def scores_left_out(estimator: Any) -> bool:
     return isinstance(last_step(estimator)[0], RelativeMahalanobisScorer)
 
 
+@dataclass
+class ByRows:
+    """A matrix of shape (n_samples, n_classes) whose rows are computed whenever they are read."""
+
+    of_rows: Callable[[Any], NDArray]
+    shape: tuple[int, int]
+
+    def __getitem__(self, rows: slice | NDArray) -> NDArray:
+        return self.of_rows(rows)
+
+    def filled(self) -> NDArray:
+        """Return the matrix as an array."""
+        result = np.empty(self.shape, dtype=self[:1].dtype)
+        for rows in blocks_of(self.shape):
+            result[rows] = self[rows]
+        return result
+
+
+def blocks_of(shape: tuple) -> Iterator[slice]:
+    """Yield blocks of the rows of a matrix."""
+    return gen_batches(shape[0], max(1, _BLOCK_ELEMENTS // shape[1]))
+
+
 class Judge(Protocol):
     """Says how far samples are from classes; `fitted` is the estimator behind it, if any."""
 
-    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray | ByRows:
         """Return (n_samples, n_classes), each sample left out of a fit to these labels."""
 
 
@@ -94,8 +120,13 @@ class LeaveOneOut:
                 # With memory, a Pipeline fits copies of its steps.
                 pipeline.steps[:-1] = transformers.steps
 
-    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
-        """Return the distances by a fit to these labels; infinite to classes without any."""
+    def distances(self, labels: NDArray, classes: NDArray) -> ByRows:
+        """Return the distances by a fit to these labels; infinite to classes without any.
+
+        Distances to means of few samples become those of a new sample. The mean of m samples errs
+        by 1/m of the variance, which widens the Gaussian of a new sample by 1 + 1/m: its distance
+        shrinks, and the logarithm of its determinant grows.
+        """
         with warnings.catch_warnings():
             # Here, a sample that is alone in its class is left out, and found suspicious.
             warnings.filterwarnings("ignore", ".* have a single sample", SkcalibWarning)
@@ -103,41 +134,33 @@ class LeaveOneOut:
         # The background is a constant of the sample until distances are scaled. What is left out
         # is left out of the sums of the fit, so that another parameter needs no other fit.
         plain = copy(self.scorer).set_params(relative=False)
-        left_out = plain.leave_one_out_transform(self.X, labels, self.weight)
-        own = class_positions(labels, plain.classes_)
-        member = np.flatnonzero((own >= 0) & (self.weight > 0))
-        self._predict(left_out, plain.class_count_, member, own[member])
-        if len(plain.classes_) == len(classes):
-            return left_out
-        distances = np.full((len(labels), len(classes)), np.inf, dtype=left_out.dtype)
-        distances[:, class_positions(plain.classes_, classes)] = left_out
-        return distances
-
-    def _predict(
-        self,
-        left_out: NDArray,
-        size: NDArray[np.float64],
-        member: NDArray[np.intp],
-        own: NDArray[np.intp],
-    ) -> None:
-        """Turn distances to means of few samples into those of a new sample, in place.
-
-        The mean of m samples errs by 1/m of the variance, which widens the Gaussian of a new
-        sample by 1 + 1/m: its distance shrinks, and the logarithm of its determinant grows.
-        """
-        left_out *= (size / (size + 1.0)).astype(left_out.dtype)
-        # The own class is without the sample: rest / (rest + 1) instead of size / (size + 1). With
-        # no rest, the distance is infinite and a factor of 0 would make it NaN.
-        rest = size[own] - np.minimum(self.weight[member], 1.0)
-        change = rest / (rest + 1.0) * (size[own] + 1.0) / size[own]
-        left_out[member, own] *= np.where(rest > 0, change, 1.0)
-        of_members = left_out[member, own]
+        gaussians, *fitted = plain._left_out(self.X, labels, self.weight)
+        member = (class_positions(labels, plain.classes_) >= 0) & (self.weight > 0)
+        size, (_, own, lost) = plain.class_count_, fitted
+        factor, rest = size / (size + 1.0), size[own] - lost
+        # The own class is without the sample. With no rest, the distance is infinite and a factor
+        # of 0 would make it NaN.
+        of_own = np.where(member & (rest > 0), rest / (rest + 1.0), factor[own])
+        of_members = (of_own * gaussians.to_own(*fitted))[member]
         # Of independent features, this would be their number.
         n_features = np.median(of_members[np.isfinite(of_members)])
         penalty = _DETERMINANT * n_features * np.log1p(1.0 / size)
-        left_out += penalty.astype(left_out.dtype)
         # One sample does not make a class that others could belong to.
-        left_out[:, size <= 1.0] = np.inf
+        penalty[size <= 1.0] = np.inf
+        columns = class_positions(plain.classes_, classes)
+
+        def of_rows(rows: slice | NDArray) -> NDArray:
+            found = gaussians.to_all(*(values[rows] for values in fitted))
+            samples, label = np.arange(len(found)), own[rows]
+            to_own = found[samples, label] * of_own[rows]
+            found *= factor.astype(found.dtype)
+            found[samples, label] = to_own
+            found += penalty.astype(found.dtype)
+            result = np.full((len(found), len(classes)), np.inf, dtype=found.dtype)
+            result[:, columns] = found
+            return result
+
+        return ByRows(of_rows, (len(labels), len(classes)))
 
 
 def _check_counts(y: NDArray, weight: NDArray[np.float64]) -> None:
@@ -266,19 +289,22 @@ class Precomputed:
     fitted = None
 
     def __init__(self, X: Any, labels: NDArray) -> None:
-        proba = check_proba_matrix(X, name="X")
-        names = np.asarray(getattr(X, "columns", np.arange(proba.shape[1])))
+        self.proba = check_proba_matrix(X, name="X")
+        n_columns = self.proba.shape[1]
+        names = np.asarray(getattr(X, "columns", np.arange(n_columns)))
         # Names that are not 0..K-1 are those of a DataFrame, and have to be the labels.
         named = None if np.array_equal(names, np.arange(len(names))) else names
         _, classes = match_columns(
-            labels, labels=named, n_columns=proba.shape[1], y_name="y", columns_name="X"
+            labels, labels=named, n_columns=n_columns, y_name="y", columns_name="X"
         )
-        order = np.argsort(classes, kind="stable")
-        self.classes, self.order, self.proba = classes[order], order, proba
+        self.order = np.argsort(classes, kind="stable")
+        self.classes = classes[self.order]
 
-    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+    def distances(self, labels: NDArray, classes: NDArray) -> ByRows:
         """Return the distances, whatever the labels."""
-        return _of_votes(self.proba[:, self.order[class_positions(classes, self.classes)]], np.inf)
+        columns = self.order[class_positions(classes, self.classes)]
+        shape = len(labels), len(classes)
+        return ByRows(lambda rows: _of_votes(self.proba[rows][:, columns], np.inf), shape)
 
 
 def _of_votes(proba: NDArray, n_votes: float) -> NDArray:

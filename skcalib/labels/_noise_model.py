@@ -444,7 +444,7 @@ def spread_of(distances: NDArray) -> float:
 
 def rows_of(distances: list[NDArray], rows: slice | NDArray) -> list[NDArray]:
     """Return the distances of some samples; those of the class frequencies are for all."""
-    return [d if len(d) == 1 else d[rows] for d in distances]
+    return [d if d.shape[0] == 1 else d[rows] for d in distances]
 
 
 def rate_interval(

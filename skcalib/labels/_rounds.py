@@ -5,14 +5,14 @@ And whether the result can be trusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ._judges import Judge, features_of, nearest_others
+from ._judges import ByRows, Judge, blocks_of, features_of, nearest_others
 from ._noise_model import (
     Choice,
     LabelLikelihood,
@@ -42,7 +42,8 @@ _FEWEST_OUTSIDE = 10
 _LEAST_OF_RATE = 0.9
 # Stands for an infinite distance: beyond it no probability is left, and 0 times it is 0.
 _FAR = 1e6
-_BLOCK_ELEMENTS = 2**19
+# Distances of more elements are computed again for every use.
+_KEPT_ELEMENTS = 2**24
 # Below, the labels are about as likely without any wrong one.
 SURE = 0.9
 # Standard errors by which flips between classes have to be ahead: before refits, and before and
@@ -81,11 +82,12 @@ class Round:
 
     def __init__(self, given: Given, believed: NDArray[np.intp], *, mixed: bool) -> None:
         self.given, self.believed, classes = given, believed, given.classes
-        labels = classes[believed]
-        self.distances = [judge.distances(labels, classes) for judge in given.judges.values()]
-        for distances in self.distances:  # in place: what counts is the excess over the least
-            distances -= distances.min(axis=1, keepdims=True)
-            np.minimum(distances, _FAR, out=distances)
+        labels, self.shape = classes[believed], (len(believed), len(classes))
+        self.distances: list[Any] = []
+        for judge in given.judges.values():
+            found = ByRows(partial(_excess, judge.distances(labels, classes)), self.shape)
+            is_large = len(labels) * len(classes) > _KEPT_ELEMENTS
+            self.distances.append(found if is_large else found.filled())
         # Distances take all classes for equally frequent; how far frequencies count is fitted.
         size = np.bincount(given.codes, given.weight, len(classes))
         frequency = (size + 1.0) / (size.sum() + len(classes))
@@ -109,19 +111,20 @@ class Round:
         """Return whether the judges agree too seldom with labels that are right."""
         return self.agreement(fit) < _SELDOM * (1.0 - fit.rate)
 
-    def posterior(self, fit: NoiseFit) -> NDArray:
+    def posterior(self, fit: NoiseFit) -> ByRows:
         """Return the probability of every class to be the true one, (n_samples, n_classes)."""
         codes, verified = self.given.codes, self.given.verified
-        result = np.empty_like(self.distances[0])
-        for rows in self._blocks():
+
+        def of_rows(rows: slice) -> NDArray:
             belief = believe(rows_of(self.distances, rows), fit.weights)
-            result[rows] = seen(belief, codes[rows], verified[rows], fit.flips, fit.near).posterior
-        return result
+            return seen(belief, codes[rows], verified[rows], fit.flips, fit.near).posterior
+
+        return ByRows(of_rows, self.shape)
 
     def judged(self, fit: NoiseFit) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return margins of the pooled distances, and log-losses of the pooled belief."""
         margin, loss = np.empty((2, len(self.given.codes)))
-        for rows in self._blocks():
+        for rows in blocks_of(self.shape):
             pooled = pool(rows_of(self.distances, rows), fit.weights)
             own = np.take_along_axis(pooled, self.given.codes[rows, None], axis=1)[:, 0]
             smallest = pooled.min(axis=1, keepdims=True)
@@ -132,9 +135,9 @@ class Round:
 
     def shares(self, fit: NoiseFit) -> dict[str, float]:
         """Return how much every judge moves the pooled distances; the sum is one."""
-        n_rows = 1 + _BLOCK_ELEMENTS // len(self.given.classes)
+        some = next(blocks_of(self.shape))
         judges = zip(self.distances[:-1], fit.weights)
-        spread = [weight * spread_of(judge[:n_rows]) for judge, weight in judges]
+        spread = [weight * spread_of(judge[some]) for judge, weight in judges]
         total = sum(spread) or 1.0
         return {name: part / total for name, part in zip(self.given.judges, spread)}
 
@@ -169,10 +172,12 @@ class Round:
         error = np.sqrt(2.0 * products @ products)
         return float(products.sum() / total), float(error / total)
 
-    def _blocks(self) -> Iterator[slice]:
-        n_samples, n_classes = self.distances[0].shape
-        step = max(1, _BLOCK_ELEMENTS // n_classes)
-        return (slice(start, start + step) for start in range(0, n_samples, step))
+
+def _excess(distances: NDArray | ByRows, rows: slice | NDArray) -> NDArray:
+    """Return what counts: the excess over the least, in place where there is an array."""
+    block = distances[rows]
+    block -= block.min(axis=1, keepdims=True)
+    return np.minimum(block, _FAR, out=block)
 
 
 class Judged(NamedTuple):
@@ -180,7 +185,7 @@ class Judged(NamedTuple):
 
     last: Round
     fit: NoiseFit
-    proba: NDArray  # (n_samples, n_classes)
+    proba: ByRows  # (n_samples, n_classes)
     gain: float  # mean log-likelihood of the labels over that without any flips
     hinted: float = 0.0  # rate of flips between classes that are not believed, nor excluded
 
@@ -209,7 +214,7 @@ def _refitted(first: Round, n_refits: int, *, mixed: bool) -> Judged:
     last, fit, value = first, *_explanation(first, mixed=mixed)
     before = proba = first.posterior(fit)
     for _ in range(0 if "precomputed" in first.given.judges else n_refits):
-        believed = proba.argmax(axis=1)
+        believed = np.concatenate([proba[rows].argmax(axis=1) for rows in blocks_of(first.shape)])
         outside = len(believed) - np.bincount(believed).max()
         if np.mean(believed != last.believed) < _FEWEST_CHANGED or outside < _FEWEST_OUTSIDE:
             break
@@ -227,7 +232,8 @@ def _refitted(first: Round, n_refits: int, *, mixed: bool) -> Judged:
         n_each = given.weight.sum() / len(np.unique(given.codes[given.weight > 0]))
         first_part = _WEIGHT_OF_FIRST / (_WEIGHT_OF_FIRST + n_each)
         part = float(max(first_part, _PART_OF_FIRST * (mixed or fit.near > 0)))
-        proba = part * before + (1.0 - part) * proba
+        later = proba
+        proba = ByRows(lambda rows: part * before[rows] + (1.0 - part) * later[rows], first.shape)
     choice = last.choice
     simple = choice.common if fit is choice.flips else fit
     gain = simple.log_likelihood - no_flips(last.likelihood, simple).log_likelihood

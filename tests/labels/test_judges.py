@@ -1,8 +1,9 @@
+import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -10,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skcalib.datasets import flip_labels
 from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder
 from skcalib.labels._judges import (
@@ -74,8 +76,8 @@ def test_the_default_are_judges_of_standardized_features():
     np.testing.assert_allclose(judges["logistic regression"].X, scaled)
     one = judges_of(None, X * [1e6, 1, 1e-6, 1], Y, None, None, None)
     for name, judge in one.items():
-        changed = judge.distances(Y, CLASSES)
-        np.testing.assert_allclose(changed, judges[name].distances(Y, CLASSES), rtol=1e-3)
+        changed = judge.distances(Y, CLASSES)[:]
+        np.testing.assert_allclose(changed, judges[name].distances(Y, CLASSES)[:], rtol=1e-3)
 
 
 def test_size_decides_who_judges(monkeypatch):
@@ -103,9 +105,9 @@ def test_columns_of_probabilities_are_named_or_in_the_order_of_the_labels():
     sorted_ = Precomputed(proba, words)
     np.testing.assert_array_equal(sorted_.classes, ["a", "b", "c"])
     expected = -2 * np.log(proba)
-    np.testing.assert_allclose(sorted_.distances(words, sorted_.classes), expected)
+    np.testing.assert_allclose(sorted_.distances(words, sorted_.classes)[:], expected)
     named = Precomputed(pd.DataFrame(proba, columns=["c", "a", "b"]), words)
-    np.testing.assert_allclose(named.distances(words, named.classes), expected[:, [1, 2, 0]])
+    np.testing.assert_allclose(named.distances(words, named.classes)[:], expected[:, [1, 2, 0]])
     more = Precomputed(pd.DataFrame(np.eye(4)[Y], columns=["c", "a", "b", "d"]), words)
     np.testing.assert_array_equal(more.classes, ["a", "b", "c", "d"])
     for wrong, message in [
@@ -151,3 +153,71 @@ def test_missing_values_are_named_before_anything_is_fitted():
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match="X contains NaN"):
             LabelIssueFinder().fit(X, [0, 0, 1, 1])
+
+
+def _many_digits(name):
+    X, y = load_digits(return_X_y=True)
+    given, _ = flip_labels(y, fraction=0.2, random_state=0)
+    given[7] = 77  # alone in its class
+    X += np.random.default_rng(0).normal(size=X.shape)
+    if name == "precomputed":
+        proba = GaussianNB(var_smoothing=0.1).fit(X, given).predict_proba(X)
+        return name, 0.9 * proba + 0.1 / proba.shape[1], given
+    shrunk = RMDScorer(shrinkage="auto")
+    return (shrunk if name == "distances" else [shrunk, GaussianNB()]), X, given
+
+
+@pytest.mark.filterwarnings(
+    "ignore:The least populated class", "ignore::skcalib.utils.SkcalibWarning"
+)
+@pytest.mark.parametrize("name", ["precomputed", "distances", "several"])
+def test_blocks_of_samples_are_judged_as_all_at_once(name, monkeypatch):
+    estimator, X, given = _many_digits(name)
+    weight = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
+    whole = LabelIssueFinder(estimator).fit(X, given, weight)
+    monkeypatch.setattr("skcalib.labels._judges._BLOCK_ELEMENTS", 1000)
+    monkeypatch.setattr("skcalib.labels._rounds._KEPT_ELEMENTS", 0)
+    blocks = LabelIssueFinder(estimator).fit(X, given, weight)
+    np.testing.assert_allclose(blocks.label_proba_, whole.label_proba_, rtol=0, atol=1e-10)
+    for column in ("margin", "difficulty"):
+        found = blocks.issues_[column], whole.issues_[column]
+        np.testing.assert_allclose(*found, rtol=1e-10, atol=1e-10)
+    for column in ("suggested_label", "is_issue"):
+        np.testing.assert_array_equal(blocks.issues_[column], whole.issues_[column])
+    assert blocks.noise_rate_interval_ == pytest.approx(whole.noise_rate_interval_, abs=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+def test_of_many_probabilities_on_disk_one_array_is_made(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 50, 40_000)
+    proba = np.lib.format.open_memmap(tmp_path / "p.npy", "w+", np.float64, (len(y), 50))
+    proba[:] = 0.2 / 49
+    proba[np.arange(len(y)), np.where(rng.random(len(y)) < 0.1, 0, y)] = 0.8
+    for name in ("_ELEMENTS_TO_FIT", "_ELEMENTS_TO_CHOOSE"):
+        monkeypatch.setattr(f"skcalib.labels._noise_model.{name}", 1)
+    monkeypatch.setattr("skcalib.labels._judges._BLOCK_ELEMENTS", 2**14)
+    monkeypatch.setattr("skcalib.labels._rounds._KEPT_ELEMENTS", 0)
+    tracemalloc.start()
+    LabelIssueFinder("precomputed", noise="random").fit(proba, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * proba.nbytes  # `label_proba_` has the size of the input
+
+
+def test_distances_are_those_without_the_sample_as_of_a_new_one():
+    weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
+    scorer = RMDScorer(relative=False, shrinkage="auto")
+    judge = judges_of(scorer, X, Y, weight, None, None)["RelativeMahalanobisScorer"]
+    plain = scorer.fit(X, Y, weight).leave_one_out_transform(X, Y, weight)
+    size = np.bincount(Y, weight)
+    own, expected = [], plain * size / (size + 1)
+    for i, label in enumerate(Y):
+        if weight[i]:
+            m = size[label] - 1
+            expected[i, label] = plain[i, label] * m / (m + 1)
+            own.append(expected[i, label])
+    expected += 0.5 * np.median(own) * np.log(1 + 1 / size)
+    found = judge.distances(Y, CLASSES)
+    np.testing.assert_allclose(found.filled(), expected)
+    np.testing.assert_allclose(found[np.array([77, 3])], expected[[77, 3]])

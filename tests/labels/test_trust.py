@@ -236,7 +236,8 @@ def test_flips_between_classes_are_a_mean_of_before_and_after_refits(monkeypatch
 
 def test_labels_believed_to_be_of_one_class_are_not_refitted(monkeypatch):
     X, y = make_moons(60, noise=0.1, random_state=0)
-    monkeypatch.setattr(rounds.Round, "posterior", lambda *_: np.tile([1.0, 0.0], (60, 1)))
+    certain = rounds.ByRows(lambda rows: np.tile([1.0, 0.0], (60, 1))[rows], (60, 2))
+    monkeypatch.setattr(rounds.Round, "posterior", lambda *_: certain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         assert LabelIssueFinder().fit(X, y).label_proba_.shape == (60, 2)
