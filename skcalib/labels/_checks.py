@@ -40,18 +40,8 @@ def recalibrated(
     ``logit p' = a + b logit p`` is fitted to the checks, drawn to a = 0 and b = 1. The rate is
     the mean of 1 - p' over all samples plus the mean of w - (1 - p') over the checks, which takes
     out what the model has wrong [1]_; its standard error is that of the second mean, with half an
-    error more than the checks have shown.
-
-    Parameters
-    ----------
-    p_correct : ndarray of shape (n_samples,)
-        Probabilities that the labels are right.
-    weight : ndarray of shape (n_samples,)
-        Weights of the samples.
-    checked : ndarray of shape (n_checks,)
-        Positions of the checked samples, drawn uniformly.
-    is_wrong : ndarray of shape (n_checks,), dtype bool
-        Whether their labels were wrong.
+    error more than the checks have shown. `p_correct` and `weight` are of all samples; `checked`
+    holds positions drawn uniformly, and `is_wrong` whether the labels there were wrong.
 
     References
     ----------

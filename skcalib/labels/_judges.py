@@ -64,11 +64,6 @@ _SCALE_MATTERS = tuple(
 _DETERMINANT = 0.5
 
 
-def scores_left_out(estimator: Any) -> bool:
-    """Tell whether an estimator, or the last step of a Pipeline, leaves samples out itself."""
-    return isinstance(last_step(estimator)[0], RelativeMahalanobisScorer)
-
-
 @dataclass
 class ByRows:
     """A matrix of shape (n_samples, n_classes) whose rows are computed whenever they are read."""
@@ -332,12 +327,13 @@ def judges_of(
     judges: dict[str, Any] = {}
     folds = None
     for judge in several:
-        name = base = type(last_step(judge)[0]).__name__
+        last = last_step(judge)[0]
+        name = base = type(last).__name__
         number = 1
         while name in judges:
             number += 1
             name = f"{base}_{number}"
-        if scores_left_out(judge):
+        if isinstance(last, RelativeMahalanobisScorer):  # leaves samples out itself
             if groups is not None:
                 raise ValueError(
                     f"groups must be None for a {base}, which leaves out single samples, got "

@@ -158,16 +158,8 @@ def common_flips(rate: float, n_classes: int) -> NDArray[np.float64]:
 class LabelLikelihood:
     """Likelihood of given labels, by the weights of the judges and the flips.
 
-    Parameters
-    ----------
-    distances : list of ndarray of shape (n_samples, n_classes) or (1, n_classes)
-        Of every judge; the last of them the class frequencies.
-    codes : ndarray of shape (n_samples,)
-        Given labels.
-    weight : ndarray of shape (n_samples,)
-        Weights of the samples.
-    verified : ndarray of shape (n_samples,), dtype bool
-        Samples whose label is known to be right. They tell of the judges, not of the flips.
+    Distances are of shape (n_samples, n_classes) for every judge, and last (1, n_classes) for the
+    class frequencies. A label that is verified tells of the judges, not of the flips.
     """
 
     def __init__(

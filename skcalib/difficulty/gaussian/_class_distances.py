@@ -171,11 +171,8 @@ def class_distances(
 ) -> ClassDistances:
     """Return the distances that `RelativeMahalanobisScorer` documents.
 
-    Raises
-    ------
-    ValueError
-        If there is nothing to compare (one class) or to divide by (no variance), or if the sums
-        of squares have overflown.
+    Raises ValueError if there is nothing to compare (one class) or to divide by (no variance), or
+    if the sums of squares have overflown.
     """
     n_classes = int((statistics.count > 0).sum())
     if not n_classes:

@@ -48,27 +48,15 @@ def working_dtype(dtype: np.dtype) -> type[np.floating]:
 
 @dataclass(frozen=True)
 class GaussianStatistics:
-    """Weights, means and within-class scatter of labeled samples; never changed in place.
+    """Weights, means and within-class scatter of labeled samples; never changed in place."""
 
-    Attributes
-    ----------
-    count, weight : ndarray of shape (n_classes,)
-        Number of samples of each class, and the sum of their weights.
-    reference, sums : ndarray of shape (n_classes, n_features)
-        Reference points, and weighted sums of the samples about them.
-    scatter : ndarray of shape (n_features, n_features)
-        Sum of the weighted outer products of the samples about the references.
-    input_eps, work_eps : float
-        Coarsest machine epsilon of the samples seen, and of the products over them.
-    """
-
-    count: NDArray[np.intp]
-    weight: NDArray[np.float64]
-    reference: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    scatter: NDArray[np.float64]
-    input_eps: float = 0.0
-    work_eps: float = 0.0
+    count: NDArray[np.intp]  # (n_classes,) samples of each class
+    weight: NDArray[np.float64]  # (n_classes,) sums of their weights
+    reference: NDArray[np.float64]  # (n_classes, n_features) reference points
+    sums: NDArray[np.float64]  # (n_classes, n_features) weighted sums about these points
+    scatter: NDArray[np.float64]  # (n_features, n_features) weighted outer products about them
+    input_eps: float = 0.0  # coarsest machine epsilon of the samples seen
+    work_eps: float = 0.0  # and of the products over them
 
     @classmethod
     def empty(cls, n_classes: int, n_features: int) -> GaussianStatistics:
