@@ -264,6 +264,8 @@ def test_near_flips_in_single_precision_where_the_judges_are_certain():
         likelihood = _likelihood([d.astype(dtype) for d in distances], codes)
         fits.append(likelihood._newton_step(np.array([0.02, 0.0]), flips, 0.1, 0.2))
         proba = expected_labels(believe(likelihood.distances, np.array([1.0, 0.0])), flips, 0.2)
-        np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=0.21)
-        assert np.isfinite(proba).all()
+        # Without belief in other classes, near flips have nowhere to go: their .2 is lost.
+        total = proba.sum(axis=1)
+        assert total.min() > 0.8 - 1e-6
+        assert total.max() < 1.0 + 1e-6
     np.testing.assert_allclose(fits[0][0], fits[1][0], rtol=1e-3)
