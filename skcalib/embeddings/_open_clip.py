@@ -103,16 +103,12 @@ class OpenClipEmbedder(BaseImageEmbedder):
         open_clip = import_optional("open_clip", extra="embeddings")
         with loading(self.model_name, None):
             tokenizer = open_clip.get_tokenizer(self._library_name())
-
-        def encode(model: Any, tokens: torch.Tensor) -> torch.Tensor:
-            return model.encode_text(tokens)
-
-        return np.concatenate(
-            [
-                self._forward(loaded, encode, tokenizer(texts[rows])).numpy(force=True)
-                for rows in gen_batches(len(texts), self.batch_size)
-            ]
-        )
+        features = []
+        for rows in gen_batches(len(texts), self.batch_size):
+            tokens = tokenizer(texts[rows])
+            encoded = self._forward(loaded, lambda model, batch: model.encode_text(batch), tokens)
+            features.append(encoded.numpy(force=True))
+        return np.concatenate(features)
 
     def _library_name(self) -> str:
         """Return the name in the spelling of open_clip, ViT-B-32 for OpenAI's ViT-B/32."""

@@ -53,17 +53,12 @@ def place_layers(module: nn.Module, two_rows: torch.Tensor) -> list[str]:
     # The module's own forward may add as well; it is no block within itself.
     sums = trace.sums - {""}
     blocks = {name for name in sums if not _is_inside(name, sums)}
-    parts = dict(module.named_modules())
-    names = [
+    chosen = blocks | {
         name
-        for name, shape in trace.shapes.items()
-        if name
-        and shape is not None
-        and (
-            name in blocks
-            or (isinstance(parts[name], OPERATIONS) and not _is_inside(name, blocks))
-        )
-    ]
+        for name, part in module.named_modules()
+        if name and isinstance(part, OPERATIONS) and not _is_inside(name, blocks)
+    }
+    names = [name for name, shape in trace.shapes.items() if name in chosen and shape is not None]
     if (
         len(names) > 1
         and names[-1] not in blocks

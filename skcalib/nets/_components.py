@@ -75,18 +75,15 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
 
     def initialize_module(self) -> Self:
         """Build the module with sizes that come from the data, or copy the given instance."""
-        self.module_ = self._new_module(self._data_sizes_)
-        return self
-
-    def _new_module(self, sizes: Mapping[str, int]) -> Any:
         _check_callable(module=self.module)
         kwargs = self.get_params_for("module")
         # n_features, n_channels and n_classes, where the module asks for them; what the user has
         # given as module__n_features comes first.
         if not isinstance(self.module, nn.Module):
             wanted = inspect.signature(self.module).parameters
-            kwargs = {k: v for k, v in sizes.items() if k in wanted} | kwargs
-        return self.initialized_instance(self.module, kwargs)
+            kwargs = {k: v for k, v in self._data_sizes_.items() if k in wanted} | kwargs
+        self.module_ = self.initialized_instance(self.module, kwargs)
+        return self
 
     def initialize_criterion(self) -> Self:
         """Build the criterion, or copy the given instance."""

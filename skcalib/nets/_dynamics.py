@@ -80,7 +80,16 @@ class TrainingDynamics(Callback):
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         """Record the untrained network, unless an earlier call has recorded these samples."""
-        self._check(net, y)
+        if not isinstance(net, TrainingLoop):
+            raise TypeError(
+                "net must be a CalibratedNetClassifier for TrainingDynamics, got "
+                f"{type(net).__name__}."
+            )
+        if y is None:
+            raise ValueError(
+                "y must be given to fit for TrainingDynamics, which needs the labels of all "
+                "samples, got None."
+            )
         if self._steps_ and len(self._steps_[0]["margin"]) != skorch.dataset.get_len(X):
             self.initialize()  # other data
         self.label_ = net._encoded(y)
@@ -108,18 +117,6 @@ class TrainingDynamics(Callback):
         if not getattr(self, "_steps_", None):
             raise AttributeError(f"TrainingDynamics has no {field}_ before the net is fitted.")
         return np.stack([step[field] for step in self._steps_])
-
-    def _check(self, net: Any, y: Any) -> None:
-        if not isinstance(net, TrainingLoop):
-            raise TypeError(
-                "net must be a CalibratedNetClassifier for TrainingDynamics, got "
-                f"{type(net).__name__}."
-            )
-        if y is None:
-            raise ValueError(
-                "y must be given to fit for TrainingDynamics, which needs the labels of all "
-                "samples, got None."
-            )
 
     def _record(self, net: Any, dataset: Any) -> None:
         measured, n_done = [], 0  # batches of the whole dataset come in the order of its samples

@@ -150,18 +150,16 @@ class TrainingLoop(NetComponents):
             if uses(self.criterion_, "difficulty_weight"):
                 check_difficulty_weight(self._fit_.inputs.difficulty_weight)
             if uses(self.criterion_, "history"):
-                self._fit_.history = self._new_history(n_samples)
+                if self.mixup_alpha:
+                    raise ValueError(
+                        f"mixup_alpha must be None with {type(self.criterion_).__name__}, which "
+                        f"follows every sample by itself, got {self.mixup_alpha!r}."
+                    )
+                # Where the logits will be: no step waits for them to come to the host.
+                weight = next(self.module_.parameters(), None)
+                device = None if weight is None else weight.device
+                self._fit_.history = CorrectnessHistory(n_samples, device=device)
         return train, valid
-
-    def _new_history(self, n_samples: int) -> CorrectnessHistory:
-        if self.mixup_alpha:
-            raise ValueError(
-                f"mixup_alpha must be None with {type(self.criterion_).__name__}, which follows "
-                f"every sample by itself, got {self.mixup_alpha!r}."
-            )
-        # Where the logits will be: no step waits for them to come to the host.
-        weight = next(self.module_.parameters(), None)
-        return CorrectnessHistory(n_samples, device=None if weight is None else weight.device)
 
     def get_iterator(self, dataset: Any, training: bool = False, *, ranking: bool = False) -> Any:
         """Return an iterator over batches; within a fit these know their samples."""

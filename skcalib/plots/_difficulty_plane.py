@@ -150,7 +150,19 @@ class DifficultyPlaneDisplay(BaseDisplay):
                 self.scatters_[form] = self.ax_.scatter(
                     x[chosen], y[chosen], **{**style, "color": color, **kwargs}
                 )
-            self._write_in_corner(f"{text}\n{chosen.mean():.1%}", right, top, color)
+            self.ax_.annotate(
+                f"{text}\n{chosen.mean():.1%}",
+                (right, top),
+                # 4 points from the corner toward the middle: +4 at 0, -4 at 1.
+                xytext=(4 - 8 * right, 4 - 8 * top),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                ha="right" if right else "left",
+                va="top" if top else "bottom",
+                color=color,
+                size="small",
+                bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.8, "lw": 0, "pad": 1},
+            )
         if as_cells:
             counts = [np.asarray(cells.get_array()) for cells in self.scatters_.values()]
             of_all = np.concatenate(counts)
@@ -161,18 +173,3 @@ class DifficultyPlaneDisplay(BaseDisplay):
         self.ax_.set(xlabel="Prediction depth, held out", ylabel="Prediction depth, trained on")
         if name:
             self.ax_.set_title(plain_text(name, width=self._characters()))
-
-    def _write_in_corner(self, text: str, right: int, top: int, color: str) -> None:
-        self.ax_.annotate(
-            text,
-            (right, top),
-            # 4 points from the corner toward the middle: +4 at 0, -4 at 1.
-            xytext=(4 - 8 * right, 4 - 8 * top),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="right" if right else "left",
-            va="top" if top else "bottom",
-            color=color,
-            size="small",
-            bbox={"facecolor": self.ax_.get_facecolor(), "alpha": 0.8, "lw": 0, "pad": 1},
-        )

@@ -159,19 +159,15 @@ class EmbeddingMapDisplay(BaseDisplay):
         lines = [plain_text(name, width=self._characters())] if name else []
         self.rings_ = None
         if self.suspected is not None and self.suspected.any():
-            self.rings_ = self._draw_rings(self.position[self.suspected])
-            lines.append(f"Rings: {len(self.rings_.get_offsets())} suspected labels")
+            x, y = self.position[self.suspected].T
+            # The color of the axes' own lines is visible on any background.
+            self.rings_ = self.ax_.scatter(
+                x, y, s=4 * point_style(len(self.position))["s"] + 10, facecolors="none",
+                edgecolors=self.ax_.spines["left"].get_edgecolor(), linewidths=1,
+                rasterized=len(x) > MANY_POINTS,
+            )  # fmt: skip
+            lines.append(f"Rings: {len(x)} suspected labels")
         self.ax_.set_title("\n".join(lines), size="medium")
-
-    def _draw_rings(self, position: NDArray[np.float64]) -> Any:
-        x, y = position.T
-        size = 4 * point_style(len(self.position))["s"] + 10
-        # The color of the axes' own lines is visible on any background.
-        color = self.ax_.spines["left"].get_edgecolor()
-        return self.ax_.scatter(
-            x, y, s=size, facecolors="none", edgecolors=color, linewidths=1,
-            rasterized=len(x) > MANY_POINTS,
-        )  # fmt: skip
 
 
 def _project(

@@ -30,7 +30,10 @@ def results(models: Mapping[str, ReportData], *, paired: bool) -> dict[str, Any]
     """
     first, *others = models
     level = 1 - (1 - LEVEL) / max(len(others), 1)
-    samples = {name: _per_sample(data) for name, data in models.items()}
+    samples = {
+        name: {"log_loss": label_log_loss(data.proba, data.codes), "accuracy": 1.0 * data.correct}
+        for name, data in models.items()
+    }
     entries = {name: _entry(data, samples[name]) for name, data in models.items()}
     errors = _paired_errors(models, level) if paired else {}
     differences: dict[str, Any] = {}
@@ -45,13 +48,6 @@ def results(models: Mapping[str, ReportData], *, paired: bool) -> dict[str, Any]
                 **{key: mean_interval(x, mass, level) for key, x in changes.items()},
             }
     return {"models": entries, "differences": differences, "paired": paired, "level": level}
-
-
-def _per_sample(data: ReportData) -> dict[str, Any]:
-    return {
-        "log_loss": label_log_loss(data.proba, data.codes),
-        "accuracy": data.correct.astype(np.float64),
-    }
 
 
 def _entry(data: ReportData, samples: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,11 +57,8 @@ def _chart(results: dict[str, Any], kind: str) -> Chart:
     positive = results["overview"]["n_classes"] == 2
     does = f"class {label(results['overview']['classes'][1])}" if positive else "right"
     by = "group" if kind == "group" else "class of the answer"
-    left = (
-        f" {len(rows) - 1 - N_ROWS} more are in the tables below."
-        if len(rows) - 1 > N_ROWS
-        else ""
-    )
+    n_left = len(rows) - 1 - N_ROWS
+    left = f" {n_left} more are in the tables below." if n_left > 0 else ""
     inside = ""
     if any(row["off"] and row["low"] < row["says"] < row["high"] for row in rows):
         inside = "Colored, but with the ring inside: off in another way, see the tables below. "

@@ -9,12 +9,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from ..metrics import expected_calibration_error
-from ..posthoc import (
-    IsotonicCalibration,
-    PostHocCalibrator,
-    StackedCalibration,
-    TemperatureScaling,
-)
+from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
 from ..utils._estimators import Folds, out_of_fold
 from ..utils._proba import label_log_loss
 from ._data import N_BINS, ReportData, mean, mean_interval
@@ -36,14 +31,18 @@ def results(data: ReportData) -> dict[str, Any]:
         return {"table": None, "reason": reason, "best": None, "code": ""}
     before = label_log_loss(data.proba, data.codes)
     table = [_scores(data, "as it is", data.proba, before)]
+    classes = np.arange(len(data.classes))
     given: dict[str, Any] = {
         "folds": _folds(data),
-        "classes": np.arange(len(data.classes)),
+        "classes": classes,
         "params": {} if data.weight is None else {"sample_weight": data.weight},
     }
-    for calibrator in _candidates(data):
+    # What "auto" takes, and two well-known ones to compare it with.
+    kinds: list[Any] = [StackedCalibration, TemperatureScaling, IsotonicCalibration]
+    for kind in kinds[:1] if data.proba.size > MANY_NUMBERS else kinds:
+        calibrator = kind(input="proba", classes=classes)
         proba = out_of_fold(calibrator, data.proba, data.codes, **given)
-        table.append(_scores(data, type(calibrator).__name__, proba, before))
+        table.append(_scores(data, kind.__name__, proba, before))
     auto = table[1]
     # One rule, that of "auto": it is recommended where it gains more than chance.
     helps = auto["log_loss_difference"]["high"] < -ROUNDING
@@ -54,14 +53,6 @@ def results(data: ReportData) -> dict[str, Any]:
         "best": auto["name"] if helps else None,
         "code": _code(auto["name"], data.model is not None) if helps else "",
     }
-
-
-def _candidates(data: ReportData) -> list[PostHocCalibrator]:
-    """Return what "auto" takes, and two well-known ones to compare it with."""
-    kinds: list[Any] = [StackedCalibration, TemperatureScaling, IsotonicCalibration]
-    if data.proba.size > MANY_NUMBERS:
-        kinds = kinds[:1]
-    return [kind(input="proba", classes=np.arange(len(data.classes))) for kind in kinds]
 
 
 def _folds(data: ReportData) -> Folds:

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 from sklearn.base import clone
 from sklearn.utils import Tags, check_consistent_length, get_tags
-from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights, naming
 from ..utils._estimators import (
     check_fit_takes,
     indexable_samples,
+    inner_fit_params,
     last_step,
     show_inner,
     warn_if_fitted,
@@ -242,8 +242,7 @@ class DifficultySelector(BaseSelector):
 
     def _scorer_params(self, weight: NDArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
         if _routing_enabled():
-            routed = process_routing(self, "fit", sample_weight=weight, **fit_params)
-            return dict(routed["scorer"]["fit"])
+            return inner_fit_params(self, "scorer", weight, fit_params)
         if weight is None:
             return fit_params
         # In a Pipeline, the weights go to the last step.

@@ -195,23 +195,18 @@ class Without:
         self.gain = np.where(only, 0.0, lost / np.where(only, 1.0, divisor))
         self.only = np.flatnonzero(only)
         self.scale = (n - weight) / n
-        self._find_lost_directions()
+        # Of the samples `only` and k = S^+ v = z F^T: the image z(k), k k, and k S^+ k / (k k)^2.
+        direction = self.z[self.only] @ gaussian.factor.T
+        self.length = np.einsum("ij,ij->i", direction, direction)
+        self.image = direction @ gaussian.factor
+        image_square = np.einsum("ij,ij->i", self.image, self.image).astype(np.float64)
+        self.norm = image_square / self.length.astype(np.float64) ** 2
         # With u = a v and q = v S^-1 v: a^2 (n - w) / n * (q + g q^2).
         own = self.square * (1.0 + self.gain * self.square)
         # P v = v - q k / (k k), k v = q and k S^+ v = k k: v P S^+ P v = q - 2 q + q^2 norm.
         projected = self.square[self.only] ** 2 * self.norm - self.square[self.only]
         own[self.only] = np.maximum(projected, 0.0)
         self.distance = np.where(alone, np.inf, stretch**2 * self.scale * own)
-
-    def _find_lost_directions(self) -> None:
-        """Set, for k = S^+ v of the samples `only`: its image z(k), k k, and k S^+ k / (k k)^2."""
-        factor = self.gaussian.factor
-        # z F^T = v F F^T = S^+ v.
-        direction = self.z[self.only] @ factor.T
-        self.length = np.einsum("ij,ij->i", direction, direction)
-        self.image = direction @ factor
-        square = np.einsum("ij,ij->i", self.image, self.image)
-        self.norm = square.astype(np.float64) / self.length.astype(np.float64) ** 2
 
     def to_all_classes(self) -> NDArray:
         """Return the distance of each sample to every class, (n_samples, n_classes)."""
