@@ -47,7 +47,7 @@ SIZES = [1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000]
 # Growth: what takes longer than this is not measured at more samples.
 LONGEST = 5.0
 LAST = 1e9
-LABEL_HEIGHT = 4.5  # as a factor on the axis of time
+LABEL_HEIGHT = 5.5  # as a factor on the axis of time
 UNITS = {"1 ms": 1e-3, "1 s": 1.0, "1 minute": 60.0, "1 hour": 3600.0, "1 day": 86_400.0,
          "1 year": 31_557_600.0}  # fmt: skip
 
@@ -352,7 +352,7 @@ def time_of(seconds: float) -> str:
 def draw(rows: list[dict], path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
+    figure, ax = plt.subplots(figsize=(7.2, 4.8), layout="constrained")
     height = 0.0  # of the label below
     for row in sorted(rows, key=at_last):
         n, t, end = row["samples"], row["seconds"], at_last(row)

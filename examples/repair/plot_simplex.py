@@ -38,12 +38,12 @@ for ax, (name, calibrator) in zip(axes, calibrators.items()):
     start, end = grid @ corners, calibrated @ corners
     ax.fill(*corners.T, facecolor="none", edgecolor=plt.rcParams["text.color"])
     ax.quiver(*start.T, *(end - start).T, angles="xy", scale_units="xy", scale=1, width=0.006)
-    for corner, label in zip(corners, "012"):
-        # Outside the triangle: from its middle, a little beyond the corner.
-        place = corner + 0.07 * (corner - corners.mean(axis=0))
-        ax.text(*place, label, ha="center", va="center")
+    for k, (corner, side) in enumerate(zip(corners, ("left", "right", "center"))):
+        # Below the lower corners, above the upper one.
+        place = corner + [0, 0.06 if k == 2 else -0.06]
+        ax.text(*place, f"class {k}", ha=side, va="center")
     ax.set_aspect("equal")
-    ax.set_title(name)
+    ax.set_title(name, pad=18)
     ax.axis("off")
 
 # %%

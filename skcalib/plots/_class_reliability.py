@@ -178,7 +178,7 @@ class ClassReliabilityDisplay(PredictionDisplay):
         """Return the title, what is drawn, and how many classes are left out."""
         error = next(iter(self.displays.values())).error_name()
         n_classes = len(self.displays)
-        text = f"Observed fraction against probability; {error}"
+        text = f"Observed fraction against probability, by class; {error}"
         if n_drawn < n_classes:
             text += f"; {n_drawn} of {n_classes} classes, of the largest errors"
         # Letters are counted in the font of the axis labels; that of the heading is smaller.
