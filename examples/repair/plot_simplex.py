@@ -40,8 +40,8 @@ for ax, (name, calibrator) in zip(axes, calibrators.items()):
     ax.quiver(*start.T, *(end - start).T, angles="xy", scale_units="xy", scale=1, width=0.006)
     for k, (corner, side) in enumerate(zip(corners, ("left", "right", "center"))):
         # Below the lower corners, above the upper one.
-        place = corner + [0, 0.06 if k == 2 else -0.06]
-        ax.text(*place, f"class {k}", ha=side, va="center")
+        height = corner[1] + (0.06 if k == 2 else -0.06)
+        ax.text(corner[0], height, f"class {k}", ha=side, va="center")
     ax.set_aspect("equal")
     ax.set_title(name, pad=18)
     ax.axis("off")

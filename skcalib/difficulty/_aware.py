@@ -32,16 +32,15 @@ from .gaussian import RelativeMahalanobisScorer
 class DifficultyAwareClassifier(DelegatingClassifier):
     """Classifier trained with a weight per sample that follows its difficulty.
 
-    `fit` fits a difficulty scorer on the training samples of this very call, turns their
-    difficulty into weights with :func:`difficulty_weights`, and hands them to the `fit` of the
-    classifier. Under cross-validation nothing leaks from the validation fold.
+    `fit` scores the difficulty of its own training samples, turns it into weights by
+    :func:`difficulty_weights`, and trains the classifier with them. In cross-validation, nothing
+    leaks from the validation fold.
 
-    What the weight does is up to the classifier. With a net whose loss is
-    :class:`skcalib.losses.DifficultyAwareLoss` it sets the strength of the entropy
-    regularization, which keeps the net from being confident on hard samples [1]_. With
-    ``fit_param="sample_weight"``, any scikit-learn classifier takes hard samples more
-    seriously, or, with ``direction="down"``, less: the choice where samples are hard because
-    their labels are wrong.
+    The classifier decides what the weight does. In a net with the loss
+    :class:`skcalib.losses.DifficultyAwareLoss`, it is the strength of the entropy regularization,
+    which keeps the net from being confident on hard samples [1]_. With
+    ``fit_param="sample_weight"``, any scikit-learn classifier gives hard samples more weight. Take
+    ``direction="down"`` if samples are hard because their labels are wrong.
 
     Parameters
     ----------
@@ -57,9 +56,9 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         Parameter of ``estimator.fit`` that takes the weights. For a Pipeline it carries the
         name of the step, as in ``'logisticregression__sample_weight'``.
     direction : {"up", "down"}, default="up"
-        "up": the harder the sample, the larger its weight. "down": one minus that, so that the
-        hardest sample has almost none. With ranks, this removes about the fraction `temperature`
-        of the total weight.
+        "up" gives harder samples larger weights. "down" takes one minus these: the hardest sample
+        has almost no weight. With ranks, "down" removes about the fraction `temperature` of the
+        total weight.
 
     Attributes
     ----------
@@ -70,7 +69,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     difficulty_ : ndarray of shape (n_samples,)
         Difficulty of the training samples, larger = harder. NaN where the weight is 0.
     weights_ : ndarray of shape (n_samples,)
-        What `difficulty_weights` made of it, or one minus that; 0 for samples of weight 0.
+        Weights of the training samples; 0 where `sample_weight` is 0.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_, feature_names_in_ : int and ndarray of str
@@ -154,7 +153,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
             Goes to the scorer and to the classifier. Where `fit_param` is itself a
             ``sample_weight``, the classifier gets the product of both.
         groups : array-like of shape (n_samples,), default=None
-            Which samples belong together, for a scorer with folds; an error for another.
+            Which samples belong together, for a scorer with folds; others refuse them.
         **fit_params : dict
             Further parameters of ``estimator.fit``.
 

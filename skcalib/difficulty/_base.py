@@ -51,7 +51,7 @@ class DifficultyMixin(ABC):
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,), default=None
-            Labels. None asks for the label-free difficulty.
+            Labels. None gives the label-free difficulty.
 
         Returns
         -------

@@ -27,7 +27,7 @@ def score_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray
     X : array-like of shape (n_samples, n_features), or whatever the first step takes
         Samples.
     y : array-like of shape (n_samples,), default=None
-        Labels. None asks for the label-free difficulty.
+        Labels. None gives the label-free difficulty.
 
     Returns
     -------
@@ -64,9 +64,9 @@ def cross_val_difficulty(
 ) -> NDArray[np.float64]:
     """Out-of-fold difficulty: every sample is scored by a fit on the other folds.
 
-    What :func:`sklearn.model_selection.cross_val_predict` would do for the method `difficulty`,
-    for any scorer and for a Pipeline that ends in one. A :class:`RelativeMahalanobisScorer` can
-    also leave out single samples, exactly and with one fit: `leave_one_out_difficulty`.
+    As :func:`sklearn.model_selection.cross_val_predict`, for the `difficulty` of a scorer or of a
+    Pipeline that ends in one. A :class:`RelativeMahalanobisScorer` can also leave out single
+    samples, exactly and with one fit: `leave_one_out_difficulty`.
 
     Parameters
     ----------

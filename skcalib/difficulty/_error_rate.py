@@ -32,9 +32,9 @@ def error_rate_by_difficulty(
 ) -> NDArray[np.float64]:
     """Error rate of a classifier in groups of samples of rising difficulty.
 
-    The samples are sorted by difficulty and cut into groups of equal size. Where a cut falls
-    between samples of equal difficulty, each counts in part on either side: the result is the
-    mean over all orders of the ties, and the order of the samples does not matter.
+    The samples are sorted by difficulty and cut into groups of equal size. If a cut falls among
+    samples of equal difficulty, each counts in part on either side, as on average over all orders:
+    the order of the samples does not matter.
 
     Parameters
     ----------

@@ -31,9 +31,9 @@ def explain_difficulty(
     """Correlate the difficulty of images with their similarity to descriptions, within class.
 
     Every image is compared with every prompt by the cosine of their features. Similarity and
-    difficulty are replaced by their ranks within the class of the image (divided by the size of
-    the class, and centered), and the ranks of all classes are correlated: Spearman's correlation
-    if there is one class. A prompt that merely names a hard class thus explains nothing.
+    difficulty become ranks within the class of the image (divided by the size of the class, and
+    centered). The result is the correlation of the ranks of all classes: with one class,
+    Spearman's. So a prompt that only names a hard class explains nothing.
 
     Parameters
     ----------

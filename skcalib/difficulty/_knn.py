@@ -22,9 +22,9 @@ _DTYPES = [np.float64, np.float32]
 class KNNScorer(DifficultyMixin, BaseEstimator):
     """Difficulty as the distance to the k-th nearest training sample.
 
-    A sample far from all others is unlike them [1]_. **Larger means harder.** Labels play no
-    part: wrong ones are not noticed, and nothing is assumed about the classes. The search is
-    exact. It keeps all training samples and visits them for every query; if there are many,
+    A sample far from all others is unlike them [1]_. **Larger means harder.** Labels are not used:
+    wrong ones are not noticed, and nothing is assumed about the classes. The search is exact:
+    every query is compared with all training samples. If these are many,
     :class:`RelativeMahalanobisScorer` costs a fraction of that.
 
     A training sample is its own nearest neighbor. `fit_difficulty` leaves it out; `difficulty`
@@ -33,7 +33,7 @@ class KNNScorer(DifficultyMixin, BaseEstimator):
     Parameters
     ----------
     n_neighbors : int, default=5
-        Which neighbor counts, k. Small values are better for few samples per class.
+        The neighbor whose distance counts, k. Small values are better for few samples per class.
     normalize : bool, default=False
         Scale every sample to unit length first, as [1]_ does: the distance then compares angles.
         A sample of zeros has no direction, and is an error.

@@ -37,8 +37,8 @@ class LossScorer(DifficultyMixin, MetaMixin, BaseEstimator):
     the label; ``difficulty(X)`` takes the most probable class instead. **Larger means harder.**
 
     A classifier that has memorized its training samples finds all of them easy. With `cv`,
-    :meth:`fit_difficulty` therefore scores each sample by a classifier fitted on other folds. So,
-    as in :class:`sklearn.preprocessing.TargetEncoder`, it differs from `fit` followed by
+    :meth:`fit_difficulty` therefore scores each sample by a classifier fitted on other folds. As
+    in :class:`sklearn.preprocessing.TargetEncoder`, the result differs from `fit` and
     `difficulty`, which is for new samples and uses the classifier fitted on all.
 
     Parameters

@@ -35,13 +35,12 @@ from ._knn import KNNScorer
 class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     """Detect new samples that are unlike the training samples, by any scorer.
 
-    A sample is an outlier if its score is below a threshold. A scorer finds the samples that it
-    was fitted on easy, so a threshold from their scores would call far too many new samples
-    outliers. By default every training sample is therefore scored as if it were new, by a fit on
-    the others, and new samples like the training samples fall below the threshold with probability
-    `contamination`. That is the mean over draws of the training samples; for one fit to n samples,
-    the rate has a standard deviation of ``sqrt(contamination (1 - contamination) / n)`` or
-    somewhat more.
+    A sample is an outlier if its score is below a threshold. A scorer finds its own training
+    samples easy: a threshold from their scores would call far too many new samples outliers. By
+    default, every training sample is therefore scored as a new one, by a fit on the others. New
+    samples like the training samples are then called outliers with probability `contamination`, on
+    average over training sets. With one set of n samples, the rate has a standard deviation of
+    ``sqrt(contamination (1 - contamination) / n)`` or slightly more.
 
     Parameters
     ----------
@@ -51,13 +50,12 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     contamination : float in (0, 0.5], default=0.05
         Fraction of samples like the training samples that are called outliers.
     cv : "auto", int, cross-validation generator, iterable or None, default="auto"
-        Folds for the scores of the training samples. "auto" leaves out every sample by itself
-        where the scorer does that in closed form (:class:`RelativeMahalanobisScorer` and
-        :class:`KNNScorer`, and no `groups`), and takes 20 shuffled folds elsewhere. An int is a
-        number of shuffled folds, stratified where there are labels; few folds put the threshold
-        too low where samples are few. None takes the scores in-sample, by one fit: then exactly
-        `contamination` of the training samples are outliers, as in
-        :class:`sklearn.ensemble.IsolationForest`.
+        Folds for the scores of the training samples. "auto" leaves out one sample at a time if the
+        scorer does so in closed form (:class:`RelativeMahalanobisScorer` and :class:`KNNScorer`,
+        without `groups`), and else takes 20 shuffled folds. An int is a number of shuffled folds,
+        stratified if there are labels; with few samples, few folds put the threshold too low. None
+        takes the scores of one fit, in-sample: exactly `contamination` of the training samples are
+        outliers, as in :class:`sklearn.ensemble.IsolationForest`.
 
     Attributes
     ----------

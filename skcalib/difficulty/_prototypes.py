@@ -21,9 +21,9 @@ from ._base import DifficultyMixin
 class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
     """Difficulty as the distance to the nearest of k-means prototypes.
 
-    Self-supervised prototypicality [1]_: a sample close to a centroid of its features is
-    typical, and easy. **Larger means harder.** Labels play no part, so wrong ones are not
-    noticed. For cosine distance, first scale the samples to unit length with
+    Self-supervised prototypicality [1]_: a sample close to a centroid of its features is typical,
+    and easy. **Larger means harder.** Labels are not used, so wrong ones are not noticed. For
+    cosine distance, first scale the samples to unit length with
     :class:`sklearn.preprocessing.Normalizer`.
 
     Parameters

@@ -242,9 +242,9 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
     Returns
     -------
     step : ndarray of shape (n_samples,)
-        From 0 (the untrained network predicted so, and this never changed) to n_steps - 1; NaN
-        where the last step differs from `final`. To compare trainings of different length, divide
-        by the 95th percentile, as the paper does.
+        From 0 (predicted by the untrained network and ever since) to n_steps - 1; NaN where the
+        last step differs from `final`. To compare trainings of different length, divide by the
+        95th percentile, as the paper does.
 
     See Also
     --------
@@ -654,8 +654,8 @@ def difficulty_quadrant(
     high            high      ``"ambiguous"``
     ============== ========= ===============================
 
-    A mislabeled sample, for instance, is quickly taken for one of its look-alikes when held out;
-    when trained on, its label is memorized only in the last layers.
+    Take a mislabeled sample. Held out, it is quickly taken for its look-alikes; trained on, its
+    label is memorized only in the last layers.
 
     Parameters
     ----------

@@ -62,16 +62,15 @@ def difficulty_weights(
         All make `temperature` independent of the unit of the difficulty. Ranks give the same
         weights on every data set; with "minmax", they depend on the hardest and the easiest
         sample. Equal difficulties share their mean rank; constant difficulty becomes 0, so that
-        all weights are equal. None is the equation to the letter: since raw relative Mahalanobis
-        distances grow with the number of features, it often leaves a single weight above 0.
+        all weights are equal. None is the equation as it stands: raw relative Mahalanobis
+        distances grow with the number of features, which often leaves a single weight above 0.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights in the ranks and in the mean and standard deviation of "std". Samples of weight 0
         do not count, not even in a maximum or minimum, and get weight 0.
     reference : array-like of shape (n_reference,), default=None
-        Difficulties that ranks, ranges and the maximum are taken from instead of `difficulty`:
-        those of the training samples, if `difficulty` is that of new augmented views of them, as
-        in [1]_. Values outside of their range are moved to its nearest end. Not with
-        `sample_weight`.
+        Difficulties from which ranks, ranges and the maximum come, in place of `difficulty`. Pass
+        those of the training samples if `difficulty` is that of augmented views of them, as in
+        [1]_. Values outside of their range are moved to its nearest end. Not with `sample_weight`.
 
     Returns
     -------

@@ -97,7 +97,7 @@ def check_layers(names: list[str], module: nn.Module) -> list[str]:
         raise ValueError("layers must name at least one layer, got an empty list.")
     known = [name for name, _ in module.named_modules()]
     for name in names:
-        if str(name).removesuffix(SUM) not in known:
+        if not isinstance(name, str) or name.removesuffix(SUM) not in known:
             raise ValueError(
                 f"layers must name submodules of {type(module).__name__}, got {name!r}"
                 f"{near_names(str(name), known, cutoff=0.4)}."

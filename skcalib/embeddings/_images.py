@@ -49,7 +49,8 @@ def _check_array(X: np.ndarray) -> Any:
         return X.ravel().tolist()
     if X.dtype != np.uint8:
         raise TypeError(f"X must hold images of dtype uint8 (0 to 255), got dtype {X.dtype}.")
-    if X.ndim == 3 or (X.ndim == 4 and X.shape[3] in (1, 3, 4)):
+    # (height, width, 3) is a single photograph.
+    if (X.ndim == 3 and X.shape[2] != 3) or (X.ndim == 4 and X.shape[3] in (1, 3, 4)):
         return X
     raise ValueError(
         "X must be of shape (n_samples, height, width, channels) with 1, 3 or 4 channels, or "

@@ -30,28 +30,27 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     module : torch.nn.Module, fitted skorch net, or FrozenEstimator of either
-        The network. It stays on its device; batches are moved there. A skorch net stands for
-        its ``module_``. :func:`~sklearn.base.clone` copies a
-        module together with its weights, but resets a skorch net: wrap a net in
-        :class:`~sklearn.frozen.FrozenEstimator` where clones are made (in cross-validation).
+        The network. It stays on its device; batches are moved there. Of a skorch net, its
+        ``module_``. :func:`~sklearn.base.clone`, as in cross-validation, copies a module with its
+        weights, but resets a skorch net: wrap a net in :class:`~sklearn.frozen.FrozenEstimator`.
     layers : str or sequence of str, default="auto"
-        Names of submodules as in ``module.named_modules()``, in the order of the output; the
-        empty name is the output of the module itself. A layer that runs several times in one
-        pass gives its last output; one that returns a tuple gives its first tensor. ``":sum"``
-        after the name of a residual block means the sum in it, before the activation that may
-        follow: ``"layer1.0:sum"``. "auto" takes, in the order in which they run, the linear and
-        convolution operations outside residual blocks, before activation, and the sums of the
-        residual blocks (outermost submodules that add two activations). In a network with such
-        blocks, a convolution outside them is read after the normalization of its output. "auto"
-        leaves out the operation that yields the logits, unless it is the only one. This is the
-        placement of [1]_, Appendix A.5, without its probes on the input and on the softmax.
+        Names of submodules as in ``module.named_modules()``, in the order of the output; the empty
+        name is the output of the module itself. A layer that runs several times in one pass gives
+        its last output; one that returns a tuple gives its first tensor. ``"layer1.0:sum"`` is the
+        sum in the residual block ``"layer1.0"``, before an activation that may follow. "auto"
+        takes what runs, in this order: linear and convolution operations outside residual blocks,
+        before activation, and the sums of residual blocks (the outermost submodules that add two
+        activations). In a network with such blocks, a convolution outside them is read after the
+        normalization of its output. "auto" leaves out the operation that yields the logits, unless
+        it is the only one. This is the placement of [1]_, Appendix A.5, without its probes on the
+        input and on the softmax.
     pooling : None, "mean" or callable, default=None
         How to reduce an activation of more than two axes. None flattens it. "mean" averages
         over space: (n, channels, ...) and sequences (n, tokens, channels) become (n, channels);
         three axes are a sequence, unless the layer is a 1-D convolution. For other layouts, a
         callable takes the activation, a tensor (n, ...), and returns one with n rows.
     batch_size : int, default=256
-        Samples a pass.
+        Samples per pass.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from ._pretrained import check_name, check_no_pretrained, check_pretrained, load
 
 
 class OpenClipEmbedder(BaseImageEmbedder):
-    """Image features, and text features to compare them with, of a model of open_clip.
+    """Features of images, and of texts to compare them with, by a model of open_clip.
 
     A transformer of images: file paths, PIL images, uint8 arrays or a DataFrame column of them.
     It learns nothing: `transform` needs no `fit`. The model is loaded at first use; until then,
@@ -32,10 +32,10 @@ class OpenClipEmbedder(BaseImageEmbedder):
         One of ``open_clip.list_models()``; or "hf-hub:<repository>" or (open_clip 3)
         "local-dir:<folder>", which bring their own weights.
     pretrained : str, path or None, default=None
-        One of ``open_clip.list_pretrained_tags_by_model(model_name)``, downloaded by open_clip
-        and kept in its cache; or a local file of weights; or None for random weights, drawn
-        with `random_state`. Where a tag was trained with QuickGELU ("openai"), the model
-        is built with it; for a local file of such weights name the "-quickgelu" model.
+        One of ``open_clip.list_pretrained_tags_by_model(model_name)``, downloaded by open_clip and
+        kept in its cache; or a local file of weights; or None for random weights, drawn with
+        `random_state`. A tag that was trained with QuickGELU ("openai") gets a model with it; for
+        a local file of such weights take the model called "...-quickgelu".
     image_size : int, default=None
         Side in pixels to which images are brought. None is the size of the model.
     n_views : int, default=None
@@ -43,7 +43,7 @@ class OpenClipEmbedder(BaseImageEmbedder):
         the area, half of them mirrored: `transform` returns their mean, `transform_views` all of
         them. They depend on the image and `random_state`, not on the other samples.
     batch_size : int, default=64
-        Images a pass (views count as images).
+        Images per pass (views count as images).
     num_workers : int, default=0
         Processes that read and pre-process images; 0 uses this one.
     device : str, default="auto"

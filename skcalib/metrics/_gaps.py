@@ -65,25 +65,11 @@ class Draws(NamedTuple):
 class GapError:
     """A calibration error of samples that lie in cells.
 
-    Parameters
-    ----------
-    rule : {"bins", "debiased", "ks", "smooth", "kernel"}
-        What the gaps are, see :meth:`_gaps`.
-    norm : {"l1", "l2", "max"}
-        The norm of the gaps that the error is.
-    index : ndarray of shape (n_samples, n_columns)
-        The cell of every sample in every column.
-    n_cells : int
-        Number of cells of a column.
-    codes, proba, weight : ndarray
-        Labels, 0 or 1 for one column; probabilities, (n_samples,) or (n_samples, n_columns);
-        weights.
-    clusters : ndarray of shape (n_samples,) or None
-        Numbers from 0 of the clusters that are resampled as a whole.
-    bandwidth : float
-        Bandwidth of the smooth error.
-    squared : bool
-        Whether the metric returns the square of the error.
+    `rule` says what the gaps are, see :meth:`_gaps`: "bins", "debiased", "ks", "smooth" or
+    "kernel". The error is their `norm`: "l1", "l2" or "max"; with `squared` the metric returns
+    its square. `index` (n_samples, n_columns) has the cell of every sample in every column, out
+    of `n_cells`. For one column, `codes` are 0 or 1. Samples of one of the `clusters`, numbered
+    from 0, are resampled together. `bandwidth` is that of the smooth error.
     """
 
     def __init__(

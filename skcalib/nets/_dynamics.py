@@ -20,13 +20,12 @@ _FIELDS = ("prediction", "confidence", "margin", "entropy")
 class TrainingDynamics(Callback):
     """Record prediction, confidence, margin and entropy of every sample after every epoch.
 
-    The record feeds the functions of :mod:`skcalib.difficulty` that judge samples by the course of
-    training (:func:`~skcalib.difficulty.iteration_learned`,
-    :func:`~skcalib.difficulty.forgetting_events`, ...), and ``entropy_`` guides the choice of
-    samples of another training as the ``target`` of its prioritizer. It takes 7 bytes per sample
-    and epoch for up to 127 classes. All samples given to `fit` are recorded, those held out for
-    validation included: column i is sample i. They are evaluated before the first epoch and after
-    every epoch, by one forward pass in evaluation mode.
+    Functions of :mod:`skcalib.difficulty` turn the record into difficulties
+    (:func:`~skcalib.difficulty.iteration_learned`, :func:`~skcalib.difficulty.forgetting_events`,
+    ...). Another training can rank its samples by ``entropy_``, the ``target`` of its prioritizer.
+    Column i is sample i of `fit`, held out for validation or not. One forward pass in evaluation
+    mode makes a row, before the first epoch and after every epoch. A row takes 7 bytes per sample
+    for up to 127 classes.
 
     Attributes
     ----------

@@ -81,12 +81,3 @@ def warn_of_probabilities(logits: Tensor) -> None:
             "sample of the first batch. It is read as logits, and the softmax is applied again; "
             "leave the softmax out of the module."
         )
-
-
-def warn_of_cross_entropy(criterion: Any) -> None:
-    """Warn that validation data is judged by another loss than `criterion`."""
-    warn(
-        "The validation samples are not part of the data given to fit. They have neither "
-        f"difficulty weights nor a history, which {type(criterion).__name__} needs: valid_loss is "
-        "their cross-entropy instead."
-    )

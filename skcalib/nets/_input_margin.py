@@ -61,6 +61,8 @@ def adversarial_input_margin(net: TrainingLoop, X: Any) -> NDArray[np.floating]:
     >>> adversarial_input_margin(net, X).shape
     (150,)
     """
+    if not isinstance(net, TrainingLoop):
+        raise TypeError(f"net must be a CalibratedNetClassifier, got {type(net).__name__}.")
     net.check_is_fitted()
     set_training(net, False)
     margins = []

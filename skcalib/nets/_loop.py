@@ -37,6 +37,7 @@ from torch.nn.functional import cross_entropy
 from ..losses import CorrectnessHistory
 from ..utils._private import validate_parameters
 from ..utils._process import raise_ctrl_c
+from ..utils._warnings import warn
 from ._batches import batches_items, collate, wrap
 from ._checks import (
     check_difficulty_weight,
@@ -49,7 +50,7 @@ from ._checks import (
 )
 from ._components import NetComponents, first_output
 from ._criterion import check_takes_proba, criterion_loss, uses
-from ._guards import check_callbacks, check_finite, warn_of_cross_entropy, warn_of_probabilities
+from ._guards import check_callbacks, check_finite, warn_of_probabilities
 from ._prioritizer import EpochPrioritizer
 from ._samples import DataSplit, FitState, Mixup
 
@@ -273,7 +274,12 @@ class TrainingLoop(NetComponents):
         if unknown and not training and uses(self.criterion_, "difficulty_weight", "history"):
             # Validation data from elsewhere has neither difficulty weights nor a past.
             if fit is not None and fit.once("warn of the cross-entropy"):
-                warn_of_cross_entropy(self.criterion_)
+                warn(
+                    "The validation samples are not part of the data given to fit. They have "
+                    "neither difficulty weights nor a history, which "
+                    f"{type(self.criterion_).__name__} needs: valid_loss is their cross-entropy "
+                    "instead."
+                )
             return cross_entropy(logits, target)
         if fit is not None and training:  # validation is against the labels
             proba = fit.batch_target(logits.device)

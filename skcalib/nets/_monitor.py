@@ -14,19 +14,19 @@ from ..metrics import expected_calibration_error, refined_log_loss
 class CalibrationMonitor(EpochScoring):
     """Record calibration error or refinement error after every epoch, smaller = better.
 
-    Like every :class:`skorch.callbacks.EpochScoring` it writes its value and whether it is the
-    best so far into the history, so that early stopping and checkpoints can use it; it uses the
-    predictions that validation has made already.
+    Like every :class:`skorch.callbacks.EpochScoring`, it writes into the history its value and
+    whether it is the best so far, for early stopping and checkpoints. It uses the predictions that
+    validation has made already.
 
     Parameters
     ----------
     metric : {"ece", "refinement"}, default="ece"
         "ece" is the expected calibration error. "refinement" is the log-loss after the best
-        temperature, found on the same samples: what is left for a calibrator to do is not counted.
-        Stop where it is least, then calibrate [1]_.
+        temperature, found on the same samples: what a calibrator can repair does not count. Stop
+        where it is least, then calibrate [1]_.
     n_bins, strategy, norm
-        As for :func:`~skcalib.metrics.expected_calibration_error`, defaults included. "refinement"
-        makes no use of them.
+        As for :func:`~skcalib.metrics.expected_calibration_error`, defaults included. Not used by
+        "refinement".
     on_train : bool, default=False
         Whether to judge the training samples instead of the validation samples.
     name : str, default=None

@@ -29,9 +29,10 @@ def softmax(logits: Tensor) -> Tensor:
 class CalibratedNetClassifier(PredictByProba, TrainingLoop):
     """Neural network as a scikit-learn classifier, trained with any loss.
 
-    Choose a network that returns logits, and a loss; the defaults train. Data and labels may be
-    what any scikit-learn classifier takes. Arguments of the parts have two underscores, as in
-    ``module__hidden=(64, 64)`` or ``criterion__alpha=0.1``, and can be searched.
+    Give it a network that returns logits and, if you like, a loss; the other defaults work. It
+    takes the data and labels that any scikit-learn classifier takes. Arguments of its parts are
+    written with two underscores, ``module__hidden=(64, 64)`` or ``criterion__alpha=0.1``, and can
+    be searched.
 
     Most users need the first six parameters. All others, with those of the base class
     :class:`skorch.NeuralNetClassifier` (``callbacks``, ``warm_start``, ...), can wait.
@@ -44,8 +45,8 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         ``n_features``, ``n_channels`` and ``n_classes`` of a class are taken from the data unless
         they are given as ``module__n_features`` and so on.
     criterion : criterion class or instance on logits, default=torch.nn.CrossEntropyLoss
-        A loss of :mod:`skcalib.losses` or of torch. Torch's own criteria take `sample_weight` as a
-        weighted mean of their losses of samples.
+        A loss of :mod:`skcalib.losses` or of torch. For torch's own criteria, `sample_weight`
+        weighs the mean of the losses.
     optimizer : torch.optim.Optimizer class, default=torch.optim.Adam
         Its arguments are set as ``optimizer__weight_decay`` and the like.
     lr : float, default=1e-3
@@ -56,15 +57,16 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
     batch_size : int, default=32
         Number of samples of a step; -1 takes all.
     train_split : callable, default=None
-        Holds out samples for validation, such as ``skorch.dataset.ValidSplit(5,
-        stratified=True)`` a fifth of them. None trains on all samples.
+        Holds out samples for validation, a fifth with ``skorch.dataset.ValidSplit(5,
+        stratified=True)``. None trains on all samples.
     class_weight : dict or "balanced", default=None
-        Weights of the classes by label, which multiply those of their samples; labels without
-        one get 1. "balanced" gives all classes of y the same total weight.
+        Weights of the classes by label, 1 for labels that are missing; they multiply those of the
+        samples. "balanced" gives all classes of y the same total weight.
     mixup_alpha : float, default=None
         Train on mixtures of two samples and of their labels (mixup [1]_), in fractions drawn from
         Beta(mixup_alpha, mixup_alpha) once per batch. The criterion must take class probabilities
-        as target. Weights of both kinds are mixed in the same fractions. None or 0: off.
+        as target. Sample weights and difficulty weights are mixed in the same fractions. None or
+        0: off.
     prioritizer : EpochPrioritizer, default=None
         Chooses the samples of every epoch; None trains on all of them. ``history_`` then records
         ``samples_seen``, ``selection_dur`` and ``training_dur`` of every epoch, durations in
@@ -74,7 +76,7 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
         For float16 use skorch's ``AccelerateMixin``.
     random_state : int, RandomState instance or None, default=None
         Seed of initial weights, order of the samples, dropout and whatever else draws from torch's
-        generator. Fits with a seed take turns in threads. With None, torch's global generator is
+        generator. Threads that fit with a seed take turns. With None, torch's global generator is
         used and advanced.
     device : str, torch.device or None, default="auto"
         Where to compute; "auto" takes the first of cuda, mps and cpu that is available. None
@@ -115,10 +117,10 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
 
     Notes
     -----
-    Unlike in skorch, `predict_proba` is the softmax of the logits whatever the criterion; weights
-    and soft targets follow their samples through splits and batches; a module or criterion given
-    as an instance is copied, never trained in place; `random_state` leaves torch's generator as
-    it was; Ctrl-C ends a fit with KeyboardInterrupt, a loss that is not finite with an error.
+    Unlike in skorch, `predict_proba` is the softmax of the logits for every criterion. Weights and
+    soft targets follow their samples through splits and batches. A module or criterion given as an
+    instance is copied, never trained in place. `random_state` leaves torch's generator as it was.
+    Ctrl-C ends a fit with KeyboardInterrupt, a loss that is not finite with an error.
 
     References
     ----------
@@ -138,6 +140,8 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "optimizer": [callable],
+        "callbacks": [list, StrOptions({"disable"}), None],
         "lr": [Interval(Real, 0, None, closed="left")],
         "max_epochs": [Interval(Integral, 0, None, closed="left")],
         "batch_size": [Interval(Integral, -1, None, closed="left")],
@@ -220,9 +224,9 @@ class CalibratedNetClassifier(PredictByProba, TrainingLoop):
             Weights of the samples, larger = harder, for criteria that take them, in [0, 1] such as
             :func:`~skcalib.difficulty.difficulty_weights` makes of a difficulty.
         target_proba : array-like of shape (n_samples, n_classes), default=None
-            Class probabilities to train on in place of the labels, columns in the order of
-            `classes_` (those of a DataFrame named by labels are matched by name). The labels y
-            still give `classes_`, and are what splits stratify by and validation compares with.
+            Class probabilities to train on in place of the labels, with columns in the order of
+            `classes_`; a DataFrame's columns that are named by labels are matched by name. The
+            labels y still define `classes_`, the strata of splits, and the truth in validation.
         **fit_params : dict
             Passed to the forward of the module and to `train_split`, as in skorch.
 

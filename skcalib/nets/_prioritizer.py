@@ -31,18 +31,18 @@ class EpochPrioritizer(BaseEstimator):
     refresh_every : int, default=1
         Number of epochs for which a choice is kept, >= 1.
     target : classifier or array-like of shape (n_samples,) or (n_epochs, n_samples), default=None
-        What ranks the samples instead of the net in training, which saves a forward pass over
-        all of them: a fitted classifier, whose probabilities are ranked once by the criterion of
-        the selector; one score per sample, larger = trained on first; or a row of scores for every
-        epoch, as :class:`TrainingDynamics` records them. Wrap a classifier in
-        :class:`sklearn.frozen.FrozenEstimator`, because a clone of the net clones its target. A
-        selector of random samples ignores it.
+        What ranks the samples in place of the net, which saves a forward pass over all of them: a
+        fitted classifier, one score per sample (larger = trained on first), or a row of scores for
+        every epoch, as :class:`TrainingDynamics` records them. The selector's criterion scores the
+        probabilities of a classifier once. Wrap it in :class:`sklearn.frozen.FrozenEstimator`: a
+        clone of the net clones its target. Not used if the selector draws at random.
 
     Attributes
     ----------
     selected_ : ndarray of shape (n_epochs, n_samples), bool
-        Which samples each epoch of the last call of `fit` or `partial_fit` trained on. Kept as one
-        bit per sample and epoch. The net's ``prioritizer_`` has it; the parameter itself does not.
+        Which samples each epoch of the last call of `fit` or `partial_fit` trained on. It takes
+        one bit per sample and epoch, and belongs to the net's ``prioritizer_``, not to the
+        parameter.
 
     See Also
     --------

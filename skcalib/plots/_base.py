@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
@@ -60,6 +62,18 @@ def is_dark(ax: Axes) -> bool:
     return bool(alpha > 0.5 and sum(rgb) < 1.5)
 
 
+@contextmanager
+def options_of(display: object) -> Iterator[None]:
+    """Have the error of matplotlib about a keyword that it does not know name the display."""
+    try:
+        yield
+    except AttributeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        name = type(display).__name__
+        raise TypeError(f"{name} has no such option, nor has matplotlib: {error}.") from error
+
+
 class Curve(NamedTuple):
     """What a title or a legend says about a line of a display; a label of the user wins."""
 
@@ -114,7 +128,8 @@ class BaseDisplay:
         display : display of this class
             The display itself.
         """
-        self._draw(self._open_axes(ax, name, figsize=self._figure_size), kwargs)
+        with options_of(self):
+            self._draw(self._open_axes(ax, name, figsize=self._figure_size), kwargs)
         return self
 
     def _draw(self, name: str, kwargs: dict[str, Any]) -> None:
@@ -208,7 +223,8 @@ class BaseDisplay:
             # For None, matplotlib makes up a label that starts with "_": no legend shows it.
             "label": curve.entry() or None,
         }
-        line: Line2D = self.ax_.plot(x, y, **{**style, **defaults, **given})[0]
+        with options_of(self):
+            line: Line2D = self.ax_.plot(x, y, **{**style, **defaults, **given})[0]
         _CURVES[line] = curve
         return line
 

@@ -25,9 +25,9 @@ ISO_LINE = "line of equal score"
 class DecompositionDisplay(PredictionDisplay):
     """Plane of miscalibration and discrimination, a point for every model.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one, and give its axes to the
-    next. The score is miscalibration minus discrimination plus an uncertainty that all models
-    share: it is equal along slanted lines, and better toward the upper left [1]_.
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one, with ``ax=`` on the axes
+    of another model. The score is miscalibration minus discrimination plus an uncertainty that all
+    models share: it is equal along slanted lines, and better toward the upper left [1]_.
 
     Parameters
     ----------

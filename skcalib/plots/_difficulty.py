@@ -36,8 +36,8 @@ class DifficultyDisplay(BaseDisplay):
     """Where a classifier is right and wrong: its error rate by difficulty, and both counts.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Where the curve rises,
-    the difficulty predicts where the classifier errs. No line goes through groups of fewer than
-    ten samples, whose dots are empty.
+    the difficulty predicts where the classifier errs. Groups of fewer than ten samples have empty
+    dots and no line.
 
     Parameters
     ----------
@@ -203,11 +203,11 @@ class DifficultyDisplay(BaseDisplay):
         Parameters
         ----------
         ax, name
-            Axes to draw on, by default new ones, and the name to show for the display's.
+            Axes to draw on, by default new ones, and a name to show in place of the display's.
         histogram : bool, default=True
-            Whether to draw the histogram below the curve, over the difficulty. False draws the
-            curve alone over the percentile of the difficulty, by which measures of different
-            units can be compared. A second display on the same axes adds its curve alone.
+            Whether to draw the histogram below the curve, over the difficulty. False draws only
+            the curve, over the percentile of the difficulty, to compare measures in different
+            units. A second display on the same axes adds only its curve.
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.plot` for the curve.
         """

@@ -188,6 +188,8 @@ def _project(
             for i, part in enumerate(pca.explained_variance_ratio_)
         )
         return position, (first, second)
+    if not hasattr(projection, "fit_transform"):
+        raise TypeError(f"projection must have fit_transform, got {projection!r}.")
     position = np.asarray(projection.fit_transform(features))
     if position.shape != (len(features), 2):
         raise ValueError(

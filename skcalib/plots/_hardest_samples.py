@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..difficulty import score_difficulty
 from ..utils._arrays import as_array, as_floats, check_same_length
 from ..utils._tables import row_index
-from ._base import COLORS, NARROW, BaseDisplay, plain_text
+from ._base import COLORS, NARROW, BaseDisplay, options_of, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ class HardestSamplesDisplay(BaseDisplay):
     labels : ndarray of shape (n_samples,), default=None
         Written above the samples.
     suggested_labels : ndarray of shape (n_samples,), default=None
-        Written behind the label where the two differ.
+        Written after the label if the two differ.
     name : str, default=None
         Title of the grid.
 
@@ -221,7 +221,8 @@ class HardestSamplesDisplay(BaseDisplay):
                 cell.set_axis_off()
             for cell, number in zip(cells, numbers):
                 cell.set(xticks=[], yticks=[], anchor="N")
-                cell.imshow(_sample(self.samples, number), **{"cmap": "gray_r", **kwargs})
+                with options_of(self):
+                    cell.imshow(_sample(self.samples, number), **{"cmap": "gray_r", **kwargs})
                 caption = cell.set_title(captions[number], fontsize="small", pad=3)
                 caption.set_in_layout(False)
                 if ", rather " in self._label_of(number):

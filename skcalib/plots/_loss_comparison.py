@@ -19,8 +19,8 @@ class LossComparisonDisplay(BaseDisplay):
     """Dot plot of the scores of several losses or methods over seeds or folds.
 
     Use :meth:`from_scores` to create one. Every method has a row, with a dot for every seed, the
-    mean and its interval by Student's t; the first method is on top. With a baseline, the dots
-    are differences from it, seed by seed: what a seed does to all methods alike cancels.
+    mean and its interval by Student's t; the first method is on top. With a baseline, the dots are
+    differences from it, seed by seed: effects of a seed on all methods cancel.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class LossComparisonDisplay(BaseDisplay):
     score_name : str, default="Score"
         What they are.
     baseline : str, default=None
-        Method to which the scores are differences.
+        Method that was subtracted from the scores.
     confidence_level : float or None, default=0.95
         Level of the intervals; None draws none.
     name : str, default=None

@@ -41,10 +41,10 @@ class ReliabilityDisplay(PredictionDisplay):
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. A curve below the
     diagonal is overconfident, above it underconfident; the gap is filled. Bars are intervals of
-    the accuracy of a bin, and should reach the diagonal. A gray band is where the curve of a
-    calibrated model lies, confidence by confidence. Gap and band are drawn for a curve that is
-    alone on its axes. Larger dots are bins of more samples; no line goes through bins of fewer
-    than ten samples, whose dots are empty.
+    the accuracy of a bin, and should reach the diagonal. At each confidence, the curve of a
+    calibrated model lies in the gray band. Gap and band are drawn only for a curve that is alone
+    on its axes. Larger dots are bins of more samples; bins of fewer than ten have empty dots and
+    no line.
 
     The diagram of a fitted classifier is about the positive class where there are two classes,
     and about the top label where there are more.
@@ -52,10 +52,10 @@ class ReliabilityDisplay(PredictionDisplay):
     Parameters
     ----------
     prob_true : ndarray of shape (n_points,)
-        Accuracy, or fraction of the positive class: of every bin, NaN where it is empty, or at
-        every confidence.
+        Accuracy, or fraction of the positive class, of every bin (NaN if empty) or at every
+        confidence.
     prob_pred : ndarray of shape (n_points,)
-        Mean confidence of every bin, NaN where it is empty, or the confidences.
+        Mean confidence of every bin (NaN if empty), or the confidences.
     count : ndarray of shape (n_cells,)
         Number of samples, or sum of their weights, in cells of equal width: the histogram.
     edges : ndarray of shape (n_cells + 1,)
@@ -66,7 +66,7 @@ class ReliabilityDisplay(PredictionDisplay):
     interval : tuple of two floats, default=None
         Its ends, shown in the title.
     decomposition : ScoreDecomposition, default=None
-        That of the Brier score, shown in the title.
+        Decomposition of the Brier score, shown in the title.
     bin_count : ndarray of shape (n_points,), default=None
         Number of samples of every bin; None draws all dots alike, and the line through all.
     band : tuple of two ndarrays of shape (n_points,), default=None
@@ -170,23 +170,24 @@ class ReliabilityDisplay(PredictionDisplay):
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes (the diagram of the top label) or of the positive class.
         kind : {"bins", "isotonic", "smooth"}, default="bins"
-            The accuracy of bins, isotonic regression of the accuracy on the confidence, which
-            needs no choice of bins, or its mean under the kernel of the smooth error.
+            "bins": the accuracy of bins. "isotonic": isotonic regression of accuracy on
+            confidence, which needs no bins. "smooth": mean accuracy under the kernel of the smooth
+            error.
         n_bins : int, default=15
             Number of bins of the curve, of the expected error and of the histogram.
         strategy : {"uniform", "quantile"}, default="uniform"
             Bins of equal width or of equal weight; the histogram has equal widths.
         confidence_level : float or None, default=0.95
-            Level in (0, 1) of the bars, Wilson intervals of the accuracy of every bin, with
-            weights counted as numbers of samples; of the other kinds, that of the band. None
-            draws neither.
+            Level in (0, 1) of the bars (Wilson intervals of the accuracy of every bin, weights
+            counted as numbers of samples) or, for the other kinds, of the band. None draws
+            neither.
         interval : bool, default=None
             Whether the title has the bootstrap interval of the error, at `confidence_level` or
-            0.95. None: for up to 20 000 samples, and not for the smooth error, which takes
-            seconds.
+            0.95. None shows it for up to 20 000 samples, but not for the smooth error, where it
+            takes seconds.
         zoom : float, default=None
-            The axes show the confidences of that fraction of the samples, in the middle of all,
-            such as 0.99 for rare positives. None shows [0, 1].
+            Fraction of the samples, around the median confidence, that the axes show, such as 0.99
+            for rare positives. None shows [0, 1].
         sample_weight, labels
             As for :func:`~skcalib.metrics.expected_calibration_error`.
         pos_label : int, bool or str, default=None
@@ -230,7 +231,7 @@ class ReliabilityDisplay(PredictionDisplay):
         Parameters
         ----------
         ax, name
-            Axes to draw on, by default new ones, and the name to show for the display's.
+            Axes to draw on, by default new ones, and a name to show in place of the display's.
         ref_line : bool, default=True
             Whether to draw the diagonal of perfect calibration.
         histogram : bool, default=True

@@ -186,7 +186,7 @@ default="msp"
         Parameters
         ----------
         ax, name
-            Axes to draw on, by default new ones, and the name to show for the display's.
+            Axes to draw on, by default new ones, and a name to show in place of the display's.
         ref_line : bool, default=True
             Whether to draw the curve of the best possible ranking.
         **kwargs : dict

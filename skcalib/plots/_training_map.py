@@ -25,9 +25,9 @@ REGIONS = (
 class TrainingMapDisplay(BaseDisplay):
     """Data map: mean probability of the label against its spread through a training.
 
-    Use :meth:`from_dynamics` or :meth:`from_predictions` to create one. Samples whose label
-    stays improbable are hard to learn, and often mislabeled; samples whose label comes and goes
-    are ambiguous [1]_.
+    Use :meth:`from_dynamics` or :meth:`from_predictions` to create one. Samples whose label stays
+    improbable are hard to learn, and often mislabeled; samples whose label is probable in some
+    epochs only are ambiguous [1]_.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class TrainingMapDisplay(BaseDisplay):
         Parameters
         ----------
         dynamics : TrainingDynamics
-            Callback of a fitted net. The line of the untrained network is left out.
+            Callback of a fitted net. The row of the untrained network is left out.
         name, **kwargs
             Name of the display, and options of :meth:`plot`.
 

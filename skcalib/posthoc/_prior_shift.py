@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -371,6 +372,8 @@ def _numbers_by_class(values: ArrayLike, classes: NDArray, name: str) -> NDArray
 
     ``y.value_counts(normalize=True)`` has the most frequent class first.
     """
+    if isinstance(values, Mapping):
+        raise TypeError(f"{name} must be an array or a Series, a number per class, got a dict.")
     numbers = as_floats(values, name=name).astype(np.float64)
     index = getattr(values, "index", None)
     if index is None or callable(index) or numbers.ndim != 1:

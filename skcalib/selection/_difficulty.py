@@ -41,10 +41,10 @@ BETA_STRENGTH = 15.0
 class DifficultySelector(BaseSelector):
     """Choose the easiest samples by a difficulty scorer.
 
-    Where some labels are wrong, many of the hardest samples have such labels, and a classifier
-    trained without them, by :class:`~skcalib.selection.SubsetClassifier`, is mostly better. Where
-    all labels are right, the hardest samples are informative, and leaving them out mostly does
-    harm. A grid search over `fraction` shows which is the case.
+    Wrong labels are common among the hardest samples. A classifier that is trained without these
+    samples, by :class:`~skcalib.selection.SubsetClassifier`, is usually better. If all labels are
+    right, the hardest samples are informative, and leaving them out usually hurts. A grid search
+    over `fraction` tells which is the case.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class DifficultySelector(BaseSelector):
         Which samples to keep. "hardest" is for more samples than the classifier needs, with
         right labels [1]_. Used only by ``sampling="top"``.
     sampling : {"top", "stratified", "beta"}, default="top"
-        "top" keeps the easiest, or the hardest. The others draw from all difficulties, for
-        fractions so small that "top" would be a biased sample. "stratified" draws equally many
-        from each of 50 intervals of difficulty, or all if there are fewer [2]_. "beta" draws by a
-        Beta density of the rank of the difficulty: centered in the middle if most samples are
-        kept, and closer to the easy end the fewer are kept [3]_.
+        "top" keeps the easiest, or the hardest. The others draw from all difficulties: at small
+        fractions "top" would be a biased sample. "stratified" draws the same number from each of
+        50 intervals of difficulty, or all that an interval has [2]_. "beta" draws by a Beta
+        density of the rank of the difficulty. Its center is the middle if most samples are kept,
+        and moves to the easy end as fewer are kept [3]_.
     cutoff : float in [0, 1), default=0.0
         Fraction of the hardest samples, often those with wrong labels, that "stratified" and
         "beta" leave out of the draw.
@@ -171,8 +171,8 @@ class DifficultySelector(BaseSelector):
         Raises
         ------
         ValueError
-            If `fraction` and `n_samples` are both given or there are fewer samples, if a weight
-            is negative or the scorer takes none, or if it has no difficulty for some sample.
+            If both `fraction` and `n_samples` are given, if X has fewer samples than `n_samples`,
+            if a weight is negative or the scorer takes no weights, or if a difficulty is NaN.
         TypeError
             If `scorer` is neither a difficulty scorer nor ends in one.
         """
@@ -193,22 +193,21 @@ class DifficultySelector(BaseSelector):
         return self
 
     def select(self, X: Any, y: ArrayLike | None = None, *arrays: Any) -> Any:
-        """Return the chosen ones of other samples, and the same rows of every other array.
+        """Choose among other samples: return these rows of X and of every other array.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples, scored anew by the fitted scorer.
         y : array-like of shape (n_samples,), default=None
-            Their labels. None asks for the label-free difficulty, which sees no wrong label.
+            Their labels. None takes the difficulty without labels, which cannot see a wrong one.
         *arrays : array-likes of length n_samples
             Whatever goes with the samples.
 
         Returns
         -------
         chosen : array, or list of arrays
-            The chosen rows of X in their order, or a list of these and of the same rows of `y`
-            and every other array that is given.
+            The chosen rows of X, in order. With `y` or `arrays`, a list of these rows of each.
 
         Raises
         ------

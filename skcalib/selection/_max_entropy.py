@@ -38,10 +38,10 @@ _SCORES = {
 class MaxEntropySelector(BaseSelector):
     """Choose the most informative samples by the uncertainty of a classifier.
 
-    Samples are ranked by a score of the predicted class probabilities, larger = more informative,
-    and the first `fraction` of them is chosen [1]_. :meth:`transform` gives the scores and keeps
-    every sample, as a step of a Pipeline must; :meth:`select` gives the chosen samples, and
-    :class:`~skcalib.selection.SubsetClassifier` trains on them inside a Pipeline or a grid search.
+    Each sample gets a score from its predicted class probabilities, larger = more informative, and
+    the largest scores are chosen [1]_. :meth:`transform` returns the scores of all samples, as a
+    step of a Pipeline must. :meth:`select` returns the chosen samples.
+    :class:`~skcalib.selection.SubsetClassifier` trains on them in a Pipeline or a grid search.
 
     Parameters
     ----------
@@ -55,13 +55,12 @@ class MaxEntropySelector(BaseSelector):
     n_samples : int, default=None
         Number of samples to choose, instead of a `fraction`.
     criterion : {"entropy", "margin", "least_confidence", "random"}, default="entropy"
-        The score: Shannon entropy in nats, the negated difference of the two largest
-        probabilities, one minus the largest probability, or uniform random numbers (the
-        baseline that a comparison needs).
+        The score: the entropy in nats, minus the difference of the two largest probabilities, one
+        minus the largest probability, or uniform random numbers (a baseline for comparisons).
     sampling : {"top", "soft"}, default="top"
-        "top" chooses the samples of the largest scores. "soft" draws without replacement in
-        proportion to the score (for the margin, one minus it): informative samples more often,
-        but others too. Where labels are wrong or classes are rare, the top holds little else.
+        "top" chooses the samples of the largest scores. "soft" draws without replacement, in
+        proportion to the score (for the margin, one minus it). Take "soft" if some labels are
+        wrong or classes are rare: the top would hold little else.
     random_state : int, RandomState instance or None, default=None
         Seed of ``criterion="random"`` and of ``sampling="soft"``.
 
@@ -159,9 +158,9 @@ class MaxEntropySelector(BaseSelector):
         Raises
         ------
         ValueError
-            If X holds no probabilities where it must, if `fraction` and `n_samples` are both
-            given or there are fewer samples, if `y` has one class only, if a weight is negative,
-            or if `fit_params` are given without an estimator to take them.
+            If X holds no probabilities where it must, if both `fraction` and `n_samples` are
+            given, if X has fewer samples than `n_samples`, if `y` has a single class, if a weight
+            is negative, or if there are `fit_params` but no estimator.
         """
         X, _, n = indexable_samples(X, None)  # labels are for the estimator alone
         weight = check_weights(sample_weight, n)
@@ -203,10 +202,9 @@ class MaxEntropySelector(BaseSelector):
         Returns
         -------
         chosen : array, or list of arrays
-            The chosen rows of X in their order, or a list of these and of the same rows of every
-            other array. Where X is a dask array, they are lazy ones, in chunks of unknown sizes:
-            the choice is made at once, by a process that takes a number per sample, and X read
-            again for the chosen rows.
+            The chosen rows of X, in order. With `arrays`, a list of these rows of each. Of a dask
+            array X they are lazy, in chunks of unknown sizes: the choice is made at once, by one
+            process that holds a number per sample, and X is read again for the chosen rows.
 
         Raises
         ------
@@ -233,13 +231,15 @@ class MaxEntropySelector(BaseSelector):
         y_proba : array-like of shape (n_samples, n_classes)
             Class probabilities.
         name : str, default="y_proba"
-            What an error calls them.
+            Their name in errors.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
             Larger = more informative.
         """
+        if self.criterion == "random":
+            raise ValueError("criterion must judge probabilities for score_proba, got 'random'.")
         blocks = iter_proba_blocks(as_proba(y_proba, name=name), name=name)
         return np.concatenate([_SCORES[self.criterion](block) for _, block in blocks])
 
@@ -260,6 +260,7 @@ class MaxEntropySelector(BaseSelector):
         """
         if self.sampling == "soft":
             if uniform is None:  # not the numbers that criterion="random" gives
+                check_is_fitted(self)
                 uniform = np.random.RandomState(self._seed ^ 1).uniform(size=len(scores))
             # The margin's scores are in [-1, 0]; the others are not negative.
             weights = scores + 1 if self.criterion == "margin" else scores

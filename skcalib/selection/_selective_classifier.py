@@ -50,18 +50,18 @@ _NAMES = {*_FROM_PROBA, *_FROM_LOGITS}
 class SelectiveClassifier(DelegatingClassifier):
     """Answer only where the error rate of the answers stays below a limit.
 
-    On calibration samples it finds the lowest confidence above which at most a fraction `risk` of
-    its answers are wrong, and declines to answer below it. The limit holds on new samples of the
-    same distribution, except with probability `delta`, when the calibration samples are unlucky.
-    A threshold read off the empirical risk-coverage curve, as by
+    It learns a threshold of confidence from calibration samples, and declines to answer below it.
+    On new samples of the same distribution, at most a fraction `risk` of the answers is wrong. An
+    unlucky draw of the calibration samples breaks this limit, with probability at most `delta`. A
+    threshold read off the empirical risk-coverage curve, as by
     :func:`~skcalib.metrics.coverage_at_risk`, breaks its limit about half of the time.
 
     Parameters
     ----------
     estimator : classifier with `predict_proba`, or with `decision_function`
         The classifier. Pass a trained one as ``sklearn.frozen.FrozenEstimator(model)``, and give
-        `fit` samples that it has not seen. Any other is cloned: its confidence is calibrated
-        out-of-fold, and the classifier that predicts is fitted on all samples.
+        `fit` samples that it has not seen. Any other is cloned and fitted on all samples; its
+        threshold comes from out-of-fold confidences.
     risk : float, default=0.05
         Largest error rate of the answers, in (0, 1).
     delta : float, default=0.1
@@ -77,8 +77,8 @@ class SelectiveClassifier(DelegatingClassifier):
         together where `fit` gets `groups`. Not used with a frozen estimator.
     reject_label : int or str, default=None
         What `predict` returns where the classifier declines. None means "reject" if labels are
-        strings; else -1 or, with negative classes, one less than the smallest. Predictions have
-        a dtype that holds it besides the classes: integers for boolean labels.
+        strings; else -1 or, with negative classes, one less than the smallest. The dtype of
+        predictions holds this label and the classes: integers for boolean labels.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
 
@@ -115,10 +115,10 @@ class SelectiveClassifier(DelegatingClassifier):
     The guarantee is exact for a frozen estimator and independent calibration samples. Given the
     value of a threshold, the calibration samples above it are independent draws from all samples
     above it, so the number of errors among them is binomial. Thresholds are tested from strict to
-    lax until one fails, from several starting points that share `delta` [1]_; this costs nothing
-    if the error rate rises as the threshold is lowered, as it does for a useful confidence.
-    Out-of-fold, the classifiers of the folds stand in for the final one, which has seen more
-    samples: the limit holds as far as they resemble it.
+    lax until one fails, from several starting points that share `delta` [1]_. This costs nothing
+    if lower thresholds have higher error rates, as with a useful confidence. Out-of-fold
+    confidences come from classifiers that have seen fewer samples than the final one: the limit
+    holds as far as they resemble it.
 
     At least ``log(delta) / log(1 - risk)`` calibration samples are needed, 45 for the defaults and
     230 for ``risk=0.01``; that many suffice if none of them is wrong.

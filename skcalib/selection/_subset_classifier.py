@@ -26,7 +26,7 @@ from ..utils._warnings import warn
 class SubsetClassifier(DelegatingClassifier):
     """Fit a classifier on the samples that a selector chooses.
 
-    A step of a Pipeline cannot drop samples; this classifier at its end can.
+    The steps of a Pipeline cannot drop samples. This classifier, as the last one, can.
 
     Parameters
     ----------
@@ -92,9 +92,8 @@ class SubsetClassifier(DelegatingClassifier):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, for the fit of `estimator`, cut to those chosen, and for the
-            fit of `selector` where it takes weights. With metadata routing, for whoever requests
-            them.
+            Weights of the samples. `estimator` gets those of the chosen samples, and `selector`
+            all if it takes weights. With metadata routing, they go to whoever requests them.
         **fit_params : dict
             Further parameters of ``estimator.fit``; those with one entry per sample are cut to the
             chosen ones. With metadata routing they go to whoever requests them.

@@ -116,6 +116,8 @@ def check_class_labels(y: ArrayLike, *, name: str = "y") -> NDArray[Any]:
 
     scikit-learn warns of a column vector; NaN and continuous values are errors.
     """
+    if y is None:
+        raise ValueError("The fit requires y to be passed, but the target y is None.")
     refuse_unreadable(y, name=name)
     with naming(name):
         labels = column_or_1d(to_host(y), warn=True)

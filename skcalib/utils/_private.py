@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
     _check_method_params,
     _estimator_has,
     _num_samples,
+    check_is_fitted,
 )
 
 from ._arrays import calling
@@ -52,10 +53,19 @@ def validate_params(
     )
 
     def decorate(function: Decorated) -> Decorated:
-        checked = check(function)
-        kinds = {name: p.kind for name, p in signature(function).parameters.items()}
+        arguments, check_and_call = signature(function), check(function)
+
+        @wraps(check_and_call)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            try:
+                arguments.bind(*args, **kwargs)
+            except TypeError as error:  # which does not say whose argument it is
+                raise TypeError(f"{function.__name__}() {error}") from None
+            return check_and_call(*args, **kwargs)
+
+        kinds = {name: p.kind for name, p in arguments.parameters.items()}
         if any(kinds[name] is not Parameter.KEYWORD_ONLY for name in constraints):
-            return checked
+            return cast(Decorated, checked)
         passed: set[tuple[Any, ...]] = set()
 
         @wraps(checked)
@@ -133,6 +143,8 @@ class LabeledProbaScorer(_Scorer):
 
     @calling("y_true", "y")
     def _score(self, method_caller: Any, estimator: Any, *args: Any, **kwargs: Any) -> float:
+        if not hasattr(estimator, "classes_"):
+            check_is_fitted(estimator)
         # A copy: estimators with other classes may be scored at the same time. `labels` of the
         # user come last and win.
         labeled = copy(self)

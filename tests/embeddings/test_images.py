@@ -74,6 +74,7 @@ def test_photos_are_turned_upright(tmp_path):
         (np.array([["a", "b"]]), TypeError, "dtype uint8"),
         ([], ValueError, "at least one image"),
         (np.zeros((0, 4, 4, 3), np.uint8), ValueError, "at least one image"),
+        (np.zeros((4, 4, 3), np.uint8), ValueError, r"got shape \(4, 4, 3\)"),
         (pd.DataFrame({"a": ["x"], "b": ["y"]}), ValueError, "one column.* got 2 columns"),
     ],
 )

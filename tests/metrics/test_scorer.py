@@ -6,6 +6,7 @@ import sklearn
 import sklearn.metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -190,3 +191,13 @@ def test_errors_speak_of_the_y_of_the_scorer(iris, model):
     X, y = iris
     with pytest.raises(ValueError, match=r"^y must hold labels among \['setosa', .*, got 'rose'"):
         get_scorer("neg_expected_calibration_error")(model, X, np.where(y == "setosa", "rose", y))
+
+
+def test_errors_of_unknown_options_and_unfitted_models(iris, model):
+    message = r"^expected_calibration_error\(\) got an unexpected keyword argument 'nbins'"
+    with pytest.raises(TypeError, match=message):
+        get_scorer("neg_expected_calibration_error", nbins=5)(model, *iris)
+    with pytest.raises(TypeError, match=message):
+        skcalib.metrics.expected_calibration_error([0, 1], [0.2, 0.9], nbins=5)
+    with pytest.raises(NotFittedError):
+        get_scorer("neg_expected_calibration_error")(LogisticRegression(), *iris)

@@ -70,6 +70,8 @@ def test_dataset_and_images():
 def test_needs_a_fitted_net_and_one_floating_point_tensor():
     with pytest.raises(NotFittedError):
         adversarial_input_margin(CalibratedNetClassifier(MLP), X)
+    with pytest.raises(TypeError, match="net must be a CalibratedNetClassifier, got Linear"):
+        adversarial_input_margin(nn.Linear(2, 2), X)
     net = fit()
     with pytest.raises(ValueError, match=r"floating-point numbers.* got torch.int64"):
         adversarial_input_margin(net, torch.ones(3, 4, dtype=torch.long))

@@ -364,6 +364,8 @@ def test_bad_data_is_told_in_one_sentence(change, message):
         ({"modul__hidden": 1}, "unexpected argument"),
         ({"lr": float("nan")}, "The 'lr' parameter .* must be a float in the range"),
         ({"predict_nonlinearity": "auto"}, "The 'predict_nonlinearity' parameter"),
+        ({"optimizer": "adam"}, "The 'optimizer' parameter .* must be a callable"),
+        ({"callbacks": TrainingDynamics()}, "The 'callbacks' parameter .* must be an instance of"),
     ],
 )
 def test_bad_parameters_are_told_in_one_sentence(params, message):

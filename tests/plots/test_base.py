@@ -264,3 +264,10 @@ def test_errors_of_the_difficulty_display_speak_of_y():
         with pytest.raises(ValueError, match=r"\by\b") as caught:
             plots.DifficultyDisplay.from_estimator(model, X, y, scorer=scorer)
         assert "y_true" not in str(caught.value)
+
+
+@every_display
+def test_an_option_that_nobody_knows_names_the_display(example):
+    message = r"Display has no such option, nor has matplotlib: .* keyword argument 'colour'"
+    with pytest.raises(TypeError, match=message):
+        example(colour="red")

@@ -78,13 +78,14 @@ class ThreeColumns:
         ({"features": np.ones((3, 4))}, "must have the same number of rows"),
         ({"suspected": np.ones(40)}, "suspected must be boolean"),
         ({"suspected": np.ones(3, dtype=bool)}, "suspected must be boolean and of shape"),
+        ({"projection": "tsne"}, "projection must have fit_transform, got 'tsne'"),
         ({"projection": ThreeColumns()}, r"projection must return shape \(40, 2\), got \(40, 3\)"),
         ({"difficulty": np.full(40, np.nan)}, "difficulty must be finite"),
     ],
 )
 def test_bad_input_is_named(options, message):
     X, difficulty = sample()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         EmbeddingMapDisplay.from_predictions(
             **{"features": X, "difficulty": difficulty, **options}
         )

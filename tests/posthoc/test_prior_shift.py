@@ -301,7 +301,7 @@ def test_a_series_is_read_by_its_index():
     ("priors", "message"),
     [
         (["a", "b", "c"], "priors must hold real numbers"),
-        ({0: 0.2, 1: 0.3, 2: 0.5}, "priors must hold real numbers"),
+        ({0: 0.2, 1: 0.3, 2: 0.5}, "priors must be an array or a Series, .* got a dict"),
         (pd.Series([0.2, 0.3, 0.5], index=[1, 2, 3]), "priors must have the classes as its index"),
     ],
 )

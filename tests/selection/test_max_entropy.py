@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -342,3 +343,10 @@ def test_choosing_by_scores_is_what_fit_does(criterion, sampling):
     key = np.log(weight) - np.log(-np.log(uniform)) if sampling == "soft" else scores
     expected = np.sort(np.argsort(-key, kind="stable")[:18])
     np.testing.assert_array_equal(np.flatnonzero(selector.choose(scores, uniform)), expected)
+
+
+def test_random_scores_no_probabilities_and_soft_choices_need_a_seed():
+    with pytest.raises(ValueError, match=r"criterion must judge .* got 'random'"):
+        MaxEntropySelector(criterion="random").score_proba(dirichlet(5))
+    with pytest.raises(NotFittedError):
+        MaxEntropySelector(sampling="soft").choose(np.arange(5.0))

@@ -31,10 +31,10 @@ MAX_CHECKED = 1000
 class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     """Difficulty as the layer at which a network has made up its mind.
 
-    A probe, a k-nearest-neighbor vote of the training samples, is put on the input, on layers of
-    the network and on its softmax output. The prediction depth of a sample is the first
-    probe such that it and all later ones agree with the network [1]_. **Larger = harder**; NaN if
-    the last probe disagrees with the network, so that there is no such probe.
+    Probes stand at the input, at layers of the network and at its softmax output. A probe is a
+    vote of the k nearest training samples there. The prediction depth of a sample is the first
+    probe from which on all agree with the network [1]_. **Larger = harder**; NaN if the last probe
+    disagrees.
 
     Distances are exact and do not depend on the batch size. Activations of the training samples
     are kept, 4 bytes for each feature; those of samples to score are computed in blocks.
@@ -42,11 +42,10 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     estimator : MLPClassifier, skorch net, torch.nn.Module or Pipeline, default=None
-        The network. None means an ``MLPClassifier`` with two layers of 32. `fit` trains a clone
-        of it, unless it is a :class:`~sklearn.frozen.FrozenEstimator` of a fitted model. A plain
-        ``torch.nn.Module`` has no `fit`: it is used as it is, so it has to be trained already,
-        and it has to give logits. A Pipeline ends in a network, and its other steps come before
-        the input.
+        The network. None means an ``MLPClassifier`` with two layers of 32. `fit` trains a clone of
+        it, unless it is a :class:`~sklearn.frozen.FrozenEstimator` of a fitted model. A plain
+        ``torch.nn.Module`` has no `fit`: pass a trained one that returns logits. The last step of
+        a Pipeline is the network; the others come before its input.
     layers : "auto" or list of str, default="auto"
         Where the probes are, besides the input and the softmax output, which always carry one. For
         torch, names as in :class:`~skcalib.embeddings.LayerEmbedder`; "auto" is after every linear
@@ -54,8 +53,8 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
         activation function, but not after the operation that gives the logits. For an
         ``MLPClassifier``, names from ``"linear_0"`` on, and "auto" is all but the last of them.
     n_neighbors : int, default=30
-        Training samples that vote in a probe: fewer than a class has. Of several that are as far
-        away as the last, any may vote. Where votes tie, the smallest label wins.
+        Number of training samples that vote in a probe, smaller than every class. Of samples as
+        far away as the last voter, any may vote. If votes tie, the smallest label wins.
     metric : str or callable, default="euclidean"
         Distance of the probes. "cosine" too is exact and fast; any other of
         :class:`~sklearn.neighbors.NearestNeighbors` needs ``algorithm="brute"``.

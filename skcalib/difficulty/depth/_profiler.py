@@ -126,13 +126,13 @@ class DifficultyProfiler(BaseEstimator):
     n_repeats : int, default=25
         Number of networks.
     test_size : float or int, default=0.1
-        Fraction, or number, of samples that a repeat holds out; of groups, where `fit` gets them.
-        All are held out equally often, give or take one, and at least once: as a fraction,
-        ``n_repeats * test_size`` must be at least 1.
+        Fraction or number of samples that a repeat holds out, or of groups if `fit` gets them. All
+        are held out equally often, give or take one, and at least once: a fraction times
+        `n_repeats` must be at least 1.
     n_probe_samples : int, default=None
         Number of training samples that the probes of a repeat are fitted to, drawn anew for each.
-        None takes all, with search times that grow as n_samples squared. A class that is not
-        among them gets no votes, and its samples no depth.
+        None takes all; search times then grow as n_samples squared. A class that is not drawn gets
+        no votes, and its samples no depth.
     n_jobs : int, default=None
         Number of repeats that run at the same time, in the active joblib backend.
     random_state : int, RandomState instance or None, default=None

@@ -52,10 +52,9 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     relative : bool, default=True
         Subtract the background distance. False gives the plain squared Mahalanobis distance.
     shrinkage : float in [0, 1] or "auto", default=None
-        Shrinkage of both covariances toward the identity times their mean variance. "auto"
-        takes the oracle approximating coefficient of each (see
-        :func:`sklearn.covariance.oas`), for fewer than about 5 samples a feature. None does not
-        shrink.
+        Shrinkage of both covariances toward the identity times their mean variance. "auto" takes
+        the oracle approximating coefficient of each (see :func:`sklearn.covariance.oas`): use it
+        with fewer than about 5 samples per feature. None does not shrink.
     tol : float, default=None
         Directions with no more variance than this, in units in which every feature has
         variance one, count as unsupported. None derives it from the precision of the input and of
@@ -241,6 +240,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         self : RelativeMahalanobisScorer
             The updated scorer.
         """
+        if not isinstance(other, RelativeMahalanobisScorer):
+            raise TypeError(f"other must be such a scorer, got {type(other).__name__}.")
         if self.normalize != other.normalize:
             raise ValueError(
                 f"other must have normalize={self.normalize}, as this scorer has, got "

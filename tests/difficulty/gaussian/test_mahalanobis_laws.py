@@ -110,6 +110,10 @@ def test_merge_equals_the_union():
     _agree(left, RMDScorer().fit(X, y), X, y)
     with pytest.raises(ValueError, match="features of this scorer, 6 unnamed ones, got 3 unnamed"):
         left.merge(RMDScorer().fit(X[:, :3], y))
+    with pytest.raises(TypeError, match="other must be such a scorer, got dict"):
+        left.merge({})
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+        RMDScorer().fit(X, None)
     frame = pd.DataFrame(X, columns=list("abcdef"))
     with pytest.raises(ValueError, match=r"features of this scorer, \['a', .* got 6 unnamed ones"):
         RMDScorer().fit(frame, y).merge(left)
