@@ -10,7 +10,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -174,33 +174,19 @@ def exact_products(samples: Any) -> Iterator[None]:
     if torch is np:
         yield
         return
-    read, write = torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
-    exact: Any = "highest"
-    if hasattr(torch.backends.cuda.matmul, "fp32_precision"):  # torch >= 2.9
-        read, write, exact = _read_precisions, _write_precisions, ["ieee", "ieee"]
     # The settings belong to the process: a second caller waits, or it would lose them midway.
-    with _settings_in_use:
-        former = read()
-        try:
-            write(exact)
-            with torch.no_grad(), torch.autocast(samples.device.type, enabled=False):
-                yield
-        finally:
-            write(former)
-
-
-def _precisions() -> tuple[Any, Any]:
-    backends = sys.modules["torch"].backends
-    return backends.cuda.matmul, backends.mkldnn.matmul
-
-
-def _read_precisions() -> list[str]:
-    return [where.fp32_precision for where in _precisions()]
-
-
-def _write_precisions(values: list[str]) -> None:
-    for where, value in zip(_precisions(), values):
-        where.fp32_precision = value
+    with _settings_in_use, ExitStack() as restored:
+        places = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+        if hasattr(places[0], "fp32_precision"):  # torch >= 2.9
+            for place in places:
+                restored.callback(setattr, place, "fp32_precision", place.fp32_precision)
+                place.fp32_precision = "ieee"
+        else:
+            former = torch.get_float32_matmul_precision()
+            restored.callback(torch.set_float32_matmul_precision, former)
+            torch.set_float32_matmul_precision("highest")
+        with torch.no_grad(), torch.autocast(samples.device.type, enabled=False):
+            yield
 
 
 def for_blocks(
