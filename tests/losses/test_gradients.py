@@ -17,6 +17,9 @@ from tests.losses.reference import (
 # the losses are computed in float64 here. The values keep the tighter bound of test_family.py.
 GRADIENT_BOUND = 1e-7
 
+# Some operations have no rule for batches there, so it loops, and warns of that.
+slow_in_torch_2_7 = pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
+
 
 def batch(n_classes=5, dtype=torch.float64, seed=0):
     generator = torch.Generator().manual_seed(seed)
@@ -68,6 +71,7 @@ def test_the_backward_pass_can_be_repeated(name):
     torch.testing.assert_close(torch.autograd.grad(value, logits), once, rtol=0, atol=0)
 
 
+@slow_in_torch_2_7
 @pytest.mark.parametrize("name", ["cross-entropy", "entropy", "Brier"])
 def test_labels_or_logits_alone_can_be_mapped(name):
     logits, label = batch()
@@ -83,8 +87,7 @@ def test_labels_or_logits_alone_can_be_mapped(name):
     torch.testing.assert_close(by_logits, torch.stack([gradient(z, label) for z in others]))
 
 
-# torch 2.7 is slow there, and warns of it.
-@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
+@slow_in_torch_2_7
 @pytest.mark.parametrize("name", ["focal 2", "dual focal", "BSCE(2, 4)", "entropy", "Brier"])
 def test_hessian(name):
     logits, target = batch()
