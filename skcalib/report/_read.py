@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..utils._optional import import_optional
 from ..utils._proba import ROW_SUM_TOLERANCE
 
-LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "true_label", "truth", "class")
+LABELS = ("label", "labels", "y_true", "y", "target", "true_label", "truth", "actual", "class")
 # Pairs of labels whose second is the positive one.
 PAIRS = (("0", "1"), ("-1", "1"), ("false", "true"), ("no", "yes"), ("n", "y"))
 SEPARATORS = ",;\t|"
@@ -86,9 +86,9 @@ def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of the columns, and what pandas has to know of the file."""
+    """Return the names of the columns, below Excel's ``sep=;`` if any, and options of pandas."""
     start = text[: 1 << 16].splitlines()
-    lines = [line for line in start if line.strip()][:2]
+    lines = [x for x in start if x.strip() and not re.fullmatch('"?sep=.?"?', x.strip())][:2]
     if len(lines) < 2:
         raise ValueError(
             f"{path} must have a header and one line for each sample, got {len(lines)} lines."
@@ -110,11 +110,11 @@ def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
 
 
 def _label_column(header: list[str], path: Path) -> str:
-    found = [name for known in LABEL_NAMES for name in header if name.lower() == known]
+    found = [name for known in LABELS for name in header if name.lower() == known]
     if not found:
         raise ValueError(
-            f"{path} must have a column 'label', or one that the option label names, got "
-            f"{', '.join(header)}."
+            f"{path} must have a column 'label' in its header, or one that the option label "
+            f"names, got {', '.join(header)}."
         )
     return found[0]
 

@@ -91,6 +91,16 @@ def test_letters_of_windows_are_read(frame, tmp_path):
     check(frame, tmp_path / "p.csv", write={"encoding": "cp1252"})
 
 
+@pytest.mark.parametrize("line", ["sep=;\n", '"sep=;"\n', "\n"])
+def test_lines_above_the_header_are_skipped(frame, tmp_path, line):
+    path = tmp_path / "p.csv"
+    frame.rename(columns={"label": "Actual"}).to_csv(path, sep=";", index=False)
+    path.write_text(line + path.read_text())
+    found = read_predictions(path)
+    np.testing.assert_array_equal(found["y_true"], frame["label"])
+    np.testing.assert_array_equal(found["y_proba"], frame[["dog", "a, b", "cat"]].to_numpy())
+
+
 def test_index_of_r_has_no_place_in_the_header(frame, tmp_path):
     path = tmp_path / "p.csv"
     frame.to_csv(path)
@@ -206,7 +216,7 @@ def test_file_gives_the_report_of_its_columns(frame, tmp_path):
     [
         ("", "must have a header and one line for each sample"),
         ("label,a,b\n", "must have a header and one line for each sample"),
-        ("z,a,b\na,0.5,0.5\n", "must have a column 'label', .* got z, a, b"),
+        ("z,a,b\na,0.5,0.5\n", "must have a column 'label' in its header, .* got z, a, b"),
         ("label\na\n", "must have a column of probabilities for every class"),
         ("label,a,a\na,0.5,0.5\n", "must have distinct columns"),
         ("label,a,b\na,0.5,.5,.1,.2\nb,1,2,3\n", "must have 3 columns, got 5 in line 2"),
