@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -30,6 +30,7 @@ from ..utils._estimators import (
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._warnings import warn
 from ._knn import KNNScorer
+from .gaussian import RMDScorer
 
 
 class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
@@ -52,9 +53,10 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     cv : "auto", int, cross-validation generator, iterable or None, default="auto"
         Folds for the scores of the training samples. "auto" leaves out one sample at a time if the
         scorer does so in closed form (:class:`RelativeMahalanobisScorer` and :class:`KNNScorer`,
-        without `groups`), and else takes 20 shuffled folds. An int is a number of shuffled folds,
-        stratified if there are labels; with few samples, few folds put the threshold too low. None
-        takes the scores of one fit, in-sample: exactly `contamination` of the training samples are
+        without `groups`), and else takes 20 shuffled folds of samples or groups. An int is a
+        number of shuffled folds, stratified if there are labels; with few samples, few folds put
+        the threshold too low, and too high for ``RMDScorer(relative=False)`` on many features.
+        None takes the scores of one fit: exactly `contamination` of the training samples are
         outliers, as in :class:`sklearn.ensemble.IsolationForest`.
 
     Attributes
@@ -117,9 +119,10 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         y : array-like of shape (n_samples,), default=None
             Class labels, for a scorer that needs them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights for the scorer, and for the fraction below the threshold.
+            Weights for the scorer, and for the fraction below the threshold. A row is left out
+            with all of its weight.
         groups : array-like of shape (n_samples,), default=None
-            Which samples belong together, such as those of a patient: no group is in two folds.
+            What belongs together, as samples of a patient or repeated rows: in one fold each.
         **fit_params : dict
             Further parameters of ``scorer.fit``.
 
@@ -155,10 +158,12 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
             scores = self.score_samples(X)
         elif one_by_one and isinstance(self.scorer_, KNNScorer):
             scores = _complete(-clone(self.scorer_).fit_difficulty(X))
-        elif one_by_one and hasattr(self.scorer_, "leave_one_out_transform"):
+        elif one_by_one and labels is not None and isinstance(self.scorer_, RMDScorer):
+            gaussians, rows, codes, _ = self.scorer_._left_out(X, labels, weight)
+            # A row is left out with all of its weight: the rest would make it look familiar.
+            lost = np.ones(n_samples) if weight is None else weight
             # The least distance of all classes is the difficulty without a label.
-            distances = self.scorer_.leave_one_out_transform(X, labels, sample_weight=weight)
-            scores = _complete(-distances.min(axis=1))
+            scores = _complete(-gaussians.to_all(rows, codes, lost).min(axis=1))
         else:
             folds = folds_of(self._splitter(n_samples, labels, groups), X, labels, groups)
             scores = left_out(partial(self._score_fold, X, labels, params), folds)
@@ -173,15 +178,17 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         return self.fit(X, y, **fit_params).predict(X)
 
     def _splitter(self, n_samples: int, labels: NDArray | None, groups: ArrayLike | None) -> Any:
-        if self.cv == "auto" and groups is None:
+        if self.cv == "auto":
             # Not stratified: folds are so small that most of every class remains.
-            return KFold(max(2, min(20, n_samples)), shuffle=True, random_state=0)
-        if not isinstance(self.cv, Integral | str):
+            kind = KFold if groups is None else GroupKFold
+            n = n_samples if groups is None else len(np.unique(groups))
+            return kind(max(2, min(20, n)), shuffle=True, random_state=0)
+        if not isinstance(self.cv, Integral):
             return self.cv
         # Shuffled, since samples are often sorted by class. The seed makes fits repeatable.
         splitter = KFold if labels is None else StratifiedKFold
         splitter = splitter if groups is None else StratifiedGroupKFold
-        return splitter(5 if self.cv == "auto" else int(self.cv), shuffle=True, random_state=0)
+        return splitter(int(self.cv), shuffle=True, random_state=0)
 
     def _score_fold(
         self,
