@@ -152,10 +152,9 @@ def scored(y, proba):
 def summary(rows, name):
     """Return regret and the measures of CalArena of one method, over the rows that it serves."""
     served = [row["scores"] for row in rows if name in row["scores"]]
-    loss = np.array([scores[name][0] for scores in served])
+    loss, right, _ = np.array([scores[name] for scores in served]).T
     best = np.array([min(value[0] for value in scores.values()) for scores in served])
-    none = np.array([scores["none"][0] for scores in served])
-    auto = np.array([scores[AUTO][0] for scores in served])
+    none, right_before, _ = np.array([scores["none"] for scores in served]).T
     wins = [
         np.mean([loss[i] < value[0] for other, value in scores.items() if other != name])
         for i, scores in enumerate(served)
@@ -164,16 +163,18 @@ def summary(rows, name):
         "cells": len(served),
         "regret": (loss - best).mean(),
         "largest": (loss - best).max(),
-        "beyond": (loss - auto).mean(),
+        "beyond": np.mean([scores[name][0] - scores[AUTO][0] for scores in served]),
         "improvement": np.mean((none - loss) / none),
         "winrate": np.mean(wins),
-        "harm": np.mean(loss > none),
+        "worse": loss - none,
+        "lost": right_before - right,
     }
 
 
 HEAD = [
     "calibrator", "cells", "regret", "largest regret", 'log-loss beyond "auto"',
-    "relative improvement", "winrate", "harm rate",
+    "relative improvement", "winrate", "harm rate", "worse than none by .01",
+    "accuracy lost > .01",
 ]  # fmt: skip
 
 
@@ -183,7 +184,8 @@ def table(title, rows):
     lines = [
         [name, values["cells"], f"{values['regret']:.4f}", f"{values['largest']:.3f}",
          f"{values['beyond']:+.4f}", f"{values['improvement']:.3f}",
-         f"{values['winrate']:.2f}", f"{values['harm']:.2f}"]
+         f"{values['winrate']:.2f}", f"{np.mean(values['worse'] > 0):.2f}",
+         np.sum(values["worse"] > 0.01), np.sum(values["lost"] > 0.01)]
         for name, values in sorted(found.items(), key=lambda item: item[1]["regret"])
     ]  # fmt: skip
     return csv_table(title, HEAD, lines)
@@ -195,11 +197,10 @@ def promises(rows):
     for part, n in product(PARTS, SIZES):
         some = [row for row in rows if row["part"] == part and row["samples"] == n]
         found = summary(some, AUTO)
-        auto, none = (np.array([r["scores"][name] for r in some]) for name in (AUTO, "none"))
-        worse, gained = (auto - none).T[:2]
         line = [part, n, len(some), f"{found['regret']:.4f}", f"{found['largest']:.3f}"]
-        line += [np.sum(worse > 0.01), f"{worse.max():+.3f}"]
-        lines.append([*line, np.sum(gained < -0.01), f"{gained.min():+.3f}"])
+        for values in (found["worse"], found["lost"]):
+            line += [np.sum(values > 0.01), f"{values.max():+.3f}"]
+        lines.append(line)
     head = ["sets", "samples", "cells", "regret", "largest regret", "worse than none by .01"]
     head += ["at worst", "accuracy lost > .01", "at worst"]
     return csv_table("The default", head, lines)

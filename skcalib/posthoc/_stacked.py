@@ -19,15 +19,16 @@ AS_IT_IS = "as it is"
 _N_FOLDS = 5
 # Samples up to which the folds are drawn twice and both judge: of few, one draw tells too little.
 _FEW_SAMPLES = 500
-# Gain in the summed log-likelihood from which a step of the stack is taken fully.
-_FULL_GAIN = 5.0
+# Gain in the summed log-likelihood from which a step of the stack is taken fully, and what each of
+# at most ten classes adds to it: folds of equal class frequencies flatter intercepts.
+_FULL_GAIN, _FULL_GAIN_PER_CLASS, _MOST_CLASSES_OF_GAIN = 4.0, 0.5, 10
 # Least part of the first step: models that are as sure as they should be are not the rule.
 _FIRST_SHARE = 0.5
 # Parts of a step that are tried in turn while it costs too many predictions.
 _PARTS_OF_STEP = 1.0, 0.75, 0.5, 0.25
-# Maps that change predictions may cost this fraction of the right ones among the samples left out;
-# a single sample is chance.
-_MOST_LOST = 0.005
+# Maps that change predictions may cost this fraction of the right ones among the samples left out,
+# or two, and one more for so much gain in log-likelihood; all with standard errors included.
+_MOST_LOST, _STANDARD_ERRORS, _GAIN_OF_PREDICTION = 0.01, 1.5, 3.0
 # A map takes too long where a pass over all samples has more numbers than this.
 _MOST_NUMBERS = 5 * 10**7
 # With as many classes a matrix has gained nothing.
@@ -58,9 +59,11 @@ class StackedCalibration(PostHocCalibrator):
     Nothing is changed without reason. From the probabilities as they are the first step leads to
     their mixture with the maps that keep the predicted class; every further one adds the next map
     that can change it. A step is taken as far as the labels of the samples left out speak for it,
-    the first one at least half, and fully where they become e^5 times as likely together. Accuracy
-    is not traded away: a step is shortened, and not taken if a quarter of it is too far, until it
-    costs no more than .5 % of their predictions, or one. `left_out_` says which maps have no part.
+    the first one at least half, and fully where they become e^5 times as likely together (e^9 with
+    ten classes or more). Accuracy is not traded away: a step is shortened, and not taken if a
+    quarter of it is too far, until it costs, 1.5 standard errors included, no more than 1 % of
+    their predictions, or two, and one more for every e^3 times that they become as likely.
+    `left_out_` says which maps have no part.
 
     Parameters
     ----------
@@ -242,6 +245,8 @@ def _weigh(
     label, floor = (np.arange(len(y)), y), np.finfo(np.float32).tiny
     of_label = np.column_stack([np.maximum(part[label], floor) for part in proba.values()])
     of_label = of_label.astype(np.float64)
+    n_classes = min(proba[AS_IT_IS].shape[1], _MOST_CLASSES_OF_GAIN)
+    full_gain = _FULL_GAIN + _FULL_GAIN_PER_CLASS * n_classes
     taking_part = np.array([name not in rich for name in proba])
     weights, reasons = np.eye(len(proba))[0], {}
     for added in ["", *rich]:
@@ -249,13 +254,13 @@ def _weigh(
         fitted = np.zeros_like(weights)
         fitted[taking_part] = simplex_weights(of_label[:, taking_part], weight)
         gain = float(weight @ np.log((of_label @ fitted) / (of_label @ weights)))
-        share = np.interp(gain, (0, _FULL_GAIN), (0 if added else _FIRST_SHARE, 1))
+        share = np.interp(gain, (0, full_gain), (0 if added else _FIRST_SHARE, 1))
         if share == 0:
             reasons[added] = "it made the labels of samples left out no more likely"
             continue
         for part in _PARTS_OF_STEP:
             step = weights + part * share * (fitted - weights)
-            if not added or not _loses_accuracy(proba, step, y, weight):
+            if not added or not _loses_accuracy(proba, step, y, weight, gain):
                 weights = step
                 break
         else:
@@ -266,10 +271,11 @@ def _weigh(
 
 
 def _loses_accuracy(
-    proba: dict[str, NDArray], weights: NDArray, y: NDArray, weight: NDArray
+    proba: dict[str, NDArray], weights: NDArray, y: NDArray, weight: NDArray, gain: float
 ) -> bool:
-    """Tell whether the mixture is right for fewer samples than the model, by more than chance."""
+    """Tell whether the mixture may be right for fewer samples than its gain excuses."""
     mixed = sum(w * part for w, part in zip(weights, proba.values()))
     before, after = (part.argmax(axis=1) == y for part in (proba[AS_IT_IS], mixed))
     lost = float(weight @ before) - float(weight @ after)
-    return lost > max(1.0, _MOST_LOST * float(weight.sum()))
+    lost += _STANDARD_ERRORS * float(weight @ (before != after)) ** 0.5
+    return lost > max(2.0, _MOST_LOST * float(weight.sum())) + gain / _GAIN_OF_PREDICTION

@@ -48,10 +48,21 @@ def test_the_guide_says_of_the_default_what_was_measured():
     assert "is {} on the open sets, {} on the locked and {} on the fresh".format(*means) in text
     most = [f"{max(found):.3f}"[1:] for found in regret.values()]
     assert "the largest {}, {} and {}.".format(*most) in text
-    assert f"the {len(cells['worse'])} cells of {len(rows)} that are worse" in text
-    assert set(cells["worse"]) == {100}
-    assert f"and the {len(cells['lost'])} that lose more than a point" in text
+    assert not cells["worse"]
+    assert f"In none of the {len(rows)} cells is it worse than no calibration by more than" in text
+    assert f"{len(cells['lost'])} cells lose more than a point of accuracy" in text
     assert set(cells["lost"]) == {100, 300}
+    served = [{name for name, value in row["scores"].items() if value} for row in rows]
+    others = set.union(*served) - {"none", calibrator_choice.AUTO}
+    kept = [
+        row | {"scores": {n: row["scores"][n] for n in names}} for row, names in zip(rows, served)
+    ]
+    found = [calibrator_choice.summary(kept, name) for name in others]
+    assert (
+        f"every other calibrator is, in {min(np.sum(f['worse'] > 0.01) for f in found)} or" in text
+    )
+    lost = [np.sum(f["lost"] > 0.01) for f in found if f["lost"].any()]
+    assert f"lose more than a point in {min(lost)} cells or more" in text
     assert f"better by {np.mean(matrix):.4f}".replace("0.", ".") in text
     shares = 100 * np.array([np.mean(found, axis=0) for found in balanced.values()])
     for column in shares.T:
@@ -61,7 +72,7 @@ def test_the_guide_says_of_the_default_what_was_measured():
 def test_regret_winrate_and_harm_against_a_loop():
     rng = np.random.default_rng(0)
     names = ["none", calibrator_choice.AUTO, "a", "b"]
-    rows = [{"scores": {n: [rng.random(), 0, 0] for n in names}} for _ in range(20)]
+    rows = [{"scores": {n: [*rng.random(2), 0] for n in names}} for _ in range(20)]
     for row in rows[:5]:
         del row["scores"]["b"]
     for name in names:
@@ -74,4 +85,7 @@ def test_regret_winrate_and_harm_against_a_loop():
         wins = [sum(losses[name] < v for n, v in x.items() if n != name) / (len(x) - 1)
                 for x in served for losses in [x]]  # fmt: skip
         assert found["winrate"] == pytest.approx(np.mean(wins))
-        assert found["harm"] == np.mean([losses[name] > losses["none"] for losses in served])
+        worse = [losses[name] - losses["none"] for losses in served]
+        np.testing.assert_allclose(found["worse"], worse)
+        right = [[r["scores"][n][1] for n in ("none", name)] for r in rows if name in r["scores"]]
+        np.testing.assert_allclose(found["lost"], [before - after for before, after in right])

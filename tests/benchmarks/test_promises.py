@@ -143,8 +143,8 @@ def test_prior_shift_keeps_that_on_sets_that_did_not_choose_its_constant():
         {name: [line[name] for line in lines if line["shifted"] == shifted] for name in names}
         for shifted in (False, True)
     )
-    assert [round(max(same[name]), 4) for name in names[:2]] == [0.0154, 0.0135]
+    assert [round(max(same[name]), 4) for name in names[:2]] == [0.0149, 0.0126]
     means = [sum(same[name]) / len(same[name]) for name in names[:2]]
-    assert [round(mean, 4) for mean in means] == [0.0003, 0.0016]
+    assert [round(mean, 4) for mean in means] == [0.0004, 0.0016]
     gains = [sum(moved[name]) / len(moved[name]) for name in names]
     assert [round(gain, 2) for gain in gains] == [-0.21, -0.26, -0.3]
