@@ -40,6 +40,7 @@ from skcalib.posthoc import (
     PostHocCalibratedClassifier,
     PostHocCalibrator,
     PriorShift,
+    StackedCalibration,
 )
 from skcalib.selection import (
     DifficultySelector,
@@ -157,6 +158,13 @@ CASES = {
     # The common map of a name that is "auto" is checked as StackedCalibration.
     "GroupwiseCalibration": Case(lambda: [GroupwiseCalibration("temperature")]),
     "PriorShift": Case(lambda: [PriorShift(training_priors="uniform")]),
+    "StackedCalibration": Case(
+        lambda: [StackedCalibration()],
+        {
+            "check_sample_weight_equivalence_on_dense_data": "a sample of weight 2 is in one "
+            "fold, its two copies in two, so that a step may be taken a little further",
+        },
+    ),
     "PredictionDepthScorer": Case(
         lambda: [PredictionDepthScorer(_settled_net(), n_neighbors=3)],
         {

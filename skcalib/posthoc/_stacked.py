@@ -19,9 +19,9 @@ AS_IT_IS = "as it is"
 _N_FOLDS = 5
 # Samples up to which the folds are drawn twice and both judge: of few, one draw tells too little.
 _FEW_SAMPLES = 500
-# Gain in the summed log-likelihood from which a step of the stack is taken fully, and what each of
-# at most ten classes adds to it: folds of equal class frequencies flatter intercepts.
-_FULL_GAIN, _FULL_GAIN_PER_CLASS, _MOST_CLASSES_OF_GAIN = 4.0, 0.5, 10
+# Gain in the summed log-likelihood from which a step of the stack is taken fully, and what classes
+# from the third to the tenth add to it: folds of equal class frequencies flatter intercepts.
+_FULL_GAIN, _GAIN_PER_CLASS, _MOST_CLASSES_OF_GAIN = 5.0, 0.5, 10
 # Least part of the first step: models that are as sure as they should be are not the rule.
 _FIRST_SHARE = 0.5
 # Parts of a step that are tried in turn while it costs too many predictions.
@@ -59,11 +59,11 @@ class StackedCalibration(PostHocCalibrator):
     Nothing is changed without reason. From the probabilities as they are the first step leads to
     their mixture with the maps that keep the predicted class; every further one adds the next map
     that can change it. A step is taken as far as the labels of the samples left out speak for it,
-    the first one at least half, and fully where they become e^5 times as likely together (e^9 with
-    ten classes or more). Accuracy is not traded away: a step is shortened, and not taken if a
-    quarter of it is too far, until it costs, 1.5 standard errors included, no more than 1 % of
-    their predictions, or two, and one more for every e^3 times that they become as likely.
-    `left_out_` says which maps have no part.
+    the first one at least half, and fully where they become e^5 times as likely together; with ten
+    classes or more, further ones need e^9. Accuracy is not traded away: a step is shortened, and
+    not taken if a quarter of it is too far, until it costs, 1.5 standard errors included, no more
+    than 1 % of their predictions, or two, and one more for every e^3 times that they become as
+    likely. `left_out_` says which maps have no part.
 
     Parameters
     ----------
@@ -245,8 +245,7 @@ def _weigh(
     label, floor = (np.arange(len(y)), y), np.finfo(np.float32).tiny
     of_label = np.column_stack([np.maximum(part[label], floor) for part in proba.values()])
     of_label = of_label.astype(np.float64)
-    n_classes = min(proba[AS_IT_IS].shape[1], _MOST_CLASSES_OF_GAIN)
-    full_gain = _FULL_GAIN + _FULL_GAIN_PER_CLASS * n_classes
+    n_more_classes = min(proba[AS_IT_IS].shape[1], _MOST_CLASSES_OF_GAIN) - 2
     taking_part = np.array([name not in rich for name in proba])
     weights, reasons = np.eye(len(proba))[0], {}
     for added in ["", *rich]:
@@ -254,6 +253,7 @@ def _weigh(
         fitted = np.zeros_like(weights)
         fitted[taking_part] = simplex_weights(of_label[:, taking_part], weight)
         gain = float(weight @ np.log((of_label @ fitted) / (of_label @ weights)))
+        full_gain = _FULL_GAIN + (_GAIN_PER_CLASS * n_more_classes if added else 0)
         share = np.interp(gain, (0, full_gain), (0 if added else _FIRST_SHARE, 1))
         if share == 0:
             reasons[added] = "it made the labels of samples left out no more likely"
