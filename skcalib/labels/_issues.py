@@ -29,7 +29,7 @@ from ..utils._warnings import warn
 from ._checks import recalibrated
 from ._judges import judges_of, remarks_on
 from ._noise_model import rate_interval
-from ._rounds import SURE, Given, Judged, belief_in_noise, doubts_of, judge, missed_rate
+from ._rounds import SURE, Given, Judged, belief_in_noise, doubts_of, judge, missed_rate, tempered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -270,6 +270,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         # Where the labels are as likely without any flips, there may be none.
         proba *= believed
         proba[rows, given.codes] += 1.0 - believed
+        rate = float(np.average(1.0 - proba[rows, given.codes], weights=given.weight))
+        if judged.weakness:
+            p_tempered = tempered(proba[rows, given.codes], judged.weakness)
+            _give_label(proba, given.codes, p_tempered)
         self.label_proba_, self._weight = proba, given.weight
         margin, difficulty = last.judged(fit)
         p_correct = proba[rows, given.codes]
@@ -289,7 +293,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         # The rate of the model is that among labels nobody has verified.
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = unverified * np.array(rate_interval(last.likelihood, fit))
-        low, high = np.clip(ends + self.noise_rate_ - unverified * fit.rate, 0.0, 1.0)
+        shifts = np.array([rate, self.noise_rate_]) - unverified * fit.rate
+        low, high = np.clip(ends + np.sort(shifts), 0.0, 1.0)
         if believed <= SURE:  # about as likely are the flips found, and none
             low, high = 0.0, max(high, ends[1])
         if last.near.rate < 0.5:  # near flips are as likely, also where they are not believed

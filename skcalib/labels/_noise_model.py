@@ -449,6 +449,7 @@ def rate_interval(
     (Wilks): half a quantile of chi-squared, between logarithms.
     """
     allowed = 0.5 * chi2.ppf(confidence_level, df=1) / likelihood.total
+    best = likelihood._newton_step(fit.weights, fit.flips, 0.1, fit.near)[2]  # less the penalty
     odds = fit.flips / np.diag(fit.flips)[:, None]
     wrong = ~np.eye(len(odds), dtype=bool)
     frequency = np.bincount(likelihood.codes, likelihood.weight, len(odds)) / likelihood.total
@@ -469,7 +470,7 @@ def rate_interval(
             (flips, near), damping = scaled(shift), 0.1
             for _ in range(3):
                 weights, damping, value = likelihood._newton_step(weights, flips, damping, near)
-            return value > fit.log_likelihood - allowed
+            return value > best - allowed
 
         # From the standard error of a counted rate, in log-odds, in ever longer steps.
         step = 1.0 / np.sqrt(max(likelihood.total * fit.rate, 1.0))

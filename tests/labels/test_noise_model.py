@@ -167,6 +167,23 @@ def test_the_interval_is_that_of_the_profile_likelihood():
     np.testing.assert_allclose((low, high), step, atol=0.012)
 
 
+def test_the_interval_does_not_collapse_where_judges_are_sharp():
+    """Their weights are penalized; the interval must not take the penalty for a bad fit."""
+    rng = np.random.default_rng(1)
+    true = rng.integers(0, 12, 600)
+    angle = 2 * np.pi * true / 12 + 0.18 * rng.standard_normal(600)
+    codes = np.where(rng.random(600) < 0.1, rng.integers(0, 12, 600), true)
+    gaps = np.angle(np.exp(1j * (angle[:, None] - 2 * np.pi * np.arange(12) / 12)))
+    likelihood = _likelihood([(gaps / 0.18) ** 2, np.zeros((1, 12))], codes)
+    fit = likelihood.common_rate()
+    penalty = 0.5 * float(likelihood._precision @ fit.weights**2)
+    assert penalty > 0.5 * chi2.ppf(0.95, 1)  # or this would show nothing
+    low, high = rate_interval(likelihood, fit)
+    error = np.sqrt(fit.rate * (1 - fit.rate) / 600)
+    assert fit.rate - 3 * error < low < fit.rate - 1.5 * error
+    assert fit.rate + 1.5 * error < high < fit.rate + 3 * error
+
+
 def test_without_flips_the_weights_alone_are_fitted():
     distances, codes, _ = _sample(300, rate=1e-9)
     clean = _likelihood([distances[0], distances[2]], codes)

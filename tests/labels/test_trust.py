@@ -254,3 +254,39 @@ def test_most_labels_are_right():
         warnings.simplefilter("ignore", SkcalibWarning)
         finder = LabelIssueFinder(RMDScorer(shrinkage="auto")).fit(X, y)
     assert finder.noise_rate_ < 0.05
+
+
+def test_evidence_of_weak_judges_is_discounted():
+    p = np.array([0.0, 0.1, 0.5, 0.9, 1.0], dtype=np.float32)
+    discounted = rounds.tempered(p, 0.5)
+    # Of odds o of a right label, o^(1 - 0.3) e^0.35 are left; what is certain stays certain.
+    odds = [(x / (1 - x)) ** 0.7 * np.exp(0.35) for x in (0.1, 0.5, 0.9)]
+    expected = [0.0, *(o / (1 + o) for o in odds), 1.0]
+    np.testing.assert_allclose(discounted, expected, atol=1e-7)
+    np.testing.assert_allclose(rounds.tempered(p, 0.0), p, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+def test_weak_judges_claim_less_and_rank_alike(monkeypatch):
+    data, true = make_classification(600, n_classes=4, n_informative=6, class_sep=0.7, flip_y=0,
+                                     random_state=0)  # fmt: skip
+    given, flipped = flip_labels(true, fraction=0.2, random_state=0)
+    scorer = RMDScorer(shrinkage="auto")
+    verified = np.arange(600) % 50 == 0
+    verified &= ~flipped
+    weak = LabelIssueFinder(scorer).fit(data, given, verified=verified)
+    monkeypatch.setattr(rounds, "_DISCOUNT", 0.0)
+    monkeypatch.setattr(rounds, "_PENALTY", 0.0)
+    bold = LabelIssueFinder(scorer).fit(data, given, verified=verified)
+    claims, bold_claims = (f.issues_["p_label_correct"].astype(float) for f in (weak, bold))
+    issues = bold.issues_["is_issue"]
+    assert (claims[issues] > bold_claims[issues]).all()
+    order = np.argsort(bold_claims)
+    assert np.diff(claims[order]).min() > -1e-6
+    assert (claims[verified] == 1).all()
+    np.testing.assert_allclose(weak.label_proba_.sum(axis=1), 1.0, atol=1e-5)
+    assert weak.noise_rate_ == pytest.approx(1 - claims.mean(), abs=1e-6)
+    # The interval reaches as far as with the model's own rate.
+    low, high = weak.noise_rate_interval_
+    assert low <= bold.noise_rate_interval_[0] + 1e-9
+    assert high >= bold.noise_rate_interval_[1] - 1e-9
