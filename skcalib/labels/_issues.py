@@ -25,6 +25,7 @@ from ..utils._estimators import (
 from ..utils._labels import check_several_classes, encode
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context
 from ..utils._tables import as_table, row_index
+from ..utils._validation import check_mask
 from ..utils._warnings import warn
 from ._checks import recalibrated
 from ._judges import judges_of, remarks_on
@@ -133,7 +134,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     flips, labels have the likelihood ``P(y | x) = sum_k q_k(x) T_ky`` [1]_, here with weights of
     the judges, with T shrunk toward a common rate, and with both strength of the shrinkage and
     the need of a matrix chosen by the likelihood of labels left out. Without a matrix, some of
-    the labels may be drawn from the belief in the other classes, ``q_y / (1 - q_k)``.
+    the labels may be drawn from the belief in the other classes, ``q_y / (1 - q_k)``. Gross
+    mistakes of judges look like flips, and judges that agree with few labels make more of them:
+    the log-odds that a label is wrong are drawn to 0, and down, where the judges are weak.
 
     Of more than 2 million distances, a random part enters the likelihood, the same at every call;
     all samples are judged. More than 256 classes have a common rate of flips.
@@ -242,7 +245,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         X, labels = samples_and_labels(X, y)
         given_weight = check_weights(sample_weight, len(labels))
         weight = np.ones(len(labels)) if given_weight is None else given_weight
-        known = _check_verified(verified, len(labels))
+        no_label = np.zeros(len(labels), dtype=bool)
+        known = no_label if verified is None else check_mask(verified, no_label.shape, "verified")
         check_several_classes(np.unique(labels[weight > 0]))
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
         for estimator in several:
@@ -272,8 +276,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         proba[rows, given.codes] += 1.0 - believed
         rate = float(np.average(1.0 - proba[rows, given.codes], weights=given.weight))
         if judged.weakness:
-            p_tempered = tempered(proba[rows, given.codes], judged.weakness)
-            _give_label(proba, given.codes, p_tempered)
+            _give_label(proba, given.codes, tempered(proba[rows, given.codes], judged.weakness))
         self.label_proba_, self._weight = proba, given.weight
         margin, difficulty = last.judged(fit)
         p_correct = proba[rows, given.codes]
@@ -293,8 +296,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         # The rate of the model is that among labels nobody has verified.
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = unverified * np.array(rate_interval(last.likelihood, fit))
-        shifts = np.array([rate, self.noise_rate_]) - unverified * fit.rate
-        low, high = np.clip(ends + np.sort(shifts), 0.0, 1.0)
+        low, high = np.clip(ends + np.sort([rate, self.noise_rate_]) - unverified * fit.rate, 0, 1)
         if believed <= SURE:  # about as likely are the flips found, and none
             low, high = 0.0, max(high, ends[1])
         if last.near.rate < 0.5:  # near flips are as likely, also where they are not believed
@@ -313,9 +315,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         codes = encode(self.issues_["label"], self.classes_)
         count = np.bincount(codes, self._weight, len(self.classes_))
         total = np.bincount(codes, self._weight * wrong, len(self.classes_))
-        enough = count >= _FEWEST_OF_A_CLASS
-        self.class_noise_rate_ = np.full(len(count), np.nan)
-        self.class_noise_rate_[enough] = total[enough] / count[enough]
+        rates = total / np.maximum(count, _FEWEST_OF_A_CLASS)
+        self.class_noise_rate_ = np.where(count >= _FEWEST_OF_A_CLASS, rates, np.nan)
 
     def draw_samples_to_check(
         self, n_samples: int = 100, *, random_state: Any = None
@@ -433,18 +434,6 @@ def _give_label(proba: NDArray, codes: NDArray[np.intp], p_correct: NDArray[np.f
     others[impossible] = proba.shape[1] - 1
     proba *= ((1.0 - p_correct) / others)[:, None].astype(proba.dtype)
     proba[rows, codes] = p_correct
-
-
-def _check_verified(verified: ArrayLike | None, n_samples: int) -> NDArray[np.bool_]:
-    if verified is None:
-        return np.zeros(n_samples, dtype=bool)
-    array = np.asarray(verified)
-    if array.dtype != bool or array.shape != (n_samples,):
-        raise ValueError(
-            f"verified must be a boolean mask of shape ({n_samples},), got dtype {array.dtype} "
-            f"and shape {array.shape}."
-        )
-    return array
 
 
 def find_label_issues(

@@ -211,7 +211,7 @@ def test_verified_labels_are_no_issues():
     assert (finder.issues_["p_label_correct"][verified] == 1).all()
     assert not finder.issues_["is_issue"][verified].any()
     for wrong in (verified.astype(int), verified[:-1]):
-        with pytest.raises(ValueError, match=r"^verified must be a boolean mask of shape"):
+        with pytest.raises(ValueError, match=r"^verified must be boolean and of shape"):
             finder.fit(X, given, verified=wrong)
 
 
