@@ -56,8 +56,8 @@ _NEAR_AHEAD = 5.0
 # Near flips need judges that agree with right labels more often than this.
 _SELDOM = 0.75
 # Judges of this strength (see `_refitted`) count in full, and least; what log-odds lose there;
-# and the weakness that is worth a doubt. Of 302 claims, 53 are too high by .25; tempered, 27.
-_STRONG, _WEAKEST, _DISCOUNT, _PENALTY, _TOO_WEAK = 0.85, 0.55, 0.6, 0.5, 0.7
+# and the weakness that is worth a doubt. Of 302 claims, 53 are too high by .25; tempered, 44.
+_STRONG, _WEAKEST, _DISCOUNT, _TOO_WEAK = 0.85, 0.55, 0.6, 0.7
 _SEVERAL = 5  # issues that may all be right
 # The least rate of flips that are not believed, and worth a doubt.
 _HINTED = 0.08
@@ -267,7 +267,7 @@ def tempered(p_correct: NDArray, weakness: float) -> NDArray[np.float64]:
     Likelihood cannot tell gross mistakes of judges from flips, and weak judges make more of them.
     """
     odds = logit(np.clip(p_correct.astype(np.float64), 0.0, 1.0))
-    return expit((1.0 - _DISCOUNT * weakness) * odds + _PENALTY * weakness)
+    return expit((1.0 - _DISCOUNT * weakness) * odds)
 
 
 def missed_rate(hinted: float, highest: float) -> float:

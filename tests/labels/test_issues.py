@@ -300,7 +300,6 @@ def test_probabilities_are_a_mean_of_those_before_and_after_the_refit(monkeypatc
     options = {"noise": "random", "n_refits": 1}
     # The discount of weak judges comes after the mean.
     monkeypatch.setattr("skcalib.labels._rounds._DISCOUNT", 0.0)
-    monkeypatch.setattr("skcalib.labels._rounds._PENALTY", 0.0)
     mean = LabelIssueFinder(scorer, **options).fit(data, given)
     first = LabelIssueFinder(scorer, noise="random", n_refits=0).fit(data, given).label_proba_
     monkeypatch.setattr("skcalib.labels._rounds._WEIGHT_OF_FIRST", 0.0)
