@@ -136,7 +136,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     the need of a matrix chosen by the likelihood of labels left out. Without a matrix, some of
     the labels may be drawn from the belief in the other classes, ``q_y / (1 - q_k)``. Gross
     mistakes of judges look like flips, and judges that agree with few labels make more of them:
-    log-odds that a label is right are drawn to 0 where the judges are weak.
+    log-odds of issues are drawn to 0 where the judges are weak.
 
     Of more than 2 million distances, a random part enters the likelihood, the same at every call;
     all samples are judged. More than 256 classes have a common rate of flips.

@@ -267,7 +267,7 @@ def tempered(p_correct: NDArray, weakness: float) -> NDArray[np.float64]:
     Likelihood cannot tell gross mistakes of judges from flips, and weak judges make more of them.
     """
     odds = logit(np.clip(p_correct.astype(np.float64), 0.0, 1.0))
-    return expit((1.0 - _DISCOUNT * weakness) * odds)
+    return expit(np.where(odds < 0, (1.0 - _DISCOUNT * weakness) * odds, odds))
 
 
 def missed_rate(hinted: float, highest: float) -> float:

@@ -259,8 +259,8 @@ def test_most_labels_are_right():
 def test_evidence_of_weak_judges_is_discounted():
     p = np.array([0.0, 0.1, 0.5, 0.9, 1.0], dtype=np.float32)
     discounted = rounds.tempered(p, 0.5)
-    # Of odds o of a right label, o^(1 - 0.3) are left; what is certain stays certain.
-    odds = [(x / (1 - x)) ** 0.7 for x in (0.1, 0.5, 0.9)]
+    # Of odds o < 1 of a right label, o^(1 - 0.3) are left; what is certain stays certain.
+    odds = [(0.1 / 0.9) ** 0.7, 1.0, 9.0]
     expected = [0.0, *(o / (1 + o) for o in odds), 1.0]
     np.testing.assert_allclose(discounted, expected, atol=1e-7)
     np.testing.assert_allclose(rounds.tempered(p, 0.0), p, atol=1e-7)
