@@ -114,8 +114,13 @@ def test_groups_that_nothing_reads_are_refused():
     aware = DifficultyAwareClassifier(GaussianNB(), fit_param="sample_weight")
     with pytest.raises(ValueError, match=r"^groups must be None for a scorer without folds"):
         aware.fit(X, Y, groups=PATIENTS)
-    with pytest.raises(ValueError, match=r"^cv must fit the samples"):
-        temperature(cv=3).fit(X, Y, groups=PATIENTS[:-1])
+
+
+@pytest.mark.parametrize("estimator", [temperature(cv=3), LabelIssueFinder()])
+def test_groups_of_another_length_are_refused(estimator):
+    expected = rf"^groups must have one entry for every sample, {len(Y)}, got {len(Y) - 1}\.$"
+    with pytest.raises(ValueError, match=expected):
+        estimator.fit(X, Y, groups=PATIENTS[:-1])
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])

@@ -179,6 +179,11 @@ def folds_of(cv: Any, X: Any, labels: NDArray | None, groups: ArrayLike | None =
     cv = _grouped(cv, groups)
     if groups is not None and not hasattr(cv, "split"):
         raise ValueError("groups must be None where cv lists the folds, got groups.")
+    if groups is not None and _num_samples(groups) != _num_samples(X):
+        raise ValueError(
+            f"groups must have one entry for every sample, {_num_samples(X)}, got "
+            f"{_num_samples(groups)}."
+        )
     splitter = check_cv(cv, labels, classifier=labels is not None)
     try:
         folds = list(splitter.split(X, labels, groups))

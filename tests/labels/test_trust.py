@@ -18,6 +18,7 @@ from skcalib.datasets import flip_labels
 from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder, _issues
 from skcalib.labels import _rounds as rounds
+from skcalib.labels._judges import judges_of
 from skcalib.labels._noise_model import NoiseFit, common_flips
 from skcalib.utils import SkcalibWarning
 
@@ -254,6 +255,42 @@ def test_most_labels_are_right():
         warnings.simplefilter("ignore", SkcalibWarning)
         finder = LabelIssueFinder(RMDScorer(shrinkage="auto")).fit(X, y)
     assert finder.noise_rate_ < 0.05
+
+
+def _random_features(codes):
+    return None, np.random.default_rng(0).standard_normal((len(codes), 5))
+
+
+@pytest.mark.parametrize(
+    "judges",
+    [
+        lambda codes: ("precomputed", np.full((len(codes), 3), 1 / 3)),
+        lambda codes: ("precomputed", np.eye(3)[(codes + 1) % 3]),
+        _random_features,
+    ],
+    ids=["uniform", "always wrong", "random features"],
+)
+def test_judges_that_know_nothing_are_not_trusted(judges):
+    estimator, X = judges(np.arange(150) % 3)
+    with pytest.warns(SkcalibWarning, match="foretell the labels no better than the frequencies"):
+        finder = LabelIssueFinder(estimator).fit(X, np.arange(150) % 3)
+    assert not finder.is_trustworthy_
+    assert finder.issues_["is_issue"].sum() == 0
+    assert finder.noise_rate_interval_[1] > 0.3
+
+
+def test_knowledge_is_the_likelihood_beyond_the_frequencies_of_the_classes():
+    y = np.repeat([0, 1], [60, 90])
+    codes, weight = y.astype(np.intp), np.where(y, 1.0, 2.0)
+    proba = np.where(y[:, None] == [0, 1], 0.9, 0.1)
+    judges = judges_of("precomputed", proba, y, None, None, None)
+    given = rounds.Given(codes, np.arange(2), weight, np.zeros(len(y), dtype=bool), judges, False)
+    first = rounds.Round(given, codes, mixed=False)
+    frequency = (np.bincount(codes, weight) + 1) / (weight.sum() + 2)
+    alone = np.average(np.log(frequency[codes]), weights=weight)
+    gain = len(y) * (first.plain.log_likelihood - alone)
+    assert first.knowledge() == pytest.approx(gain, rel=1e-5)
+    assert first.knowledge() > 50
 
 
 def test_evidence_of_weak_judges_is_discounted():
