@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from ..utils._arrays import naming
 from ..utils._tables import as_table
-from ..utils._validation import check_texts
+from ..utils._validation import check_has, check_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +97,8 @@ def explain_difficulty(
     """
     prompts = check_texts(prompts, "prompts")
     y = np.asarray(column_or_1d(y))
+    what = "a model of images and texts, such as OpenClipEmbedder"
+    check_has(embedder, "transform", "encode_text", name="embedder", what=what)
     features = embedder.transform(X)
     scores = scorer.difficulty(features, y) if hasattr(scorer, "difficulty") else scorer
     difficulty = np.asarray(

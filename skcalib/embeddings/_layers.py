@@ -136,19 +136,28 @@ class LayerEmbedder(TransformerMixin, BaseEstimator):
         """
         module = torch_module(self.module)
         row = self._check_input(X, reset=True)[:1]
+        try:
+            self.layer_names_ = self._find_layers(module, row)
+            self.layer_sizes_ = [a.shape[1] for a in self._record(row, self.layer_names_)]
+        except RuntimeError as error:
+            raise ValueError(
+                f"X must be input that {type(module).__name__} can take, got samples of shape "
+                f"{tuple(row.shape[1:])}: {error}"
+            ) from error
+        return self
+
+    def _find_layers(self, module: torch.nn.Module, row: NDArray | torch.Tensor) -> list[str]:
         if isinstance(self.layers, str) and self.layers == "auto":
             # The row twice: with one, a bias would have the shape of an activation.
-            self.layer_names_ = place_layers(module, to_input(row, module)[[0, 0]])
-            if not self.layer_names_:
+            names = place_layers(module, to_input(row, module)[[0, 0]])
+            if not names:
                 raise ValueError(
                     "layers must name submodules where a module has no linear or convolution "
                     f'operation and no residual block, got "auto" for {type(module).__name__}.'
                 )
-        else:
-            names = [self.layers] if isinstance(self.layers, str) else list(self.layers)
-            self.layer_names_ = check_layers(names, module)
-        self.layer_sizes_ = [a.shape[1] for a in self._record(row, self.layer_names_)]
-        return self
+            return names
+        names = [self.layers] if isinstance(self.layers, str) else list(self.layers)
+        return check_layers(names, module)
 
     def transform(self, X: ArrayLike | torch.Tensor) -> NDArray[np.float32]:
         """Return the activations of all layers side by side.

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..utils._labels import as_label_matrix, check_labels_like
 from ..utils._proba import wilson_interval
+from ..utils._validation import check_has
 from ._base import PredictionDisplay, plain_text
 
 
@@ -66,6 +67,8 @@ class ProbeAccuracyDisplay(PredictionDisplay):
     def _predictions(
         cls, estimator: Any, X: Any, y: ArrayLike, options: dict[str, Any]
     ) -> dict[str, Any]:
+        what = "a PredictionDepthScorer"
+        check_has(estimator, "probe_predict", name="estimator", what=what)
         predictions = estimator.probe_predict(X, y)
         return {"probe_predictions": predictions, "layer_names": estimator.layer_names_}
 

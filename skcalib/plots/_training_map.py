@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty import confidence_variability, consistency_score
+from ..utils._validation import check_has
 from ._base import BaseDisplay, plain_text
 from ._points import draw_points
 
@@ -88,6 +89,9 @@ class TrainingMapDisplay(BaseDisplay):
         display : TrainingMapDisplay
             The display, plotted.
         """
+        recorded = ("confidence_", "prediction_", "label_")
+        what = "a TrainingDynamics that has recorded a training"
+        check_has(dynamics, *recorded, name="dynamics", what=what)
         return cls.from_predictions(
             dynamics.confidence_[1:],
             predictions=dynamics.prediction_[1:],

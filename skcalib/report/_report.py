@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 
 from ..utils._arrays import calling
 from ..utils._files import write_atomically
+from ..utils._validation import check_has
 from . import _compare, _first, _method, _parts, _repair, _samples, _silence, _trust, _verdict
 from ._data import ReportData, plain, read_data
 from ._document import Document
@@ -122,11 +123,8 @@ class CalibrationReport:
         TypeError
             If `estimator` has no `predict_proba`.
         """
-        for name in ("predict_proba", "classes_"):
-            if not hasattr(estimator, name):
-                raise TypeError(
-                    f"estimator must be a fitted classifier with {name}, got {estimator!r}."
-                )
+        what = "a fitted classifier"
+        check_has(estimator, "predict_proba", "classes_", name="estimator", what=what)
         data = read_data(
             y,
             estimator.predict_proba(X),

@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from ._private import _check_method_params, _num_samples, _safe_indexing
+from ._validation import check_has
 
 
 def fit_difficulty(
@@ -77,8 +78,5 @@ def fit_difficulty_of_used(
 
 
 def _check_scores(scorer: Any, method: str) -> None:
-    if not hasattr(scorer, method):
-        raise TypeError(
-            "scorer must be a difficulty scorer or a Pipeline that ends in one, "
-            f"got {type(scorer).__name__}, which has no {method}."
-        )
+    what = "a difficulty scorer or a Pipeline that ends in one"
+    check_has(scorer, method, name="scorer", what=what)

@@ -86,6 +86,15 @@ def check_texts(texts: Sequence[str], name: str) -> list[str]:
     return list(texts)
 
 
+def check_has(value: Any, *attributes: str, name: str, what: str) -> None:
+    """Raise unless `value`, which is called `name` and must be `what`, has these attributes."""
+    for attribute in attributes:
+        if not hasattr(value, attribute):
+            raise TypeError(
+                f"{name} must be {what}, got {type(value).__name__}, which has no {attribute}."
+            )
+
+
 def check_predictions(
     y_true: ArrayLike,
     y_proba: ArrayLike,

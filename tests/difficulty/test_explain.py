@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import rankdata, spearmanr
+from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 
 from skcalib.difficulty import explain_difficulty
@@ -141,3 +142,9 @@ def test_bad_input(difficulty, y, prompts, error, message):
 def test_constant_similarity():
     with pytest.raises(ValueError, match="got similarities that are constant"):
         explain_difficulty(Given(**TEXTS), np.arange(6), np.ones((6, 4)), [0] * 6, ["dark"])
+
+
+def test_an_embedder_without_texts_is_named():
+    pca = PCA(2).fit(RNG.normal(size=(6, 4)))
+    with pytest.raises(TypeError, match=r"embedder must be .* got PCA, which has no encode_text"):
+        explain_difficulty(pca, np.arange(6), np.ones((6, 4)), [0] * 6, ["dark"])

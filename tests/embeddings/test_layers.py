@@ -293,7 +293,7 @@ def test_the_module_is_left_as_it_was(resnet, images):
 
 def test_the_module_is_left_as_it_was_after_an_error(resnet, images):
     for layers in ("auto", ["stem"]):
-        with pytest.raises(RuntimeError):
+        with pytest.raises(ValueError, match=r"X must be .* got samples of shape \(2, \d+, \d+\)"):
             LayerEmbedder(resnet, layers).fit(images[:, :2])
     with pytest.raises(ZeroDivisionError):
         LayerEmbedder(resnet, ["stem"], pooling=lambda a: a / (1 // 0)).fit(images)

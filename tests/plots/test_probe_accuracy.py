@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
 from sklearn.neural_network import MLPClassifier
 
 from skcalib.difficulty import PredictionDepthScorer, prediction_depth
@@ -106,3 +107,8 @@ def test_many_layers_are_named_in_part():
     names = [int(text.get_text()) for text in display.ax_.get_xticklabels()]
     assert 5 <= len(names) <= 21
     assert len(set(np.diff(names))) == 1
+
+
+def test_only_a_depth_scorer_has_probes():
+    with pytest.raises(TypeError, match=r"estimator must be a PredictionDepthScorer, got PCA"):
+        ProbeAccuracyDisplay.from_estimator(PCA(), [[0.0], [1.0]], [0, 1])

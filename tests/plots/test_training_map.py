@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
 
 from skcalib.difficulty import confidence_variability, consistency_score
 from skcalib.nets import MLP, CalibratedNetClassifier, TrainingDynamics
@@ -68,3 +69,10 @@ def test_the_record_of_a_net():
 def test_bad_input_is_named(options, message):
     with pytest.raises(ValueError, match=message):
         TrainingMapDisplay.from_predictions([[0.1, 0.2], [0.3, 0.4]], **options)
+
+
+def test_only_a_record_of_a_training_has_dynamics():
+    with pytest.raises(TypeError, match=r"dynamics must be a TrainingDynamics .* got PCA, which"):
+        TrainingMapDisplay.from_dynamics(PCA())
+    with pytest.raises(TypeError, match=r"dynamics must be a .* which has no confidence_"):
+        TrainingMapDisplay.from_dynamics(TrainingDynamics())
