@@ -52,18 +52,20 @@ class StackedCalibration(PostHocCalibrator):
     """Mix several calibrators and the probabilities as they are, weighed out-of-fold.
 
     Which calibrator is best depends on how the model errs and on how many samples there are, and
-    neither is known. So every map is fitted on four fifths of the samples and judged on the rest,
-    and the mixture takes the weights, 0 or more with a sum of 1, that make the labels of all the
-    samples left out most likely. The maps are then fitted on all samples.
+    neither is known. So every map is fitted on four fifths of the samples and judged on the rest.
+    The weights of the mixture make the labels of all samples left out most likely; they are 0 or
+    more and sum to 1. The maps are then fitted on all samples.
 
-    Nothing is changed without reason. From the probabilities as they are the first step leads to
-    their mixture with the maps that keep the predicted class; every further one adds the next map
-    that can change it. A step is taken as far as the labels of the samples left out speak for it,
-    the first one at least half, and fully where they become e^5 times as likely together; with ten
-    classes or more, further ones need e^9. Accuracy is not traded away: a step is shortened, and
-    not taken if a quarter of it is too far, until it costs, 1.5 standard errors included, no more
-    than 1 % of their predictions, or two, and one more for every e^3 times that they become as
-    likely. `left_out_` says which maps have no part.
+    Nothing is changed without reason. The first step leads from the probabilities as they are to
+    their mixture with the maps that keep the predicted class. Every further step adds the next map
+    that can change it. How far a step goes depends on the log-likelihood that it gains on the
+    samples left out: from 5 nats on it is taken in full. With more classes further steps need
+    more, up to 9 nats with ten classes. The first step is taken at least half.
+
+    A further step may lose 1 % of the predictions on these samples (or two predictions, if that is
+    more), plus one for every 3 nats that it gains; 1.5 standard errors are added to the loss. If
+    it loses more, it is shortened to three quarters, half or a quarter, or not taken. `left_out_`
+    says which maps have no part.
 
     Parameters
     ----------
