@@ -3,8 +3,8 @@ Is it difficulty?
 =================
 
 A score that calls itself difficulty should predict errors that it has not seen. The relative
-Mahalanobis distance is put to the test: on a map, and against the errors of a classifier that
-knows nothing of it.
+Mahalanobis distance is put to the test: on a map, and against the errors of a classifier that does
+not use it.
 """
 
 # sphinx_gallery_thumbnail_number = 2

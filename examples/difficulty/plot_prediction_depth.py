@@ -25,7 +25,7 @@ from skcalib.plots import DifficultyPlaneDisplay, ProbeAccuracyDisplay
 X, y = load_digits(return_X_y=True)
 X, y = X[:600] / 16, y[:600]
 noisy, flipped = flip_labels(y, fraction=0.1, random_state=0)
-net = MLPClassifier((64, 64), learning_rate_init=0.005, max_iter=100, random_state=0)
+net = MLPClassifier((64, 64), learning_rate_init=0.005, max_iter=300, random_state=0)
 scorer = PredictionDepthScorer(net)
 
 # %%

@@ -13,6 +13,7 @@ they should be.
 # -------------
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -69,7 +70,7 @@ plt.show()
 model = LogisticRegression(max_iter=300)
 print(f"as given:    {model.fit(X_train, noisy).score(X_test, y_test):.3f}")
 for action in ["drop", "relabel", "soft"]:
-    cleaned = LabelCleaningClassifier(model, action=action).fit(X_train, noisy)
+    cleaned = LabelCleaningClassifier(clone(model), action=action).fit(X_train, noisy)
     print(f"{action + ':':12} {cleaned.score(X_test, y_test):.3f}")
 print(f"true labels: {model.fit(X_train, y_train).score(X_test, y_test):.3f}")
 

@@ -2,8 +2,8 @@
 How the default weighs its calibrators
 ======================================
 
-The default fits a temperature, a vector and a matrix, judges each of them and the probabilities as
-they are on samples that they were not fitted on, and mixes them. Who gets how much weight?
+The default fits a temperature, a vector and a matrix. It compares each of them, and the unchanged
+probabilities, on samples that they were not fitted on, and mixes them. Which gets how much weight?
 """
 
 # %%
@@ -60,9 +60,12 @@ losses["as it is"] += log_loss(y_test, softmax(logits_test, axis=1))
 colors = dict(zip(names, ["0.6", "C0", "C1", "C2"]))
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.stackplot(sizes, weights.values(), labels=names, colors=colors.values(), alpha=0.8)
+for area, hatch in zip(left.collections, ["", "..", "//", "xx"]):  # not by color alone
+    area.set(hatch=hatch, edgecolor="white", linewidth=0)
+left.legend(bbox_to_anchor=(0.5, 1.0), loc="lower center", ncols=2)
 left.set(xscale="log", xlim=(30, 10_000), ylim=(0, 1), ylabel="Weight in the mixture")
-for name in names:
-    right.plot(sizes, losses[name], marker="o", color=colors[name], label=name)
+for name, marker in zip(names, "osD^"):
+    right.plot(sizes, losses[name], marker=marker, color=colors[name], label=name)
 color = plt.rcParams["text.color"]
 right.plot(sizes, losses["mixture"], color=color, linewidth=3, label="mixture")
 right.set(xscale="log", ylabel="Log-loss on new samples")
