@@ -60,7 +60,7 @@ axes[0].set_ylabel("Accuracy on unseen digits")
 axes[0].legend()
 
 # %%
-# **Learned:** here nothing beats random samples by more than chance, with clean labels or with wrong
-# ones. The most uncertain samples resemble each other, and wrong labels gather among them. Drawing
-# in proportion to the entropy is about as good as drawing at random. Whatever selects, compare it
+# **Learned:** here nothing beats random samples by more than chance, with clean or wrong labels.
+# The most uncertain samples resemble each other, and wrong labels gather among them. Drawing in
+# proportion to the entropy is about as good as drawing at random. Whatever selects, compare it
 # with ``criterion="random"`` at the same fraction.

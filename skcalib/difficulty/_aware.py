@@ -17,10 +17,8 @@ from ..utils._estimators import (
     DelegatingClassifier,
     check_fit_takes,
     fit_clone,
-    joint_classes,
     last_step,
     samples_and_labels,
-    show_inner,
     warn_if_fitted,
 )
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _routing_enabled
@@ -131,7 +129,6 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         self.fit_param = fit_param
         self.direction = direction
 
-    # The parameters of the estimator and the scorer are theirs to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
@@ -167,7 +164,6 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         warn_if_fitted(estimator=self.estimator, scorer=self.scorer)
         scorer = clone(self._scorer())
         hint = " (fit_param names it, for instance fit_param='sample_weight')"
-        # Before the fit of the scorer, which may take long.
         check_fit_takes(self.estimator, self.fit_param, hint)
         if self.fit_param in fit_params:
             raise ValueError(
@@ -190,9 +186,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         # An estimator with one parameter for both weights gets their product.
         other_weight = estimator_params.get(self.fit_param, 1.0)
         estimator_params[self.fit_param] = self.weights_ * other_weight
-        self.estimator_ = fit_clone(self.estimator, X, labels, params=estimator_params)
-        self.classes_ = joint_classes(self.estimator_, labels)
-        show_inner(self, self.estimator_)
+        self._keep(fit_clone(self.estimator, X, labels, params=estimator_params), labels)
         return self
 
     def _scorer(self) -> Any:

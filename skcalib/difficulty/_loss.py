@@ -18,10 +18,8 @@ from ..utils._estimators import (
     fit_clone,
     folds_of,
     inner_fit_params,
-    joint_classes,
     out_of_fold,
     samples_and_labels,
-    show_inner,
     warn_if_fitted,
 )
 from ..utils._labels import encode
@@ -86,7 +84,6 @@ class LossScorer(DifficultyMixin, MetaMixin, BaseEstimator):
         self.estimator = estimator
         self.cv = cv
 
-    # The parameters of the estimator are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier on all samples.
@@ -109,9 +106,7 @@ class LossScorer(DifficultyMixin, MetaMixin, BaseEstimator):
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator)
         params = inner_fit_params(self, "estimator", weight, {})
-        self.estimator_ = fit_clone(self.estimator, X, labels, params=params)
-        self.classes_ = joint_classes(self.estimator_, labels)
-        show_inner(self, self.estimator_)
+        self._keep(fit_clone(self.estimator, X, labels, params=params), labels)
         return self
 
     def fit_difficulty(  # type: ignore[override]

@@ -100,7 +100,6 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         self.contamination = contamination
         self.cv = cv
 
-    # The parameters of the scorer are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
@@ -152,7 +151,6 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         params = inner_fit_params(self, "scorer", weight, fit_params, groups)
         self.scorer_ = fit_clone(self.scorer, X, labels, params=params)
         in_sample = self.cv is None or isinstance(self.scorer, FrozenEstimator)
-        # Two scorers leave out every sample by itself, in closed form.
         one_by_one = self.cv == "auto" and groups is None
         if in_sample:
             scores = self.score_samples(X)

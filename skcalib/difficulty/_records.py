@@ -590,18 +590,16 @@ def _check_depth(depth: ArrayLike, name: str) -> NDArray[np.float64]:
     return array
 
 
-def _checked(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> tuple[NDArray, NDArray]:
+def _plane(
+    depth_held_out: ArrayLike, depth_trained: ArrayLike
+) -> tuple[NDArray, NDArray, float, float]:
+    """Return both depths, and the smallest and the largest of all; NaN if all of them are NaN."""
     held_out = _check_depth(depth_held_out, "depth_held_out")
     trained = _check_depth(depth_trained, "depth_trained")
     check_same_length(depth_held_out=held_out, depth_trained=trained)
-    return held_out, trained
-
-
-def _range(held_out: NDArray, trained: NDArray) -> tuple[float, float]:
-    """Return the smallest and the largest of all depths; NaN if all of them are NaN."""
-    depths = np.concatenate([held_out, trained])
-    depths = depths[~np.isnan(depths)]
-    return (float(depths.min()), float(depths.max())) if depths.size else (np.nan, np.nan)
+    both = np.concatenate([held_out, trained])
+    # fmin and fmax pass over NaN.
+    return held_out, trained, float(np.fmin.reduce(both)), float(np.fmax.reduce(both))
 
 
 def corner_distances(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> NDArray[np.float64]:
@@ -632,8 +630,7 @@ def corner_distances(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> NDA
     >>> corner_distances([0, 4, 1], [0, 4, 4])[:, 1].round(2)
     array([4., 4., 1.])
     """
-    held_out, trained = _checked(depth_held_out, depth_trained)
-    low, high = _range(held_out, trained)
+    held_out, trained, low, high = _plane(depth_held_out, depth_trained)
     # In the order of TYPES.
     corners = np.array([(low, low), (low, high), (high, low), (high, high)])
     across, along = held_out[:, None] - corners[:, 0], trained[:, None] - corners[:, 1]
@@ -692,8 +689,8 @@ def difficulty_quadrant(
     array(['easy', 'looks_like_other_class', 'ambiguous_without_label',
            'ambiguous'], dtype='<U23')
     """
-    held_out, trained = _checked(depth_held_out, depth_trained)
-    limit = sum(_range(held_out, trained)) / 2 if threshold is None else float(threshold)
+    held_out, trained, low, high = _plane(depth_held_out, depth_trained)
+    limit = (low + high) / 2 if threshold is None else float(threshold)
     if threshold is not None and not np.isfinite(limit):
         raise ValueError(f"threshold must be a finite number, got {threshold}.")
     # In the order of TYPES: held out is the first of two binary digits, trained the second.

@@ -93,7 +93,6 @@ def binned(predictions: Predictions, *, n_bins: int, strategy: str) -> Bins:
     if strategy == "uniform":
         edges = uniform_edges(n_bins)
         return Bins(edges, sums_between(predictions, edges))
-    # Edges of equal weight depend on all confidences at once.
     confidence, correct = top_label(predictions)
     return Bins(*quantile_sums(confidence, correct, predictions.weight, n_bins))
 
@@ -119,7 +118,6 @@ def gap_norm(sums: NDArray[np.float64], norm: str) -> Any:
     gap = np.abs(confidence - correct) / np.where(weight > 0, weight, 1)
     if norm == "max":
         return gap.max(axis=-1)
-    # sum_b w_b gap_b^q / sum_b w_b with q = 1 or 2.
     mean = (weight * gap ** (1 if norm == "l1" else 2)).sum(axis=-1) / weight.sum(axis=-1)
     return mean if norm == "l1" else np.sqrt(mean)
 

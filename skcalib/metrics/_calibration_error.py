@@ -223,7 +223,6 @@ def debiased_calibration_error(
     -0.015
     """
     bins, unit = _bins_of(y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label)
-    # The scale of the weights, which are read as numbers of samples, matters here.
     return debiased_norm(bins.sums * count_unit(unit), squared=squared)
 
 

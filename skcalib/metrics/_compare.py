@@ -14,7 +14,7 @@ from ..utils._tables import as_table
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError
 from ._interval import Inversion, interval_of
-from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, run
+from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,10 +139,7 @@ def compare_calibration(
     models = []
     for y_proba in y_probas.values():
         resampled = Resampled.of(metric, options, y_true, y_proba, clusters=clusters, **given)
-        drawn = run(resampled.error.bootstrap, seeds, n_jobs)
-        by_chance = None
-        if isinstance(resampled.error, GapError) and clusters is None:
-            by_chance = run(resampled.error.by_chance, seeds, n_jobs)
+        drawn, by_chance = resampled.drawn(seeds, n_jobs)
         ends = interval_of(resampled, drawn, by_chance, confidence_level)
         models.append(_Judged(resampled.estimate, *ends, *_center(resampled, drawn)))
     tail = (1 - confidence_level) / 2

@@ -124,12 +124,7 @@ def calibration_error_interval(
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     resampled = Resampled.of(metric, options, y_true, y_proba, clusters=clusters, **given)
-    seeds = draw_seeds(random_state, n_resamples)
-    error = resampled.error
-    by_chance = None
-    if isinstance(error, GapError) and clusters is None:
-        by_chance = run(error.by_chance, seeds, n_jobs)
-    drawn = run(error.bootstrap, seeds, n_jobs)
+    drawn, by_chance = resampled.drawn(draw_seeds(random_state, n_resamples), n_jobs)
     return interval_of(resampled, drawn, by_chance, confidence_level)
 
 

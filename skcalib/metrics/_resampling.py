@@ -122,6 +122,14 @@ class Resampled(NamedTuple):
         own = gap_error(metric, options, estimate, codes, proba, weight, clusters)
         return cls(estimate, estimate, anew) if own is None else cls(estimate, own.statistic, own)
 
+    def drawn(
+        self, seeds: NDArray[np.int64], n_jobs: int | None
+    ) -> tuple[list[Any], list[float] | None]:
+        """Return the errors of resamples and, of an error of ours without clusters, by chance."""
+        known = isinstance(self.error, GapError) and self.error.clusters is None
+        by_chance = run(self.error.by_chance, seeds, n_jobs) if known else None
+        return run(self.error.bootstrap, seeds, n_jobs), by_chance
+
 
 def check_metric(metric: Callable[..., float], *needed: str) -> None:
     """Raise unless a metric takes the parameters `needed`."""

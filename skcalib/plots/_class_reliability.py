@@ -153,7 +153,6 @@ class ClassReliabilityDisplay(PredictionDisplay):
         top = 0.19 * (heading.count("\n") + 1)
         height = max((self._inches() - top) / n_high, 0.1)
         grid = self._open_grid(n_wide, [top, *[height] * n_high], heading, size="small")
-        # The first row of the grid is the heading's.
         places = [grid[i // n_wide + 1, i % n_wide] for i in range(len(drawn))]
         self.axes_ = np.array([self.figure_.add_subplot(place) for place in places])
         for i, (panel, (label, display)) in enumerate(zip(self.axes_, drawn)):

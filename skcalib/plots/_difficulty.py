@@ -213,7 +213,6 @@ class DifficultyDisplay(BaseDisplay):
         """
         label = self._open_axes(ax, name)
         n_groups = len(self.error_rate)
-        # The middle of every group.
         x = 100 * (np.arange(n_groups) + 0.5) / n_groups
         xlabel, limits = "Difficulty percentile (easy to hard)", (0.0, 100.0)
         if histogram and self.cells is not None and self.difficulty is not None:

@@ -264,7 +264,6 @@ class HardestSamplesDisplay(BaseDisplay):
         if len(shape) < 2:
             return 8.0, 2 * 0.22 * (n_shown + 1) + 0.6
         width, height = 1.2, 1.1 * shape[0] / shape[1]
-        # Four lines of text above every sample, and a title.
         return max(width * n_shown, 2.0) + 0.4, 2 * (min(max(height, 0.6), 3.0) + 0.6) + 0.4
 
     def _open_rows(self, n_columns: int, n_lines: int, title: str) -> NDArray[Any]:

@@ -205,7 +205,6 @@ default="msp"
         markers = {"markevery": np.unique(marked).tolist()}
         self.line_ = self._draw_curve(x, risk, label, kwargs, **markers)
         if self.n_samples is not None and self.confidence_level is not None:
-            # At about equal distances along the coverage, and at the last point.
             places = np.searchsorted(x, np.linspace(x[0], x[-1], min(len(x), N_BAND_POINTS)))
             places = np.unique(places)
             ends = wilson_interval(risk[places], x[places] * self.n_samples, self.confidence_level)

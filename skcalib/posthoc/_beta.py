@@ -137,7 +137,6 @@ class BetaCalibration(OneVsRestCalibrator):
             trust = mapped / (mapped + uniform_weight * chance)
             if np.abs(theta - before).max() < _TOLERANCE:
                 break
-        # Back from the parametrization to (a, b, c).
         a, b, c = map(float, theta @ design)
         return BetaMap(a, b, c, float(uniform_weight))
 

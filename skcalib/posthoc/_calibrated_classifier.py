@@ -20,10 +20,8 @@ from ..utils._estimators import (
     fit_clone,
     folds_of,
     inner_fit_params,
-    joint_classes,
     out_of_fold,
     samples_and_labels,
-    show_inner,
     warn_if_fitted,
 )
 from ..utils._labels import check_several_classes
@@ -136,7 +134,6 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self.n_jobs = n_jobs
         self.group_columns = group_columns
 
-    # The parameters of the classifier and of the calibrator are theirs to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
@@ -188,8 +185,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         method = self._method()
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else self._folds(X, labels, groups)
-        self.estimator_ = fit_clone(self.estimator, X, labels, params=params)
-        self.classes_ = joint_classes(self.estimator_, labels)
+        self._keep(fit_clone(self.estimator, X, labels, params=params), labels)
         if folds is None:
             scores = class_columns(self.estimator_, X, self.classes_, method)
         else:
@@ -214,7 +210,6 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self.calibrator_ = calibrator.fit(
             scores, labels, sample_weight=weight, **groups_of_samples
         )
-        show_inner(self, self.estimator_)
         return self
 
     def predict_proba(self, X: Any) -> NDArray:

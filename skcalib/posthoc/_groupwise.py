@@ -106,7 +106,6 @@ class GroupwiseCalibration(PostHocCalibrator):
         self.input = input
         self.classes = classes
 
-    # The parameters of the common map are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,

@@ -223,14 +223,13 @@ class PriorShift(PostHocCalibrator):
         before = self._training_proba()
         training, k = self._known_training_priors(before), len(self.classes_)
         self.n_iter_, self.trust_ = 1, 1.0
+        for name in ("training_priors_", "priors_"):  # those of a fit before
+            self.__dict__.pop(name, None)
         if self.sampling_rate is not None:
             self.ratio_ = 1 / _check_rate(self.sampling_rate, self.classes_)
             if training is not None:
                 priors = training * self.ratio_
                 self.training_priors_, self.priors_ = training, priors / priors.sum()
-            else:  # those of a fit before
-                self.__dict__.pop("training_priors_", None)
-                self.__dict__.pop("priors_", None)
             return
         if training is None:
             raise ValueError(

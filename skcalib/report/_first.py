@@ -70,8 +70,8 @@ def _believable(results: dict[str, Any]) -> tuple[str, str, str, str]:
 def _for_everybody(tested: list[dict[str, Any]]) -> tuple[str, str, str, str]:
     parts = tested[1:]
     called = parts_called(parts)
-    question = "For everybody?" if called == "groups" else "For every class?"
-    question = "For every group and class?" if called == "groups and classes" else question
+    questions = {"groups": "For everybody?", "classes": "For every class?"}
+    question = questions.get(called, "For every group and class?")
     off = [part for part in parts if part["off"]]
     unclear = [part for part in parts if not part["off"] and not part["clear"]]
     if off:

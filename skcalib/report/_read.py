@@ -220,9 +220,14 @@ class _Table:
             raise self._refusal(labels)
         columns = self._fills(list(named.values()))
         if columns is None:
-            raise self._sum_refused(list(named.values()))
+            sums = self._sums(list(named.values()))
+            row = np.abs(sums - 1).argmax()
+            raise ValueError(
+                f"{self.path} must have probabilities that sum to 1 in columns "
+                f"{', '.join(named.values())}, got {sums[row]:g} in line {self.frame.index[row]}; "
+                "rounded ones need more digits."
+            )
         names = {column: name for name, column in named.items()}
-        # In the order of the file.
         columns = [name for name in self.names if name in columns]
         return self._result(columns, [names.get(column, _plain(column)) for column in columns])
 
@@ -287,14 +292,6 @@ class _Table:
             f"label ({', '.join(labels[:10])}), or the option classes must name them in the order "
             f"of the classes, got columns {', '.join(self.names)}; columns "
             f"of numbers in [0, 1]: {', '.join(self.fits) or 'none'}."
-        )
-
-    def _sum_refused(self, columns: list[str]) -> ValueError:
-        sums = self._sums(columns)
-        row = np.abs(sums - 1).argmax()
-        return ValueError(
-            f"{self.path} must have probabilities that sum to 1 in columns {', '.join(columns)}, "
-            f"got {sums[row]:g} in line {self.frame.index[row]}; rounded ones need more digits."
         )
 
     def _positive(self, labels: list[str], column: str, positive: str) -> dict[str, Any]:

@@ -37,7 +37,6 @@ def results(data: ReportData) -> dict[str, Any]:
         "classes": classes,
         "params": {} if data.weight is None else {"sample_weight": data.weight},
     }
-    # What "auto" takes, and two well-known ones to compare it with.
     kinds: list[Any] = [StackedCalibration, TemperatureScaling, IsotonicCalibration]
     for kind in kinds[:1] if data.proba.size > MANY_NUMBERS else kinds:
         calibrator = kind(input="proba", classes=classes)

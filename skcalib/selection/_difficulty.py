@@ -139,7 +139,6 @@ class DifficultySelector(BaseSelector):
         self.cutoff = cutoff
         self.random_state = random_state
 
-    # The parameters of the scorer are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
@@ -240,10 +239,8 @@ class DifficultySelector(BaseSelector):
         return {"fraction": 0.9 if by_default else self.fraction, "n_samples": self.n_samples}
 
     def _scorer_params(self, weight: NDArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
-        if _routing_enabled():
+        if weight is None or _routing_enabled():
             return inner_fit_params(self, "scorer", weight, fit_params)
-        if weight is None:
-            return fit_params
         # In a Pipeline, the weights go to the last step.
         check_fit_takes(last_step(self.scorer)[0], "sample_weight", name="scorer")
         return {**fit_params, "sample_weight": weight}

@@ -127,7 +127,6 @@ class MaxEntropySelector(BaseSelector):
         self.sampling = sampling
         self.random_state = random_state
 
-    # The parameters of the estimator are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,

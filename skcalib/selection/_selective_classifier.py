@@ -26,11 +26,9 @@ from ..utils._estimators import (
     fit_clone,
     folds_of,
     inner_fit_params,
-    joint_classes,
     left_out,
     predict_labels,
     samples_and_labels,
-    show_inner,
     warn_if_fitted,
 )
 from ..utils._labels import check_several_classes
@@ -179,7 +177,6 @@ class SelectiveClassifier(DelegatingClassifier):
         self.reject_label = reject_label
         self.n_jobs = n_jobs
 
-    # The parameters of the classifier are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self, X: Any, y: ArrayLike, groups: ArrayLike | None = None, **fit_params: Any
@@ -225,8 +222,8 @@ class SelectiveClassifier(DelegatingClassifier):
         params = inner_fit_params(self, "estimator", None, fit_params, groups)
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else folds_of(self.cv, X, labels, groups)
-        self.estimator_, self.confidence_ = self._fit_pair(X, labels, None, params)
-        self.classes_ = joint_classes(self.estimator_, labels)
+        fitted, self.confidence_ = self._fit_pair(X, labels, None, params)
+        self._keep(fitted, labels)
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
         if folds is None:
             judged = _judge(self.estimator_, self.confidence_, X, labels)
@@ -244,7 +241,6 @@ class SelectiveClassifier(DelegatingClassifier):
                 f"No threshold keeps the error rate below risk={self.risk} with the "
                 f"{len(labels)} samples of fit: every sample is declined."
             )
-        show_inner(self, self.estimator_)
         return self
 
     def _fit_pair(

@@ -13,9 +13,7 @@ from ..utils._estimators import (
     fit_clone,
     fit_takes,
     inner_fit_params,
-    joint_classes,
     samples_and_labels,
-    show_inner,
     warn_if_fitted,
 )
 from ..utils._labels import check_several_classes
@@ -78,7 +76,6 @@ class SubsetClassifier(DelegatingClassifier):
         self.estimator = estimator
         self.selector = selector
 
-    # The parameters of the estimator and of the selector are theirs to validate.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
@@ -122,16 +119,14 @@ class SubsetClassifier(DelegatingClassifier):
         selector_params = self._selector_params(weight, fit_params)
         self.selector_ = fit_clone(self.selector, X, labels, params=selector_params)
         rows = self.selector_.get_support(indices=True)
-        self.estimator_ = fit_clone(self.estimator, X, labels, rows, params)
         # A class without a chosen sample has its column as well.
-        self.classes_ = joint_classes(self.estimator_, labels)
+        self._keep(fit_clone(self.estimator, X, labels, rows, params), labels)
         lost = np.setdiff1d(labels, labels[rows])
         if lost.size:
             warn(
                 f"No sample of class {', '.join(map(repr, lost.tolist()))} was selected; "
                 "its probability will be 0. Select a larger fraction."
             )
-        show_inner(self, self.estimator_)
         return self
 
     def _selector_params(

@@ -369,6 +369,12 @@ class MetaMixin(MetaEstimatorMixin):
         """Return the estimators inside, by the names of the parameters that hold them."""
         return {"estimator": self.estimator}
 
+    def _keep(self, fitted: Any, labels: NDArray[Any]) -> None:
+        """Keep a fitted classifier, and show its features and classes, with those of `labels`."""
+        self.estimator_ = fitted
+        self.classes_ = joint_classes(fitted, labels)
+        show_inner(self, fitted)
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the router: `fit` hands on what the estimators inside and `cv` request."""
         return fit_router(self, cv=self.cv, **self._inside())

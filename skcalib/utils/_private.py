@@ -98,6 +98,7 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated]
 
     If a fit fails or is interrupted, the estimator stays as it was: what it learned before is not
     half replaced. A fit that changes something in place has to undo that itself.
+    `prefer_skip_nested_validation` is False where estimators inside validate their own parameters.
     """
     check = _checking_fit(prefer_skip_nested_validation=prefer_skip_nested_validation)
 

@@ -200,7 +200,6 @@ class _Problem:
             self.chance = 1 / n_options
         self.gaps = None
         if pseudo_errors:
-            # At most a tenth of the samples.
             self.pseudo = pseudo_errors * weight / max(self.n, 10.0)
             self.gaps = np.empty(len(y))
             for rows, block in iter_blocks(logits):

@@ -122,7 +122,6 @@ def _train_skorch(
 
     class Recorder(Callback):
         def on_epoch_begin(self, net: Any, *args: Any, **kwargs: Any) -> None:
-            # Before the first epoch, record the untrained network.
             if not history:
                 self.on_epoch_end(net)
 
