@@ -60,13 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = report.add_argument
     add("predictions", type=Path, help="the file")
-    add(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("report.html"),
-        help="the report, as HTML or, with a name that ends in .md, as Markdown",
-    )
+    where = "the report, as HTML or, with a name that ends in .md, as Markdown"
+    add("-o", "--output", type=Path, default=Path("report.html"), help=where)
     add("--label", help="the column of labels (default: label, y_true, y, target, ...)")
     add("--classes", nargs="+", help="the columns of probabilities, in the order of the classes")
     add("--pos-label", help="the positive class of two, where one column has its probability")

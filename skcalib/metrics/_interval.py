@@ -149,7 +149,9 @@ def calibration_test(
     probabilities `n_resamples` times (consistency resampling [1]_), and the p-value is the
     fraction of errors that are as large as the one observed, which counts as one of them:
     ``(1 + #{T* >= T}) / (n_resamples + 1)``. The test keeps its level for every metric and every
-    number of samples; which departures it finds depends on the metric.
+    number of independent samples; which departures it finds depends on the metric. Of repeated
+    rows, of clusters or of a time series it may reject a calibrated model: see there whether
+    :func:`calibration_error_interval` with `clusters` begins above 0.
 
     Parameters
     ----------

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..metrics import compare_calibration
-from ..utils._proba import label_log_loss
+from ..utils._proba import LOSS_FLOOR
 from . import _method, _trust, _verdict
-from ._data import LEVEL, N_BINS, ReportData, mean_interval
+from ._data import LEVEL, N_BINS, ReportData, mean, mean_interval
 from ._document import Document, Section, Table, Text, count, number, with_interval
 from ._first import TONES
 
@@ -30,27 +31,44 @@ def results(models: Mapping[str, ReportData], *, paired: bool) -> dict[str, Any]
     """
     first, *others = models
     level = 1 - (1 - LEVEL) / max(len(others), 1)
-    samples = {
-        name: {"log_loss": label_log_loss(data.proba, data.codes), "accuracy": 1.0 * data.correct}
-        for name, data in models.items()
-    }
-    entries = {name: _entry(data, samples[name]) for name, data in models.items()}
+    scores = {name: _scores(data) for name, data in models.items()}
+    entries = {name: _entry(data, scores[name]) for name, data in models.items()}
     errors = _paired_errors(models, level) if paired else {}
     differences: dict[str, Any] = {}
     for name in others:
         before, after = entries[first]["measures"], entries[name]["measures"]
         differences[name] = {key: _apart(before[key], after[key]) for key in MEASURES}
         if paired:
-            changes = {key: x - samples[first][key] for key, x in samples[name].items()}
-            mass = models[name].mass
+            data, belief = models[name], (models[first].proba + models[name].proba) / 2
+            changes = {key: x - scores[first][key] for key, x in scores[name].items()}
             differences[name] = {
                 ERROR: errors[name],
-                **{key: mean_interval(x, mass, level) for key, x in changes.items()},
+                **{key: _interval(data, x, belief, level) for key, x in changes.items()},
             }
     return {"models": entries, "differences": differences, "paired": paired, "level": level}
 
 
-def _entry(data: ReportData, samples: Mapping[str, Any]) -> dict[str, Any]:
+def _scores(data: ReportData) -> dict[str, NDArray[np.float64]]:
+    """Return measures of every sample (n_samples, n_classes), for every label it might have."""
+    proba = np.maximum(data.proba.astype(np.float64), LOSS_FLOOR)
+    answered = data.predicted[:, np.newaxis] == np.arange(proba.shape[1])
+    return {"log_loss": -np.log(proba), "accuracy": 1.0 * answered}
+
+
+def _interval(
+    data: ReportData, scores: NDArray[np.float64], belief: NDArray[Any], level: float = LEVEL
+) -> dict[str, float]:
+    """Return the mean of a measure with its interval.
+
+    Few samples may hold none of the large losses of rare errors: the variance is no smaller than
+    that of labels drawn from `belief`.
+    """
+    first, second = (mean((belief * scores**k).sum(axis=1), data.mass) for k in (1, 2))
+    of_labels = scores[np.arange(len(scores)), data.codes]
+    return mean_interval(of_labels, data.mass, level, second - first**2)
+
+
+def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
     """Return the verdict on a model, and its measures with intervals."""
     trust = _trust.results(data)
     verdict, judged = _verdict.results(data, trust), next(iter(trust["views"].values()))
@@ -59,23 +77,21 @@ def _entry(data: ReportData, samples: Mapping[str, Any]) -> dict[str, Any]:
         "verdict": {key: verdict[key] for key in ("kind", "headline", "explanation")},
         "measures": {
             ERROR: judged["errors"][ERROR],
-            **{key: mean_interval(x, data.mass) for key, x in samples.items()},
+            **{key: _interval(data, x, data.proba) for key, x in scores.items()},
         },
     }
 
 
 def _paired_errors(models: Mapping[str, ReportData], level: float) -> dict[str, Any]:
     """Return the differences of the calibration errors to that of the first model."""
-    judged = {name: data.judged for name, data in models.items()}
-    given = dict(next(iter(judged.values())))
+    first = next(iter(models.values()))
     lines = compare_calibration(
-        given.pop("y_true"),
-        {name: predictions["y_proba"] for name, predictions in judged.items()},
-        **{key: value for key, value in given.items() if key != "y_proba"},
+        y_probas={name: data.judged["y_proba"] for name, data in models.items()},
+        **{key: value for key, value in first.judged.items() if key != "y_proba"},
         confidence_level=level,
         n_bins=N_BINS,
         n_resamples=500,
-        random_state=next(iter(models.values())).seed,
+        random_state=first.seed,
     )
     names = ("difference", "difference_low", "difference_high")
     return {

@@ -208,12 +208,12 @@ def mean(values: NDArray[np.float64], mass: NDArray[np.float64]) -> float:
 
 
 def mean_interval(
-    values: NDArray[np.float64], mass: NDArray[np.float64], level: float = LEVEL
+    x: NDArray[np.float64], mass: NDArray[np.float64], level: float = LEVEL, least: float = 0.0
 ) -> dict[str, float]:
-    """Return a mean with its normal interval; a sample of weight k counts as k samples."""
-    total, center = mass.sum(), mean(values, mass)
+    """Return a mean with its normal interval, of a variance of `least` or more; weights count."""
+    total, center = mass.sum(), mean(x, mass)
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = (mass @ (values - center) ** 2) / (total - 1)
+        variance = max((mass @ (x - center) ** 2) / (total - 1), least)
     # One sample has no spread.
     half = ndtri((1 + level) / 2) * np.sqrt(variance / total) if total > 1 else np.inf
     return {"value": center, "low": float(center - half), "high": float(center + half)}

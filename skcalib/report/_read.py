@@ -210,7 +210,8 @@ class _Table:
             return self._positive(labels, column, name)
         if not named:
             column, positive = self._single(labels), _positive_of(labels)
-            if positive is None:
+            # That of the answer, say, which is never below a half.
+            if positive is None or self.probabilities(column).min() >= 0.5:
                 raise ValueError(
                     f"pos_label must say which class column {column!r} of {self.path} gives the "
                     f"probability of: {' or '.join(labels)}, got None."

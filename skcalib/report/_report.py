@@ -369,11 +369,7 @@ def _gather(data: ReportData) -> dict[str, Any]:
 
 def _worth_showing(X: Any) -> Any:
     """Return X where a reader recognizes a sample in it: texts, images, named columns."""
-    if hasattr(X, "columns"):
+    if hasattr(X, "columns") or getattr(X, "ndim", 2) in (3, 4):
         return X
-    if issparse(X):
-        return None
-    first = X[0] if hasattr(X, "__len__") and len(X) else None
-    if isinstance(first, str) or (hasattr(X, "ndim") and X.ndim in (3, 4)):
-        return X
-    return None
+    is_list = hasattr(X, "__len__") and not issparse(X) and len(X) > 0
+    return X if is_list and isinstance(X[0], str) else None

@@ -74,6 +74,29 @@ def test_two_months_have_wider_intervals_than_two_models():
     assert not apart["paired"]
 
 
+def test_a_lower_risk_is_not_better_because_no_case_was_among_the_samples():
+    y, risk = np.zeros(50, dtype=int), np.linspace(0.01, 0.05, 50)
+    report = CalibrationReport.compare({"right": risk, "half": risk / 2}, y, labels=[0, 1])
+    found = report.results_["comparison"]
+    change = found["differences"]["half"]["log_loss"]
+    assert change["low"] < change["value"] < 0 < change["high"]
+    assert "The log-loss of half differs by no more than chance." in report.to_markdown()
+    # The variance of labels drawn from the mean of both, computed one label at a time.
+    p = 0.75 * risk
+    if_positive, if_negative = (
+        np.log(risk) - np.log(risk / 2),
+        np.log(1 - risk) - np.log(1 - risk / 2),
+    )
+    second = (p * if_positive**2 + (1 - p) * if_negative**2).mean()
+    variance = second - (p * if_positive + (1 - p) * if_negative).mean() ** 2
+    assert change["high"] - change["value"] == pytest.approx(2.575829 * np.sqrt(variance / 50))
+    # So do the intervals of one model.
+    loss = found["models"]["right"]["measures"]["log_loss"]
+    second = (risk * np.log(risk) ** 2 + (1 - risk) * np.log(1 - risk) ** 2).mean()
+    variance = second - (risk * np.log(risk) + (1 - risk) * np.log(1 - risk)).mean() ** 2
+    assert loss["high"] - loss["value"] == pytest.approx(2.575829 * np.sqrt(variance / 50))
+
+
 def test_names_have_to_fit(models):
     y, probas = models
     with pytest.raises(ValueError, match="must be a dict of two or more models"):

@@ -216,3 +216,20 @@ def test_many_classes_have_whole_names():
     for entry in shown[:12]:
         assert f'<span class="name">{entry["name"]}</span>' in page or entry["name"] in page
     assert "more are in the tables below" in page
+
+
+def test_classes_in_another_order_than_the_columns_are_a_doubt():
+    y, proba, _ = make_predictions(300, n_classes=3, random_state=0)
+    names = np.array(["small", "medium", "large"])
+    # Without labels the columns are those of the sorted names.
+    sorted_names = CalibrationReport.from_predictions(names[y], proba)
+    given = CalibrationReport.from_predictions(names[y], proba, labels=names)
+    # "large" and "small" have changed places.
+    places = np.array([2, 1, 0])
+    right = [(proba.argmax(axis=1) == codes).sum() for codes in (y, places[y])]
+    doubt = (
+        f"Order of the columns: {right[0]} answers would be right in another order, now "
+        f"{right[1]} are. Does every column belong to its class?"
+    )
+    assert doubt in sorted_names.results_["warnings"]
+    assert not any("Order of" in text for text in given.results_["warnings"])
