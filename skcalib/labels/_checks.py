@@ -71,14 +71,9 @@ def _line(score: NDArray[np.float64], is_right: NDArray[np.bool_]) -> tuple[floa
     """Return intercept and slope of the penalized logistic regression."""
     sign = np.where(is_right, 1.0, -1.0)
 
-    def of(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margin = sign * (x[0] + x[1] * score)
-        slope = sign * expit(-margin)
-        value = np.logaddexp(0.0, -margin).sum()
-        value += _SLOPE_PENALTY * (x[1] - 1.0) ** 2 + _INTERCEPT_PENALTY * x[0] ** 2
-        by = np.array([slope.sum(), slope @ score])
-        drawn = np.array([2.0 * _INTERCEPT_PENALTY * x[0], 2.0 * _SLOPE_PENALTY * (x[1] - 1.0)])
-        return float(value), drawn - by
+    def of(x: NDArray[np.float64]) -> float:
+        loss = np.logaddexp(0.0, -sign * (x[0] + x[1] * score)).sum()
+        return float(loss + _SLOPE_PENALTY * (x[1] - 1.0) ** 2 + _INTERCEPT_PENALTY * x[0] ** 2)
 
-    intercept, slope = minimize(of, np.array([0.0, 1.0]), jac=True, method="BFGS").x
+    intercept, slope = minimize(of, np.array([0.0, 1.0]), method="BFGS").x
     return float(intercept), float(slope)

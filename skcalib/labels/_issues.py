@@ -30,7 +30,7 @@ from ..utils._warnings import warn
 from ._checks import recalibrated
 from ._judges import judges_of, remarks_on
 from ._noise_model import rate_interval
-from ._rounds import SURE, Given, Judged, belief_in_noise, doubts_of, judge, missed_rate, tempered
+from ._rounds import SURE, Given, Judged, discount, doubts_of, judge, missed_rate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +136,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     the need of a matrix chosen by the likelihood of labels left out. Without a matrix, some of
     the labels may be drawn from the belief in the other classes, ``q_y / (1 - q_k)``. Gross
     mistakes of judges look like flips, and judges that agree with few labels make more of them:
-    log-odds of issues are drawn to 0 where the judges are weak.
+    where the judges are weak, improbable labels become less so, and no decision changes.
 
     Of more than 2 million distances, a random part enters the likelihood, the same at every call;
     all samples are judged. More than 256 classes have a common rate of flips.
@@ -270,20 +270,18 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         """Set what `fit` has learned."""
         last, fit, proba = judged.last, judged.fit, judged.proba.filled()
         given, rows = last.given, np.arange(len(labels))
-        believed = belief_in_noise(judged)
         # Where the labels are as likely without any flips, there may be none.
-        proba *= believed
-        proba[rows, given.codes] += 1.0 - believed
+        proba *= judged.believed
+        proba[rows, given.codes] += 1.0 - judged.believed
         rate = float(np.average(1.0 - proba[rows, given.codes], weights=given.weight))
         if judged.weakness:
-            _give_label(proba, given.codes, tempered(proba[rows, given.codes], judged.weakness))
+            discount(proba, given.codes, judged.weakness)
         self.label_proba_, self._weight = proba, given.weight
         margin, difficulty = last.judged(fit)
         p_correct = proba[rows, given.codes]
-        suggested = self.classes_[proba.argmax(axis=1)]
         columns = {
             "label": labels,
-            "suggested_label": suggested,
+            "suggested_label": self.classes_[proba.argmax(axis=1)],
             "p_label_correct": p_correct,
             "margin": margin,
             "difficulty": difficulty,
@@ -297,7 +295,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = unverified * np.array(rate_interval(last.likelihood, fit))
         low, high = np.clip(ends + np.sort([rate, self.noise_rate_]) - unverified * fit.rate, 0, 1)
-        if believed <= SURE:  # about as likely are the flips found, and none
+        if judged.believed <= SURE:  # about as likely are the flips found, and none
             low, high = 0.0, max(high, ends[1])
         if last.near.rate < 0.5:  # near flips are as likely, also where they are not believed
             high = max(high, unverified * last.near.rate)
@@ -305,7 +303,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         missed = missed_rate(unverified * judged.hinted, max(high, 1.5 * self.noise_rate_))
         self.noise_rate_interval_ = (float(low), float(max(high, missed)))
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
-        self.doubts_: tuple[str, ...] = doubts_of(judged, believed, missed, n_issues)
+        self.doubts_: tuple[str, ...] = doubts_of(judged, missed, n_issues)
         self.is_trustworthy_ = not self.doubts_
         self._p_of_model = p_correct.astype(np.float64)
         self.n_checks_ = 0

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit
+from scipy.stats import entropy
 
 from ._judges import ByRows, Judge, blocks_of, features_of, nearest_others
 from ._noise_model import (
@@ -56,11 +57,11 @@ _NEAR_AHEAD = 5.0
 # Near flips need judges that agree with right labels more often than this.
 _SELDOM = 0.75
 # Judges of this strength (see `_refitted`) count in full, and least; what log-odds lose there;
-# and the weakness that is worth a doubt. Of 302 claims, 53 are too high by .25; tempered, 44.
+# and the weakness that is worth a doubt. Of 302 claims, 53 are too high by .25; so, 44.
 _STRONG, _WEAKEST, _DISCOUNT, _TOO_WEAK = 0.85, 0.55, 0.6, 0.7
-# Units of log-likelihood that judges who know anything gain over the class frequencies. Judges of
-# noise reach 7 in 1 of 169 runs; on 46 sets all judges but those of two do, with 12 or more.
-_KNOWN = 7.0
+# Units of log-likelihood that judges who know anything gain over the class frequencies: those of
+# noise gain 7 in 1 of 169 runs. With few issues, they also explain a tenth of the entropy.
+_KNOWN, _LEAST_EXPLAINED = 7.0, 0.1
 _SEVERAL = 5  # issues that may all be right
 # The least rate of flips that are not believed, and worth a doubt.
 _HINTED = 0.08
@@ -148,16 +149,6 @@ class Round:
         nearest = pool(part.distances, fit.weights).argmin(axis=1)
         return float(part.weight @ (nearest == part.codes)) / part.total
 
-    def knowledge(self) -> float:
-        """Return the log-likelihood of the labels less that by the frequencies of the classes.
-
-        A sample counts once, whatever it weighs: a weight need not be a number of samples.
-        """
-        of_frequencies = np.append(np.zeros(len(self.distances) - 1), 1.0)
-        no_flips = np.eye(len(self.given.classes))
-        alone = self.likelihood.log_likelihood(of_frequencies, no_flips)
-        return len(self.likelihood.codes) * (self.plain.log_likelihood - alone)
-
     def surprises(self, fit: NoiseFit) -> tuple[float, float]:
         """Return the correlation of surprises between neighbors, and its standard error.
 
@@ -198,8 +189,8 @@ class Judged(NamedTuple):
     fit: NoiseFit
     proba: ByRows  # (n_samples, n_classes)
     gain: float  # mean log-likelihood of the labels over that without any flips
+    believed: float  # probability that there are wrong labels at all, in (0, 1)
     weakness: float  # from 0 for judges that know the classes to 1 for those that hardly do
-    knowledge: float  # units of log-likelihood that the judges gain over the class frequencies
     hinted: float = 0.0  # rate of flips between classes that are not believed, nor excluded
 
 
@@ -250,11 +241,14 @@ def _refitted(first: Round, n_refits: int, *, mixed: bool) -> Judged:
     choice = last.choice
     simple = choice.common if fit is choice.flips else fit
     gain = simple.log_likelihood - no_flips(last.likelihood, simple).log_likelihood
-    more = max(choice.gain_of_flips, 0.0) if fit is choice.flips else 0.0
+    gain += max(choice.gain_of_flips, 0.0) if fit is choice.flips else 0.0
+    # By Akaike's weights: flips are one number more, which has to gain one unit. (Half a logarithm
+    # of the sample size is too strict: flexible judges foretell wrong labels, and hide them.)
+    believed = float(expit(last.likelihood.total * gain - 1.0))
     # Weak judges find too many wrong labels: these excuse about half of what judges disagree.
     strength = first.agreement(first.plain) / np.sqrt(1.0 - fit.rate)
     weakness = float(np.clip((_STRONG - strength) / (_STRONG - _WEAKEST), 0.0, 1.0))
-    return Judged(last, fit, proba, gain + more, weakness, first.knowledge())
+    return Judged(last, fit, proba, gain, believed, weakness)
 
 
 def _explanation(judged: Round, *, mixed: bool) -> tuple[NoiseFit, float]:
@@ -265,23 +259,14 @@ def _explanation(judged: Round, *, mixed: bool) -> tuple[NoiseFit, float]:
     return choice.flips, choice.left_out + choice.gain_of_flips
 
 
-def belief_in_noise(judged: Judged) -> float:
-    """Return the probability that there are wrong labels at all, in (0, 1).
-
-    By Akaike's weights: flips are one number more, which has to gain one unit of log-likelihood.
-    (Half a logarithm of the number of samples is too strict: flexible judges foretell wrong
-    labels in part, and hide them.)
-    """
-    return float(expit(judged.last.likelihood.total * judged.gain - 1.0))
-
-
-def tempered(p_correct: NDArray, weakness: float) -> NDArray[np.float64]:
-    """Return probabilities that labels are right, with the evidence of weak judges discounted.
+def discount(proba: NDArray, codes: NDArray[np.intp], weakness: float) -> None:
+    """Make labels less improbable where judges are weak, in place; no decision changes.
 
     Likelihood cannot tell gross mistakes of judges from flips, and weak judges make more of them.
     """
-    odds = logit(np.clip(p_correct.astype(np.float64), 0.0, 1.0))
-    return expit(np.where(odds < 0, (1.0 - _DISCOUNT * weakness) * odds, odds))
+    own, top = proba[np.arange(len(codes)), codes], proba.max(axis=1)
+    proba[np.arange(len(codes)), codes] = top * (own / top) ** (1.0 - _DISCOUNT * weakness)
+    proba /= proba.sum(axis=1, keepdims=True)
 
 
 def missed_rate(hinted: float, highest: float) -> float:
@@ -289,25 +274,28 @@ def missed_rate(hinted: float, highest: float) -> float:
     return hinted if max(_HINTED, highest) < hinted < 0.5 else 0.0
 
 
-def doubts_of(judged: Judged, believed: float, missed: float, n_issues: int) -> tuple[str, ...]:
+def doubts_of(judged: Judged, missed: float, n_issues: int) -> tuple[str, ...]:
     """Return the reasons to doubt the probabilities; `missed` as of `missed_rate`."""
-    last, doubts = judged.last, []
+    last, part, doubts = judged.last, judged.last.likelihood, []
     if missed:
         doubts.append(
             f"That {missed:.0%} of the labels are wrong explains them about as well as what is "
             f"believed, so that many may be missed. {_ADVICE}"
         )
-    if judged.knowledge < _KNOWN:
+    # A sample counts once, whatever it weighs: a weight need not be a number of samples.
+    of_labels = float(entropy(np.bincount(part.codes, part.weight)))
+    explained, few = of_labels + judged.fit.log_likelihood, n_issues < _SEVERAL
+    if len(part.codes) * explained < _KNOWN or (few and explained < _LEAST_EXPLAINED * of_labels):
         doubts.append(
-            "The judges foretell the labels no better than the frequencies of the classes do, so "
-            f"that they cannot find wrong ones; other features or judges could help. {_ADVICE}"
+            "The judges foretell the labels hardly better than the frequencies of the classes do, "
+            f"so that they cannot find wrong ones; other features or judges could help. {_ADVICE}"
         )
-    if n_issues < _SEVERAL:
+    if few:
         return tuple(doubts)
-    if believed < SURE:
+    if judged.believed < SURE:
         doubts.append(
             f"The {n_issues} issues may all be right: the labels are about as likely "
-            f"without any wrong one (probability of any {believed:.2f}). {_ADVICE}"
+            f"without any wrong one (probability of any {judged.believed:.2f}). {_ADVICE}"
         )
     if judged.weakness > _TOO_WEAK:
         doubts.append(

@@ -28,6 +28,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import as_features, naming
+from ._groups import group_codes
 from ._labels import check_class_labels, class_positions, encode, shown
 from ._private import (
     _check_method_params,
@@ -179,11 +180,8 @@ def folds_of(cv: Any, X: Any, labels: NDArray | None, groups: ArrayLike | None =
     cv = _grouped(cv, groups)
     if groups is not None and not hasattr(cv, "split"):
         raise ValueError("groups must be None where cv lists the folds, got groups.")
-    if groups is not None and _num_samples(groups) != _num_samples(X):
-        raise ValueError(
-            f"groups must have one entry for every sample, {_num_samples(X)}, got "
-            f"{_num_samples(groups)}."
-        )
+    if groups is not None:
+        group_codes(groups, _num_samples(X))  # raises an error that names them
     splitter = check_cv(cv, labels, classifier=labels is not None)
     try:
         folds = list(splitter.split(X, labels, groups))

@@ -143,7 +143,7 @@ def test_scales_that_differ_are_named_where_they_matter():
 def test_samples_that_no_fold_can_learn_from():
     # Out of fold, a single sample of one of two classes leaves one class to learn.
     X = np.array([[0.0, 1.0], [3.0, 1.2], [3.1, 0.9], [2.9, 1.1]])
-    with pytest.warns(SkcalibWarning, match="foretell the labels no better"):
+    with pytest.warns(SkcalibWarning, match="foretell the labels hardly better"):
         finder = LabelIssueFinder().fit(X, [0, 1, 1, 1])
     assert "logistic regression" not in finder.judges_
     np.testing.assert_allclose(finder.label_proba_.sum(axis=1), 1.0)

@@ -11,6 +11,7 @@ from sklearn.datasets import (
     make_moons,
 )
 from sklearn.decomposition import PCA
+from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
@@ -18,7 +19,6 @@ from skcalib.datasets import flip_labels
 from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder, _issues
 from skcalib.labels import _rounds as rounds
-from skcalib.labels._judges import judges_of
 from skcalib.labels._noise_model import NoiseFit, common_flips
 from skcalib.utils import SkcalibWarning
 
@@ -257,54 +257,48 @@ def test_most_labels_are_right():
     assert finder.noise_rate_ < 0.05
 
 
-def _random_features(codes):
-    return None, np.random.default_rng(0).standard_normal((len(codes), 5))
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_judges_that_know_nothing_warn(n_classes):
+    rng = np.random.default_rng(0)
+    labels = rng.choice(
+        n_classes, 300, p=np.r_[0.8, np.full(n_classes - 1, 0.2 / (n_classes - 1))]
+    )
+    wrong = np.eye(n_classes)[(labels + 1) % n_classes]
+    noise = rng.dirichlet(np.ones(n_classes), 300)
+    finder = LabelIssueFinder("precomputed")
+    for proba in (np.full(wrong.shape, 1 / n_classes), wrong, noise):
+        with pytest.warns(SkcalibWarning, match="foretell the labels hardly better"):
+            finder.fit(proba, labels)
+        assert finder.issues_["is_issue"].sum() < 5
+        assert not finder.is_trustworthy_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert finder.fit(
+            np.eye(n_classes)[labels] * 0.6 + 0.4 / n_classes, labels
+        ).is_trustworthy_
 
 
-@pytest.mark.parametrize(
-    "judges",
-    [
-        lambda codes: ("precomputed", np.full((len(codes), 3), 1 / 3)),
-        lambda codes: ("precomputed", np.eye(3)[(codes + 1) % 3]),
-        _random_features,
-    ],
-    ids=["uniform", "always wrong", "random features"],
-)
-def test_judges_that_know_nothing_are_not_trusted(judges):
-    estimator, X = judges(np.arange(150) % 3)
-    with pytest.warns(SkcalibWarning, match="foretell the labels no better than the frequencies"):
-        finder = LabelIssueFinder(estimator).fit(X, np.arange(150) % 3)
-    assert not finder.is_trustworthy_
-    assert finder.issues_["is_issue"].sum() == 0
-    assert finder.noise_rate_interval_[1] > 0.3
-
-
-def test_knowledge_is_the_likelihood_beyond_the_frequencies_of_the_classes():
-    y = np.repeat([0, 1], [60, 90])
-    codes, weight = y.astype(np.intp), np.where(y, 1.0, 2.0)
-    proba = np.where(y[:, None] == [0, 1], 0.9, 0.1)
-    judges = judges_of("precomputed", proba, y, None, None, None)
-    given = rounds.Given(codes, np.arange(2), weight, np.zeros(len(y), dtype=bool), judges, False)
-    first = rounds.Round(given, codes, mixed=False)
-    frequency = (np.bincount(codes, weight) + 1) / (weight.sum() + 2)
-    alone = np.average(np.log(frequency[codes]), weights=weight)
-    gain = len(y) * (first.plain.log_likelihood - alone)
-    assert first.knowledge() == pytest.approx(gain, rel=1e-5)
-    assert first.knowledge() > 50
+def test_features_of_noise_warn():
+    _, y = load_digits(return_X_y=True)
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    with pytest.warns(SkcalibWarning, match="foretell the labels hardly better"):
+        LabelIssueFinder().fit(X, y[:300])
 
 
 def test_evidence_of_weak_judges_is_discounted():
-    p = np.array([0.0, 0.1, 0.5, 0.9, 1.0], dtype=np.float32)
-    discounted = rounds.tempered(p, 0.5)
-    # Of odds o < 1 of a right label, o^(1 - 0.3) are left; what is certain stays certain.
-    odds = [(0.1 / 0.9) ** 0.7, 1.0, 9.0]
-    expected = [0.0, *(o / (1 + o) for o in odds), 1.0]
-    np.testing.assert_allclose(discounted, expected, atol=1e-7)
-    np.testing.assert_allclose(rounds.tempered(p, 0.0), p, atol=1e-7)
+    p = np.array([[0.0, 1.0, 0.0], [0.1, 0.9, 0.0], [0.1, 0.6, 0.3], [0.4, 0.4, 0.2], [1.0, 0, 0]])
+    expected, labels = p.copy(), np.zeros(5, dtype=int)
+    # Of odds o < 1 against the likeliest class, o^(1 - 0.3) are left.
+    expected[1, 0], expected[2, 0] = 0.9 * (0.1 / 0.9) ** 0.7, 0.6 * (0.1 / 0.6) ** 0.7
+    expected /= expected.sum(axis=1, keepdims=True)
+    for weakness, after in ((0.0, p), (0.5, expected)):
+        found = p.astype(np.float32)
+        rounds.discount(found, labels, weakness)
+        np.testing.assert_allclose(found, after, atol=1e-7)
 
 
 @pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
-def test_weak_judges_claim_less_and_rank_alike(monkeypatch):
+def test_weak_judges_claim_less_and_decide_alike(monkeypatch):
     data, true = make_classification(600, n_classes=4, n_informative=6, class_sep=0.7, flip_y=0,
                                      random_state=0)  # fmt: skip
     given, flipped = flip_labels(true, fraction=0.2, random_state=0)
@@ -316,10 +310,13 @@ def test_weak_judges_claim_less_and_rank_alike(monkeypatch):
     bold = LabelIssueFinder(scorer).fit(data, given, verified=verified)
     claims, bold_claims = (f.issues_["p_label_correct"].astype(float) for f in (weak, bold))
     issues = bold.issues_["is_issue"]
-    assert (claims[issues] > bold_claims[issues]).all()
-    assert (weak.issues_["is_issue"] == issues).all()
-    order = np.argsort(bold_claims)
-    assert np.diff(claims[order]).min() > -1e-6
+    assert (claims[issues] >= bold_claims[issues] - 1e-6).all()
+    assert claims[issues].mean() > bold_claims[issues].mean() + 0.03
+    for column in ("is_issue", "suggested_label"):
+        assert (weak.issues_[column] == bold.issues_[column]).all()
+    assert roc_auc_score(flipped, -claims) == pytest.approx(
+        roc_auc_score(flipped, -bold_claims), abs=0.005
+    )
     assert (claims[verified] == 1).all()
     np.testing.assert_allclose(weak.label_proba_.sum(axis=1), 1.0, atol=1e-5)
     assert weak.noise_rate_ == pytest.approx(1 - claims.mean(), abs=1e-6)
