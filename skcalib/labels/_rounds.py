@@ -244,11 +244,11 @@ def _refitted(first: Round, n_refits: int, *, mixed: bool) -> Judged:
     gain += max(choice.gain_of_flips, 0.0) if fit is choice.flips else 0.0
     # By Akaike's weights: flips are one number more, which has to gain one unit. (Half a logarithm
     # of the sample size is too strict: flexible judges foretell wrong labels, and hide them.)
-    believed = float(expit(last.likelihood.total * gain - 1.0))
+    belief = float(expit(last.likelihood.total * gain - 1.0))
     # Weak judges find too many wrong labels: these excuse about half of what judges disagree.
     strength = first.agreement(first.plain) / np.sqrt(1.0 - fit.rate)
     weakness = float(np.clip((_STRONG - strength) / (_STRONG - _WEAKEST), 0.0, 1.0))
-    return Judged(last, fit, proba, gain, believed, weakness)
+    return Judged(last, fit, proba, gain, belief, weakness)
 
 
 def _explanation(judged: Round, *, mixed: bool) -> tuple[NoiseFit, float]:
