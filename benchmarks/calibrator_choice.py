@@ -19,7 +19,8 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
+from sklearn.calibration import _SigmoidCalibration
 
 from benchmarks.papers.tables import csv_table
 from benchmarks.prediction_sets import prediction_sets
@@ -53,7 +54,7 @@ OURS = {
     "beta": BetaCalibration,
 }
 PEERS_TWO = {
-    "probmetrics temperature": "ts-mix", "sigmoid of the logit": "platt-logits",
+    "probmetrics temperature": "ts-mix", "scikit-learn sigmoid of log-odds": "sigmoid",
     "scikit-learn isotonic": "isotonic", "probmetrics logistic": "logistic",
     "probmetrics logistic-mix": "logistic-mix", "betacal": "beta",
     "probmetrics quadratic": "quadratic-scaling", "Venn-Abers": "ivap",
@@ -83,6 +84,10 @@ def ours(cls, found, fit, test, k):
 
 def peer(key, found, fit, test, k):
     proba = finite(stated(found))
+    if key == "sigmoid":
+        log_odds = logit(proba[:, 1])
+        positive = _SigmoidCalibration().fit(log_odds[fit], found.y[fit]).predict(log_odds[test])
+        return np.column_stack([1 - positive, positive])
     calibrator = ETSCalibrator() if key == "ets" else get_calibrator(key)
     return np.asarray(calibrator.fit(proba[fit], found.y[fit]).predict_proba(proba[test]))
 
@@ -118,9 +123,8 @@ def measured(folder):
                 order = np.random.default_rng([draw, n]).permutation(n_all)
                 fit, test = order[:n], order[n:][-3000:]
                 row = {"set": found.name, "classes": k, "samples": n, "draw": draw}
-                row = known.setdefault(
-                    (found.name, n, draw), row | {"part": found.part, "scores": {}}
-                )
+                row |= {"part": found.part, "scores": {}}
+                row = known.setdefault((found.name, n, draw), row)
                 row["scores"].setdefault("none", scored(found.y[test], proba[test]))
                 for name, function in functions(k).items():
                     if name not in row["scores"]:

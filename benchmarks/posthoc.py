@@ -41,18 +41,16 @@ def sample(n, k):
 
 def speed(n, k):
     logits, y = sample(n, k)
-    functions = {
+    timed = {
         "softmax in blocks": lambda: blocked_softmax(logits),
         "scipy.special.softmax": lambda: softmax(logits, axis=1),
         "search of the temperature alone": lambda: fit_temperature(logits, y, None, (1e-3, 1e3)),
         "TemperatureScaling.fit, nll": lambda: TemperatureScaling().fit(logits, y),
     }
     if n * k <= 10**7:
-        functions["TemperatureScaling.fit, ece (100 temperatures)"] = lambda: TemperatureScaling(
-            criterion="ece"
-        ).fit(logits, y)
-    title = f"temperature scaling, ({n}, {k}) float32"
-    print_speed(title, "softmax in blocks", functions, repeats=3)
+        ece = TemperatureScaling(criterion="ece")
+        timed["TemperatureScaling.fit, ece (100 temperatures)"] = lambda: ece.fit(logits, y)
+    print_speed(f"temperature scaling, ({n}, {k}) float32", "softmax in blocks", timed, repeats=3)
 
 
 def stack(n, k):
@@ -61,8 +59,7 @@ def stack(n, k):
     maps = [TemperatureScaling, StructuredVectorScaling, VectorScaling, MatrixScaling]
     maps += [StructuredMatrixScaling, StackedCalibration]
     timed = {f"{cls.__name__}.fit": lambda cls=cls: cls().fit(logits, y) for cls in maps}
-    repeats = 3 if k < 100 else 1
-    print_speed(f"maps, ({n}, {k})", "TemperatureScaling.fit", timed, repeats=repeats)
+    print_speed(f"maps, ({n}, {k})", "TemperatureScaling.fit", timed, repeats=3 if k < 100 else 1)
 
 
 def quality(folder):
