@@ -47,7 +47,8 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
     ----------
     scorer : estimator with score_samples, or Pipeline ending in one
         A difficulty scorer, such as :class:`RelativeMahalanobisScorer` or :class:`KNNScorer`, or a
-        density of scikit-learn. Larger scores mean more normal. A clone is fitted.
+        density of scikit-learn. Larger scores mean more normal. A clone is fitted. A relative
+        distance hardly sees inputs far from all classes.
     contamination : float in (0, 0.5], default=0.05
         Fraction of samples like the training samples that are called outliers.
     cv : "auto", int, cross-validation generator, iterable or None, default="auto"

@@ -54,8 +54,7 @@ def groupwise_calibration_error(
     underconfident for others. Small groups have large errors by chance alone, and among many
     groups some have a small p-value by chance: the intervals are those of
     :func:`calibration_error_interval`, the p-values those of :func:`calibration_test` after Holm's
-    correction [1]_: for independent samples, the probability of any false alarm is at most the
-    level.
+    correction [1]_: of independent samples, any false alarm is at most as probable as the level.
 
     Parameters
     ----------

@@ -50,7 +50,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     Parameters
     ----------
     relative : bool, default=True
-        Subtract the background distance. False gives the plain squared Mahalanobis distance.
+        Subtract the background distance. False gives the plain squared Mahalanobis distance. Take
+        it to find inputs far from all classes, such as noise: the difference hardly sees them.
     shrinkage : float in [0, 1] or "auto", default=None
         Shrinkage of both covariances toward the identity times their mean variance. "auto" takes
         the oracle approximating coefficient of each (see :func:`sklearn.covariance.oas`): use it
