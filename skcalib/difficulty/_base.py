@@ -7,6 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
+
+
+class RequiresLabels:
+    """An estimator whose `fit` needs labels."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        return tags
 
 
 class DifficultyMixin(ABC):

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights
@@ -25,10 +24,10 @@ from ..utils._estimators import (
 from ..utils._labels import encode
 from ..utils._private import HasMethods, _fit_context
 from ..utils._proba import label_log_loss
-from ._base import DifficultyMixin
+from ._base import DifficultyMixin, RequiresLabels
 
 
-class LossScorer(DifficultyMixin, MetaMixin, BaseEstimator):
+class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
     """Difficulty as the log-loss of the label under a classifier.
 
     ``difficulty(X, y)`` is minus the logarithm of the probability that the classifier gives to
@@ -164,8 +163,3 @@ class LossScorer(DifficultyMixin, MetaMixin, BaseEstimator):
         if labels.shape != (len(proba),):
             raise ValueError(f"y must have shape ({len(proba)},), got {labels.shape}.")
         return label_log_loss(proba, encode(labels, self.classes_))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

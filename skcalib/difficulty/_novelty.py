@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -244,11 +244,6 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
 
     def _inside(self) -> dict[str, Any]:
         return {"scorer": self.scorer}
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = get_tags(self.scorer).target_tags.required
-        return tags
 
 
 def _complete(scores: ArrayLike) -> NDArray[np.float64]:

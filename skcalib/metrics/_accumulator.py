@@ -263,9 +263,9 @@ class CalibrationAccumulator:
     ) -> tuple[float, float]:
         """Return the interval of a binned error of all samples so far.
 
-        It is that of :func:`calibration_error_interval`, from the sums, whose number does not
-        depend on that of the samples. Weights are taken for numbers of samples. On real models
-        95 % intervals hold the maximum error in 88 to 93 % of draws, the others in 94 to 98 %.
+        It is that of :func:`calibration_error_interval`, computed from the sums, so its cost does
+        not depend on the number of samples. Weights count as numbers of samples. On real models 95
+        % intervals hold the maximum error in 88 to 93 % of draws, the others in 94 to 98 %.
 
         Parameters
         ----------

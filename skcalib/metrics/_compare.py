@@ -99,13 +99,11 @@ def compare_calibration(
     groupwise_calibration_error : One model, many groups.
     skcalib.plots.ReliabilityDisplay : Several models in one picture.
 
-    Notes
-    -----
-    For the errors of this package, ``difference`` is that of the errors without what chance adds:
-    of the true errors under which those observed are the median. The interval of the difference
-    follows from those of the two errors and the correlation r of their resamples (MOVER [1]_):
-    its lower end is ``d - sqrt(a^2 + b^2 - 2 r a b)`` with a the distance from the error of the
-    model to its lower end and b that from the first error to its upper one; where one of the
+    Notes ----- For the errors of this package, chance is taken out before the difference d: each
+    error is replaced by the true error under which the observed one is the median. The interval of
+    d follows from the intervals of the two errors and the correlation r of their resamples (MOVER
+    [1]_). Its lower end is ``d - sqrt(a^2 + b^2 - 2 r a b)``, where a leads from the error of the
+    model down to its lower end, and b from the first error up to its upper end. Where one of the
     two intervals begins at 0, r is -1, the worst case. For a `metric` of your own it is the basic
     bootstrap interval of the difference.
 

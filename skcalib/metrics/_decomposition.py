@@ -121,9 +121,9 @@ def refined_log_loss(
     """Log-loss after the best temperature, found on the same samples: smaller = better.
 
     A proper score is calibration error plus refinement error, and recalibration removes the first.
-    A network is often best refined at another time of its training than it is best calibrated:
-    stop where this loss is smallest, then calibrate [1]_. The difference between the log-loss and
-    this one is due to miscalibration.
+    During a training, refinement and calibration are often best at different epochs: stop where
+    this loss is smallest, then calibrate [1]_. The difference between the log-loss and this one is
+    due to miscalibration.
 
     Parameters
     ----------
@@ -143,9 +143,8 @@ def refined_log_loss(
     sklearn.metrics.log_loss : The loss before.
     skcalib.posthoc.TemperatureScaling : Finds that temperature.
 
-    Notes
-    -----
-    Logits are logarithms of the probabilities, of 1e-12 where they are smaller.
+    Notes ----- Logits are logarithms of the probabilities, and probabilities below 1e-12 count as
+    1e-12.
 
     References
     ----------

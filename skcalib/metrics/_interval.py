@@ -95,10 +95,10 @@ def calibration_error_interval(
     which the error observed lies between the quantiles of those [1]_, with a tail of half of
     1 - `confidence_level` on each side. Beyond that,
 
-    - it begins at 0 if :func:`calibration_test` at the level of one tail does not reject (not
-      with `clusters`, which labels drawn one by one do not know);
-    - its lower end is the smaller one of those for the gaps and for gaps that are shrunk to what
-      exceeds their noise, since chance adds more to an error that a few bins make up;
+    - it begins at 0 if :func:`calibration_test` does not reject at the level of one tail (not with
+      `clusters`, since the test draws every label by itself);
+    - its lower end is computed for the gaps, and for gaps shrunk by their noise, and is the
+      smaller of the two, since chance adds more to an error that comes from few bins;
     - its upper end is no lower than that of a calibrated model with the median error by chance,
       nor than the limit of the difference of mean confidence and accuracy (Wilson's interval) or,
       for the Kolmogorov-Smirnov error, of the sum at its place.

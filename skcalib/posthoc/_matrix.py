@@ -168,9 +168,9 @@ class StructuredVectorScaling(LinearCalibrator):
     """Temperature scaling, then a slope and intercept per class, as far as the data support them.
 
     The probabilities are ``softmax(v * log_softmax(logits / T) + b)`` beside a uniform component.
-    A ridge of K / n, n the sum of the sample weights, draws v to 1 [1]_, and one of K / (10 n)
-    draws b to 0, so that few samples give the temperature alone and there is nothing to tune; the
-    paper has K / n for both, which keeps few samples from correcting class frequencies. It is the
+    A ridge of K / n draws v to 1 [1]_, and one of K / (10 n) draws b to 0; n is the sum of the
+    sample weights. So few samples give the temperature alone, and there is nothing to tune. The
+    paper has K / n for both, with which few samples could not correct class frequencies. It is the
     map for hundreds of classes, where a matrix has too many entries; with two classes it is beta
     calibration under a ridge.
 
@@ -218,9 +218,9 @@ class StructuredMatrixScaling(LinearCalibrator):
 
     The probabilities are ``softmax(log_softmax(logits / T) @ W.T + b)``, beside a uniform
     component. Few samples give the temperature alone, more the class-wise slopes and intercepts,
-    many the whole matrix: a ridge of K / n on slopes and of K (K - 1) / n off the diagonal, n the
-    sum of the sample weights, draws the matrix to the identity [1]_, and one of K / (10 n), where
-    the paper has K / n, draws the intercepts to 0, so that there is nothing to tune.
+    many the whole matrix. A ridge of K / n on slopes and of K (K - 1) / n off the diagonal draws
+    the matrix to the identity [1]_; n is the sum of the sample weights. Another of K / (10 n),
+    where the paper has K / n, draws the intercepts to 0. There is nothing to tune.
 
     Parameters
     ----------

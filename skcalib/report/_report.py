@@ -188,7 +188,7 @@ class CalibrationReport:
     ) -> Self:
         """Judge predictions in a file with a header, as pandas or a spreadsheet writes it.
 
-        One column holds the label, and one column a class its probabilities; other columns are
+        One column holds the label, and one column per class its probabilities; other columns are
         not used. ``python -m skcalib report predictions.csv -o report.html`` does this and
         :meth:`save`. The separator (comma, semicolon, tab or bar), the decimal sign and the
         encoding are found, and gzip is unpacked.

@@ -274,7 +274,7 @@ def _accusation(kind: str, worst: dict[str, Any], positive: str) -> str:
 def _phrase(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
     """Return what was said and what was observed, as the beginning of a sentence."""
     says, observed, ends = said_and_observed(view)
-    who = {"everybody": "it", "group": f"{_where(entry)} it"}.get(entry["kind"], "it")
+    who = f"{_where(entry)} it" if entry["kind"] == "group" else "it"
     what, name = view["view"], entry["name"]
     if what == "class":
         text = f"it says {says} for {name} on average, and {observed} of the samples are"

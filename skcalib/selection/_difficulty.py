@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 from sklearn.base import clone
-from sklearn.utils import Tags, check_consistent_length, get_tags
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights, naming
@@ -222,11 +222,6 @@ class DifficultySelector(BaseSelector):
         rows = np.flatnonzero(self._chosen(score(self.scorer_, X, labels)))
         chosen = [_safe_indexing(array, rows) for array in (X, *given)]
         return chosen if given else chosen[0]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = get_tags(self.scorer).target_tags.required
-        return tags
 
     def _score(self, X: Any) -> NDArray[np.floating]:
         return score(self.scorer_, as_features(X))

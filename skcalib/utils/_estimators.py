@@ -382,6 +382,8 @@ class MetaMixin(MetaEstimatorMixin):
         inside = self._inside()
         if inside:
             tags.input_tags = common_input_tags(*inside.values())
+        if set(inside) == {"scorer"}:  # which alone decides whether labels are needed
+            tags.target_tags.required = get_tags(inside["scorer"]).target_tags.required
         return tags
 
 

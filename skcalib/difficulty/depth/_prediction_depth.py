@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ...utils._private import Interval, StrOptions, _fit_context
 from ...utils._validation import check_mask
 from ...utils._warnings import warn
-from .._base import DifficultyMixin
+from .._base import DifficultyMixin, RequiresLabels
 from .._neighbors import NeighborSearch, NeighborVote, drop
 from .._records import prediction_depth
 from ._activations import ActivationReader
@@ -28,8 +28,8 @@ from ._training import trained_network
 MAX_CHECKED = 1000
 
 
-class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
-    """Difficulty as the layer at which a network has made up its mind.
+class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, BaseEstimator):
+    """Difficulty as the layer from which probes agree with the network's answer.
 
     Probes stand at the input, at layers of the network and at its softmax output. A probe is a
     vote of the k nearest training samples there. The prediction depth of a sample is the first
@@ -400,8 +400,3 @@ class PredictionDepthScorer(DifficultyMixin, TransformerMixin, BaseEstimator):
                     itself = probe.find_self(layer, neighbors, y_encoded)
                 neighbors = drop(neighbors, itself)
             yield probe, neighbors
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

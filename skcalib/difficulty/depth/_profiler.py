@@ -14,7 +14,7 @@ from joblib import Memory, Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ...utils._arrays import check_weights, to_host
@@ -30,6 +30,7 @@ from ...utils._private import (
 )
 from ...utils._tables import as_table, row_index
 from ...utils._tensors import on_accelerator
+from .._base import RequiresLabels
 from .._records import (
     consensus_class,
     consensus_consistency,
@@ -112,7 +113,7 @@ def run_repeat(
     return Repeat(predictions, depth, learned, votes, fitted.layer_names_)
 
 
-class DifficultyProfiler(BaseEstimator):
+class DifficultyProfiler(RequiresLabels, BaseEstimator):
     """Profile of every sample by an ensemble of networks trained on random splits.
 
     Every repeat trains a network on a random part of the samples. For each sample, the networks
@@ -339,8 +340,9 @@ class DifficultyProfiler(BaseEstimator):
     ) -> dict[str, NDArray[np.float64]]:
         """Fraction of probes that agree with `labels`, by layer and by form of difficulty.
 
-        With the labels of the samples it is the accuracy of the probes, with the column
-        ``consensus_class`` of `profile_` their agreement with the consensus (Fig. 8 of the paper).
+        If `labels` are those of the samples, this is the accuracy of the probes. If they are the
+        column ``consensus_class`` of `profile_`, it is the agreement with the consensus (Fig. 8 of
+        the paper).
 
         Parameters
         ----------
@@ -422,11 +424,6 @@ class DifficultyProfiler(BaseEstimator):
         distances = corner_distances(columns["depth_held_out"], columns["depth_trained"])
         columns["corner_distance"] = distances.min(axis=1)
         return columns
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _mean(values: NDArray, where: NDArray) -> NDArray:

@@ -44,8 +44,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     **Larger means harder.** A sample deep in its own class, in directions that separate the
     classes, is easy. The features should come from a pre-trained model [1]_.
 
-    Equations 5 to 7 of [1]_ carry a minus sign that contradicts the text and the figures of
-    the paper, where small values are the easy samples. The text is right, and followed here.
+    Equations 5 to 7 of [1]_ carry a minus sign that contradicts the text and the figures of the
+    paper, where small values are the easy samples. The text is right, and this class follows it.
 
     Parameters
     ----------
