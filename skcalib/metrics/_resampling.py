@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from ..utils._groups import group_codes
 from ..utils._private import Interval
-from ..utils._validation import check_predictions
+from ..utils._validation import check_predictions, takes
 from ._bins import top_label
 from ._calibration_error import (
     debiased_calibration_error,
@@ -134,12 +133,9 @@ class Resampled(NamedTuple):
 def check_metric(metric: Callable[..., float], *needed: str) -> None:
     """Raise unless a metric takes the parameters `needed`."""
     try:
-        parameters = inspect.signature(metric).parameters.values()
+        missing = [name for name in needed if not takes(metric, name)]
     except ValueError:  # some functions written in C have no signature
         return
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return
-    missing = [name for name in needed if name not in {p.name for p in parameters}]
     if missing:
         raise TypeError(
             f"metric must be a function of (y_true, y_proba) that takes {' and '.join(needed)}, "

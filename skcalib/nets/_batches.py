@@ -7,7 +7,6 @@ samples, `ArrayDataset` with the finished batch, taken out of the arrays in one 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -131,9 +130,3 @@ def batches_items(iterator: Any, params: Mapping[str, Any]) -> bool:
     loader = isinstance(iterator, type) and issubclass(iterator, DataLoader)
     # batch_size=None switches batching off: the dataset gives whole batches.
     return loader and params.get("batch_size", 1) is not None
-
-
-def takes(function: Any, name: str) -> bool:
-    """Tell whether a function or class takes an argument of that name."""
-    parameters = inspect.signature(function).parameters
-    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

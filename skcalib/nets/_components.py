@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from ..utils._labels import check_several_classes, encode
 from ..utils._process import auto_device, seeded
-from ._batches import takes
+from ..utils._validation import takes
 from ._criterion import check_criterion
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ._batches import takes
+from ..utils._validation import takes
 
 _KEYWORDS = ("sample_weight", "difficulty_weight", "history")
 

@@ -11,13 +11,13 @@ from ..utils._arrays import check_weights
 from ..utils._estimators import (
     DelegatingClassifier,
     fit_clone,
-    fit_takes,
     inner_fit_params,
     samples_and_labels,
     warn_if_fitted,
 )
 from ..utils._labels import check_several_classes
 from ..utils._private import HasMethods, _fit_context, _routing_enabled
+from ..utils._validation import takes
 from ..utils._warnings import warn
 
 
@@ -135,7 +135,7 @@ class SubsetClassifier(DelegatingClassifier):
         # Without routing `fit_params` are meant for the estimator alone.
         if _routing_enabled():
             return inner_fit_params(self, "selector", weight, fit_params)
-        if weight is None or not fit_takes(self.selector, "sample_weight"):
+        if weight is None or not takes(self.selector.fit, "sample_weight"):
             return {}
         return {"sample_weight": weight}
 

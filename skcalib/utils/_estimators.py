@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from inspect import Parameter, signature
 from numbers import Integral
 from typing import Any
 
@@ -38,6 +37,7 @@ from ._private import (
     _safe_indexing,
     available_if,
 )
+from ._validation import takes
 from ._warnings import warn
 
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
@@ -271,17 +271,11 @@ def check_fit_takes(
     estimator: Any, parameter: str, hint: str = "", *, name: str = "estimator"
 ) -> None:
     """Raise unless ``estimator.fit`` accepts `parameter`; `name` is what holds the estimator."""
-    if not fit_takes(estimator, parameter):
+    if not takes(estimator.fit, parameter):
         raise ValueError(
             f"{name} must have the parameter {parameter!r} in its fit{hint}, got "
             f"{type(estimator).__name__}."
         )
-
-
-def fit_takes(estimator: Any, parameter: str) -> bool:
-    """Tell whether ``estimator.fit`` accepts `parameter`, by its name or by ``**kwargs``."""
-    parameters = signature(estimator.fit).parameters.values()
-    return any(p.kind is Parameter.VAR_KEYWORD or p.name == parameter for p in parameters)
 
 
 def fit_router(owner: Any, *, cv: Any = "no folds", **inner: Any) -> MetadataRouter:

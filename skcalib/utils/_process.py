@@ -16,9 +16,8 @@ def raise_ctrl_c() -> Iterator[None]:
     """Raise KeyboardInterrupt at the end of the block where Ctrl-C was swallowed within it.
 
     MLPClassifier and skorch catch KeyboardInterrupt, and `fit` returns a half-trained network as
-    if it were whole.
-    The exception alone could also come from a callback that ends the training by raising one, as
-    EarlyStopping does; the signal is always Ctrl-C.
+    if it were whole. The exception alone may also come from a callback that ends the training,
+    such as EarlyStopping; the signal is always Ctrl-C.
     """
     former = signal.getsignal(signal.SIGINT)
     # Only the main thread gets signals, and without a handler in Python, Ctrl-C raises nothing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,6 +94,12 @@ def check_has(value: Any, *attributes: str, name: str, what: str) -> None:
             raise TypeError(
                 f"{name} must be {what}, got {type(value).__name__}, which has no {attribute}."
             )
+
+
+def takes(function: Any, name: str) -> bool:
+    """Tell whether a function or class takes an argument of that name, or any by ``**kwargs``."""
+    parameters = signature(function).parameters.values()
+    return any(p.kind is Parameter.VAR_KEYWORD or p.name == name for p in parameters)
 
 
 def check_predictions(

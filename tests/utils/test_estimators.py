@@ -14,10 +14,10 @@ from skcalib.utils._estimators import (
     check_fit_takes,
     common_input_tags,
     fit_router,
-    fit_takes,
     inner_fit_params,
     show_inner,
 )
+from skcalib.utils._validation import takes
 
 
 class Meta(BaseEstimator):
@@ -54,9 +54,9 @@ def test_input_that_all_take(estimators, sparse, allow_nan):
 
 
 def test_parameters_of_fit():
-    assert fit_takes(GaussianNB(), "sample_weight")
-    assert fit_takes(make_pipeline(GaussianNB()), "gaussiannb__sample_weight")
-    assert not fit_takes(KNeighborsClassifier(), "sample_weight")
+    assert takes(GaussianNB().fit, "sample_weight")
+    assert takes(make_pipeline(GaussianNB()).fit, "gaussiannb__sample_weight")
+    assert not takes(KNeighborsClassifier().fit, "sample_weight")
     check_fit_takes(GaussianNB(), "sample_weight")
     with pytest.raises(
         ValueError,
