@@ -99,9 +99,11 @@ def compare_calibration(
     groupwise_calibration_error : One model, many groups.
     skcalib.plots.ReliabilityDisplay : Several models in one picture.
 
-    Notes ----- For the errors of this package, chance is taken out before the difference d: each
-    error is replaced by the true error under which the observed one is the median. The interval of
-    d follows from the intervals of the two errors and the correlation r of their resamples (MOVER
+    Notes
+    -----
+    For the errors of this package, chance is taken out before the difference d: each error is
+    replaced by the true error under which the observed one is the median. The interval of d
+    follows from the intervals of the two errors and the correlation r of their resamples (MOVER
     [1]_). Its lower end is ``d - sqrt(a^2 + b^2 - 2 r a b)``, where a leads from the error of the
     model down to its lower end, and b from the first error up to its upper end. Where one of the
     two intervals begins at 0, r is -1, the worst case. For a `metric` of your own it is the basic

@@ -143,8 +143,9 @@ def refined_log_loss(
     sklearn.metrics.log_loss : The loss before.
     skcalib.posthoc.TemperatureScaling : Finds that temperature.
 
-    Notes ----- Logits are logarithms of the probabilities, and probabilities below 1e-12 count as
-    1e-12.
+    Notes
+    -----
+    Logits are logarithms of the probabilities, and probabilities below 1e-12 count as 1e-12.
 
     References
     ----------

@@ -70,11 +70,13 @@ class GroupwiseCalibration(PostHocCalibrator):
     skcalib.metrics.groupwise_calibration_error : Which groups the probabilities are off for.
     PostHocCalibratedClassifier : Takes the groups from columns of X, by `group_columns`.
 
-    Notes ----- A group has b = s = 0 with probability 1 - f, otherwise normal b and s with
-    standard deviations that are the same for all groups. These are 0, .25, .5 or 1 for b and 0 or
-    .3 for s; f is 0 (with probability .05), .1, .3 or 1. Laplace's approximation gives their
-    posterior probabilities, and `shifts_` and `slopes_` are means over them. Groups of fewer than
-    10 samples keep the common map.
+    Notes
+    -----
+    A group has b = s = 0 with probability 1 - f, otherwise normal b and s with standard deviations
+    that are the same for all groups. These are 0, .25, .5 or 1 for b and 0 or .3 for s; f is 0
+    (with probability .05), .1, .3 or 1. Laplace's approximation gives their posterior
+    probabilities, and `shifts_` and `slopes_` are means over them. Groups of fewer than 10 samples
+    keep the common map.
 
     Examples
     --------

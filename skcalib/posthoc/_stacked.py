@@ -100,10 +100,12 @@ class StackedCalibration(PostHocCalibrator):
     PostHocCalibratedClassifier : A classifier and this calibrator as one estimator.
     TemperatureScaling : The simplest of the maps.
 
-    Notes ----- The folds follow from the samples, not from their order or that of the classes, and
-    nothing is random. Up to 500 samples are folded twice, and the weights are fitted to both
-    foldings. A sample of weight k is in one fold, k equal samples are in several: the maps are the
-    same, and the weights of the mixture differ a little.
+    Notes
+    -----
+    The folds follow from the samples, not from their order or that of the classes, and nothing is
+    random. Up to 500 samples are folded twice, and the weights are fitted to both foldings. A
+    sample of weight k is in one fold, k equal samples are in several: the maps are the same, and
+    the weights of the mixture differ a little.
 
     Examples
     --------
