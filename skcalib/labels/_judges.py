@@ -320,6 +320,8 @@ def judges_of(
 ) -> dict[str, Any]:
     """Return the judges by their names."""
     if isinstance(estimator, str):  # "precomputed"
+        if groups is not None:
+            raise ValueError("groups must be None for probabilities at hand, got groups.")
         return {estimator: Precomputed(X, labels)}
     if estimator is None:
         return _default_judges(X, labels, weight, cv, groups)

@@ -140,6 +140,12 @@ def test_scales_that_differ_are_named_where_they_matter():
     assert not remarks_on(LogisticRegression(), np.array([["a", "b"]]), Y)
 
 
+def test_groups_of_probabilities_at_hand_are_refused():
+    y = np.arange(30) % 3
+    with pytest.raises(ValueError, match=r"^groups must be None for probabilities at hand"):
+        LabelIssueFinder("precomputed").fit(np.eye(3)[y], y, groups=y)
+
+
 def test_samples_that_no_fold_can_learn_from():
     # Out of fold, a single sample of one of two classes leaves one class to learn.
     X = np.array([[0.0, 1.0], [3.0, 1.2], [3.1, 0.9], [2.9, 1.1]])
