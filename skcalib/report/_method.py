@@ -47,7 +47,8 @@ def _order(data: ReportData) -> str | None:
     n = np.zeros((len(data.classes), len(data.classes)), dtype=int)
     np.add.at(n, (data.codes, data.predicted), 1)
     now, best = np.trace(n), n[linear_sum_assignment(n, maximize=True)].sum()
-    if best - now < 5 * np.sqrt(len(data.codes)) or best < 0.5 * len(data.codes):
+    # Chance gives one more per class, where a class has one sample.
+    if best - now < len(n) + 5 * np.sqrt(len(data.codes)) or best < 0.5 * len(data.codes):
         return None
     return (
         f"Order of the columns: {count(best)} answers would be right in another order, now "
