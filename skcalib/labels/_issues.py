@@ -136,7 +136,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     the need of a matrix chosen by the likelihood of labels left out. Without a matrix, some of
     the labels may be drawn from the belief in the other classes, ``q_y / (1 - q_k)``. Gross
     mistakes of judges look like flips, and judges that agree with few labels make more of them:
-    where the judges are weak, improbable labels become less so, and no decision changes.
+    where the judges are weak, a label less probable than the likeliest class gets a higher
+    probability. Suggested labels, and issues at the threshold .5, stay the same.
 
     Of more than 2 million distances, a random part enters the likelihood, the same at every call;
     all samples are judged. More than 256 classes have a common rate of flips.
@@ -245,8 +246,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         X, labels = samples_and_labels(X, y)
         given_weight = check_weights(sample_weight, len(labels))
         weight = np.ones(len(labels)) if given_weight is None else given_weight
-        no_label = np.zeros(len(labels), dtype=bool)
-        known = no_label if verified is None else check_mask(verified, no_label.shape, "verified")
+        known = np.zeros(len(labels), dtype=bool)
+        if verified is not None:
+            known = check_mask(verified, known.shape, "verified")
         check_several_classes(np.unique(labels[weight > 0]))
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
         for estimator in several:
@@ -294,6 +296,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         # The rate of the model is that among labels nobody has verified.
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = unverified * np.array(rate_interval(last.likelihood, fit))
+        # Moved to the mean probabilities: before the discount of weak judges, and after it.
         low, high = np.clip(ends + np.sort([rate, self.noise_rate_]) - unverified * fit.rate, 0, 1)
         if judged.believed <= SURE:  # about as likely are the flips found, and none
             low, high = 0.0, max(high, ends[1])
