@@ -385,10 +385,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         n_samples, n_classes = self.label_proba_.shape
         rows = np.asarray(positions)
         if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) < 2:
-            raise ValueError(f"positions must be at least two integers, got {positions!r}.")
-        if len(np.unique(rows)) < len(rows) or rows.min() < 0 or rows.max() >= n_samples:
+            got = f"shape {rows.shape} and dtype {rows.dtype}"
+            raise ValueError(f"positions must be at least two integers, got {got}.")
+        distinct = np.unique(rows)
+        if len(distinct) < len(rows) or distinct[0] < 0 or distinct[-1] >= n_samples:
             raise ValueError(
-                f"positions must be distinct and from 0 to {n_samples - 1}, got {rows!r}."
+                f"positions must be distinct and from 0 to {n_samples - 1}, got {len(distinct)} "
+                f"distinct ones of {len(rows)}, from {distinct[0]} to {distinct[-1]}."
             )
         true = encode(np.asarray(true_labels), self.classes_, name="true_labels")
         if true.shape != rows.shape:

@@ -38,7 +38,7 @@ from ..utils._estimators import (
     out_of_fold,
     weight_params,
 )
-from ..utils._labels import class_positions, match_columns
+from ..utils._labels import as_labels, class_positions, match_columns
 from ..utils._private import _safe_indexing
 from ..utils._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 
@@ -290,7 +290,11 @@ class Precomputed:
         # Names that are not 0..K-1 are those of a DataFrame, and have to be the labels.
         named = None if np.array_equal(names, np.arange(len(names))) else names
         _, classes = match_columns(
-            labels, labels=named, n_columns=n_columns, y_name="y", columns_name="X"
+            as_labels(labels, name="y"),
+            labels=named,
+            n_columns=n_columns,
+            y_name="y",
+            columns_name="X",
         )
         self.order = np.argsort(classes, kind="stable")
         self.classes = classes[self.order]
@@ -389,12 +393,18 @@ def _folds_of_default(
 
 
 def _as_numbers(X: Any) -> Any:
-    """Return X where it holds numbers; columns of text get an error that says what to do."""
+    """Return X where it holds numbers; texts get an error that says what to do."""
     try:
-        check_array(X, dtype="numeric", input_name="X")
+        check_array(X, dtype=[np.float64, np.float32], input_name="X")
     except (ValueError, TypeError) as error:
-        kinds = getattr(X, "dtypes", None)
-        text = [] if kinds is None else [n for n, k in kinds.items() if k.kind not in "biuf"]
+        if np.ndim(X) == 1 and isinstance(next(iter(X), None), str):
+            raise ValueError(
+                "X must hold numbers where estimator is None, got texts; "
+                "make_pipeline(TfidfVectorizer(), TruncatedSVD(100)).fit_transform(X) turns them "
+                "into numbers."
+            ) from error
+        kinds = X.dtypes.items() if np.ndim(X) == 2 and hasattr(X, "dtypes") else ()
+        text = [name for name, kind in kinds if kind.kind not in "biuf"]
         if not text:
             raise
         raise ValueError(

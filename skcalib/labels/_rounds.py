@@ -142,7 +142,7 @@ class Round:
         judges = zip(self.distances[:-1], fit.weights)
         spread = [weight * spread_of(judge[some]) for judge, weight in judges]
         total = sum(spread) or 1.0
-        return {name: part / total for name, part in zip(self.given.judges, spread)}
+        return {name: float(part / total) for name, part in zip(self.given.judges, spread)}
 
     def agreement(self, fit: NoiseFit) -> float:
         """Return how often the pooled judges believe in the given label most."""

@@ -353,6 +353,18 @@ def test_probabilities_need_no_estimator():
     np.testing.assert_array_equal(np.sort(table["p_label_correct"]), table["p_label_correct"])
 
 
+def test_probabilities_take_text_labels_of_any_dtype():
+    names = np.array(["ant", "bee", "cow"])
+    given = PROBA.argmax(axis=1)
+    assert np.array_equal(np.unique(given), np.arange(3))
+    expected = LabelIssueFinder("precomputed").fit(PROBA, given).issues_
+    for labels in (names[given], names[given].astype(object), list(names[given])):
+        issues = LabelIssueFinder("precomputed").fit(PROBA, labels).issues_
+        np.testing.assert_array_equal(issues["label"], names[given])
+        np.testing.assert_array_equal(issues["p_label_correct"], expected["p_label_correct"])
+        np.testing.assert_array_equal(issues["suggested_label"], names[expected["suggested_label"]])
+
+
 def test_probabilities_that_are_taken_for_features_warn():
     given = PROBA.argmax(axis=1)
     with pytest.warns(SkcalibWarning, match="estimator='precomputed'"):

@@ -125,6 +125,12 @@ def test_columns_of_text_get_an_error_that_says_what_to_do():
     frame = pd.DataFrame({"length": X[:, 0], "size": "medium"})
     with pytest.raises(ValueError, match="got column 'size' of other values; make_pipeline"):
         judges_of(None, frame, Y, None, None, None)
+    with pytest.raises(ValueError, match="got column 'size' of other values; make_pipeline"):
+        judges_of(None, frame.astype({"size": "category"}), Y, None, None, None)
+    texts = ["some words"] * len(Y)
+    for given in (texts, np.array(texts), pd.Series(texts)):
+        with pytest.raises(ValueError, match="got texts; make_pipeline.*into numbers"):
+            judges_of(None, given, Y, None, None, None)
 
 
 def test_scales_that_differ_are_named_where_they_matter():
