@@ -362,7 +362,8 @@ def test_probabilities_take_text_labels_of_any_dtype():
         issues = LabelIssueFinder("precomputed").fit(PROBA, labels).issues_
         np.testing.assert_array_equal(issues["label"], names[given])
         np.testing.assert_array_equal(issues["p_label_correct"], expected["p_label_correct"])
-        np.testing.assert_array_equal(issues["suggested_label"], names[expected["suggested_label"]])
+        suggested = names[expected["suggested_label"]]
+        np.testing.assert_array_equal(issues["suggested_label"], suggested)
 
 
 def test_probabilities_that_are_taken_for_features_warn():

@@ -129,7 +129,7 @@ def test_columns_of_text_get_an_error_that_says_what_to_do():
         judges_of(None, frame.astype({"size": "category"}), Y, None, None, None)
     texts = ["some words"] * len(Y)
     for given in (texts, np.array(texts), pd.Series(texts)):
-        with pytest.raises(ValueError, match="got texts; make_pipeline.*into numbers"):
+        with pytest.raises(ValueError, match=r"got texts; make_pipeline.*into numbers"):
             judges_of(None, given, Y, None, None, None)
 
 
