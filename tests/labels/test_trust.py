@@ -80,6 +80,19 @@ def test_weak_judges_warn():
     assert finder.recalibrate(rows, true[rows]).is_trustworthy_
 
 
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+def test_ready_probabilities_are_doubted_earlier_than_judges_with_features(monkeypatch):
+    proba, true = _probabilities(3000, 2.5, 0, n_classes=4)
+    given, _ = flip_labels(true, fraction=0.2, random_state=0)
+    finder = LabelIssueFinder("precomputed")
+    assert [doubt[:27] for doubt in finder.fit(proba, given).doubts_] == [
+        "The judges expect only 61% "
+    ]
+    # Judges of this strength that come with features are not doubted for it.
+    monkeypatch.setattr(rounds, "_TOO_WEAK_ALONE", rounds._TOO_WEAK)
+    assert finder.fit(proba, given).doubts_ == ()
+
+
 def test_confused_judges_warn():
     rng = np.random.default_rng(0)
     scores = 2.0 * rng.normal(size=(4000, 4))
