@@ -7,6 +7,7 @@ repository: what needs them is skipped, and says so.
 import signal
 import sys
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -68,6 +69,16 @@ def skip_if_missing(error):
 
 def pytest_pycollect_makemodule(module_path, parent):
     return OptionalModule.from_parent(parent, path=module_path)
+
+
+def pytest_collect_file(file_path):
+    """Import the package of a module first: pytest would load the module a second time.
+
+    The package would then keep the classes of the first module, and a test would patch the second.
+    """
+    if file_path.suffix == ".py" and REPOSITORY / "skcalib" in file_path.parents:
+        with suppress(ImportError):
+            import_module(".".join(file_path.parent.relative_to(REPOSITORY).parts))
 
 
 def pytest_collection_modifyitems(items):
