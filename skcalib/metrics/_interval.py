@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..utils._private import Interval, validate_params
-from ..utils._proba import wilson_interval
+from ..utils._proba import binomial_interval
 from ._calibration_error import expected_calibration_error
 from ._gaps import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
 from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, run
@@ -100,8 +100,8 @@ def calibration_error_interval(
     - its lower end is computed for the gaps, and for gaps shrunk by their noise, and is the
       smaller of the two, since chance adds more to an error that comes from few bins;
     - its upper end is no lower than that of a calibrated model with the median error by chance,
-      nor than the limit of the difference of mean confidence and accuracy (Wilson's interval) or,
-      for the Kolmogorov-Smirnov error, of the sum at its place.
+      nor than the limit of the difference of mean confidence and accuracy (Clopper and Pearson's)
+      or, for the Kolmogorov-Smirnov error, of the sum at its place.
 
     For a `metric` of your own the interval is the basic one, the quantiles of the bootstrap
     reflected about the estimate.
@@ -120,7 +120,7 @@ def calibration_error_interval(
     >>> y_true = rng.uniform(size=500) < y_proba**2
     >>> low, high = calibration_error_interval(y_true, y_proba, n_resamples=200, random_state=0)
     >>> round(low, 2), round(high, 2)
-    (0.13, 0.2)
+    (0.13, 0.21)
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     resampled = Resampled.of(metric, options, y_true, y_proba, clusters=clusters, **given)
@@ -312,7 +312,7 @@ class Inversion:
             variance = max(float(self.resamples.accuracy.var()), 1e-12)
             n_clusters = float(error.clusters.max() + 1)
             n_samples = np.clip(accuracy * (1 - accuracy) / variance, n_clusters, n_samples)
-        ends = np.concatenate(wilson_interval(accuracy, n_samples, 1 - 2 * tail))
+        ends = np.concatenate(binomial_interval(accuracy, n_samples, 1 - 2 * tail))
         limit = float(np.abs(ends - np.average(error.proba, weights=error.weight)).max())
         if error.rule == "ks":
             place = np.abs(gaps[0, 0]).argmax()

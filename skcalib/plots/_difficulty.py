@@ -13,7 +13,7 @@ from ..difficulty import error_rate_by_difficulty, score_difficulty
 from ..utils._arrays import calling, check_weights
 from ..utils._binning import quantiles
 from ..utils._labels import as_labels
-from ..utils._proba import wilson_interval
+from ..utils._proba import binomial_interval
 from ._base import FEW, BaseDisplay
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ class DifficultyDisplay(BaseDisplay):
         n_groups : int, default=10
             Number of groups of equal size.
         confidence_level : float or None, default=0.95
-            Level in (0, 1) of the bars, Wilson intervals of the error rates, with weights counted
-            as numbers of samples. None draws no bars.
+            Level in (0, 1) of the bars, exact binomial intervals of the error rates, with weights
+            counted as numbers of samples. None draws no bars.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         name, **kwargs
@@ -178,7 +178,7 @@ class DifficultyDisplay(BaseDisplay):
         band = None
         if confidence_level is not None:
             count = np.full(n_groups, weight.sum() / n_groups)
-            band = wilson_interval(rate, count, confidence_level)
+            band = binomial_interval(rate, count, confidence_level)
         # The AUROC takes both errors and correct predictions.
         both = 0 < rate.mean() < 1
         return cls(

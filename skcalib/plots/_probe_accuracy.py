@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils._labels import as_label_matrix, check_labels_like
-from ..utils._proba import wilson_interval
+from ..utils._proba import binomial_interval
 from ..utils._validation import check_has
 from ._base import PredictionDisplay, plain_text
 
@@ -21,7 +21,7 @@ class ProbeAccuracyDisplay(PredictionDisplay):
 
     Use :meth:`from_estimator`, with a fitted
     :class:`~skcalib.difficulty.PredictionDepthScorer`, or :meth:`from_predictions` to create one.
-    Bars are Wilson intervals of 95 %.
+    Bars are exact binomial intervals of 95 %.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class ProbeAccuracyDisplay(PredictionDisplay):
         x = np.arange(n_layers)
         self.line_ = self._draw_curve(x, self.accuracy, name, kwargs)
         if self.n_samples is not None:
-            ends = wilson_interval(self.accuracy, np.full(n_layers, self.n_samples), 0.95)
+            ends = binomial_interval(self.accuracy, np.full(n_layers, self.n_samples), 0.95)
             self._draw_bars(x, self.accuracy, *ends, self.line_)
         names = range(n_layers) if self.layer_names is None else self.layer_names
         # A name for every layer, or for every second, third, ... where names would overlap. A

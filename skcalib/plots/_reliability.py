@@ -18,7 +18,7 @@ from ..metrics import (
     smooth_calibration_error,
     smooth_reliability_curve,
 )
-from ..utils._proba import wilson_interval
+from ..utils._proba import binomial_interval
 from ..utils._validation import check_predictions
 from ._base import FEW, NARROW, PredictionDisplay, plain_text
 
@@ -178,9 +178,9 @@ class ReliabilityDisplay(PredictionDisplay):
         strategy : {"uniform", "quantile"}, default="uniform"
             Bins of equal width or of equal weight; the histogram has equal widths.
         confidence_level : float or None, default=0.95
-            Level in (0, 1) of the bars (Wilson intervals of the accuracy of every bin, weights
-            counted as numbers of samples) or, for the other kinds, of the band. None draws
-            neither.
+            Level in (0, 1) of the bars (exact binomial intervals of the accuracy of every bin,
+            weights counted as numbers of samples) or, for the other kinds, of the band. None
+            draws neither.
         interval : bool, default=None
             Whether the title has the bootstrap interval of the error, at `confidence_level` or
             0.95. None shows it for up to 20 000 samples, but not for the smooth error, where it
@@ -423,7 +423,7 @@ def _curve(
     band = None
     if confidence_level is not None:
         band = (
-            wilson_interval(curve.prob_true, curve.bin_weight, confidence_level)
+            binomial_interval(curve.prob_true, curve.bin_weight, confidence_level)
             if kind == "bins"
             else (curve.lower, curve.upper)
         )

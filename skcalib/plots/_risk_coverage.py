@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_curve
 from ..utils._arrays import check_weights
 from ..utils._optional import import_optional
-from ..utils._proba import wilson_interval
+from ..utils._proba import binomial_interval
 from ._base import PredictionDisplay
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class RiskCoverageDisplay(PredictionDisplay):
         Number of samples, or sum of their weights, for the band and the start of the curve; None
         draws no band, and the whole curve.
     confidence_level : float, default=0.95
-        Level of the band, a Wilson interval of the error rate at every coverage.
+        Level of the band, an exact binomial interval of the error rate at every coverage.
     chosen : tuple of two floats, default=None
         Coverage and risk of a point to mark.
     name : str, default=None
@@ -131,8 +131,8 @@ default="msp"
             Marks the coverage at which samples of larger confidence are answered. Not with
             `target_risk`.
         confidence_level : float or None, default=0.95
-            Level in (0, 1) of the band: a Wilson interval of the error rate at every coverage,
-            with weights counted as numbers of samples. None draws no band.
+            Level in (0, 1) of the band: an exact binomial interval of the error rate at every
+            coverage, with weights counted as numbers of samples. None draws no band.
         sample_weight, labels, pos_label
             As for :func:`~skcalib.metrics.risk_coverage_curve`.
         name, **kwargs
@@ -207,7 +207,8 @@ default="msp"
         if self.n_samples is not None and self.confidence_level is not None:
             places = np.searchsorted(x, np.linspace(x[0], x[-1], min(len(x), N_BAND_POINTS)))
             places = np.unique(places)
-            ends = wilson_interval(risk[places], x[places] * self.n_samples, self.confidence_level)
+            counts = x[places] * self.n_samples
+            ends = binomial_interval(risk[places], counts, self.confidence_level)
             self._draw_band(x[places], *ends, color=self.line_.get_color())
         if ref_line:
             self._draw_oracle()

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from ..utils._groups import group_codes
-from ..utils._proba import wilson_interval
+from ..utils._proba import binomial_interval
 from ..utils._validation import check_predictions
 from ._document import label
 
@@ -195,10 +195,10 @@ def _seed(random_state: Any) -> int:
 
 
 def fraction(of: NDArray[np.bool_], mass: NDArray[np.float64]) -> dict[str, float]:
-    """Return a fraction of the mass with its Wilson interval; weights count as samples."""
+    """Return a fraction of the mass with its exact interval; weights count as samples."""
     total = mass.sum()
     value = float(mass[of].sum() / total) if total else float("nan")
-    low, high = wilson_interval(np.array([value]), np.array([total]), LEVEL)
+    low, high = binomial_interval(np.array([value]), np.array([total]), LEVEL)
     return {"value": value, "low": float(low[0]), "high": float(high[0])}
 
 

@@ -128,8 +128,8 @@ def section(results: dict[str, Any]) -> Section:
         "Averages are tested by the exact distribution of the number of outcomes under the "
         "probabilities (Poisson binomial), errors that may cancel by labels drawn from the "
         "probabilities. Everybody has half of the level, groups and classes share the other half, "
-        "and Holm's correction goes over all. Ranges invert the test; other intervals are "
-        "Wilson's for fractions, bootstrap intervals for calibration errors, normal ones for "
+        "and Holm's correction goes over all. Ranges invert the test; other intervals are Clopper "
+        "and Pearson's for fractions, bootstrap intervals for calibration errors, normal ones for "
         "differences. A log-loss of a sample is at most 36: a probability of 0 counts as 2e-16."
     )
     not_told = (

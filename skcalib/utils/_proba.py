@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import betaincinv
 
 from ._arrays import as_floats, to_host
 from ._blocks import iter_blocks
@@ -167,18 +167,18 @@ def label_log_loss(proba: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.f
     return 0.0 - np.log(np.maximum(of_label.astype(np.float64), LOSS_FLOOR))
 
 
-def wilson_interval(
+def binomial_interval(
     fraction: NDArray[np.float64], count: NDArray[np.float64], confidence_level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of Wilson's score interval of a fraction; NaN where `count` is 0."""
+    """Return the ends of Clopper and Pearson's interval of a fraction; NaN where `count` is 0.
+
+    It holds the true fraction at least as often as it says, also of rare events.
+    """
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
-    # The ends are the p with (p - fraction)^2 = z^2 p (1 - p) / count: center -+ half.
-    z = ndtri((1 + confidence_level) / 2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scale = 1 / (1 + z**2 / count)
-        center = scale * (fraction + z**2 / (2 * count))
-        half = scale * z * np.sqrt(fraction * (1 - fraction) / count + (z / (2 * count)) ** 2)
-    # Near 0 and 1 the ends touch the fraction, and rounding could leave it outside.
-    low, high = np.minimum(center - half, fraction), np.maximum(center + half, fraction)
-    return np.clip(low, 0, 1), np.clip(high, 0, 1)
+    tail = (1 - confidence_level) / 2
+    many, others = fraction * count, (1 - fraction) * count
+    # Nothing is below none of the samples, and nothing above all of them; NaN stays NaN.
+    low = np.where(many > 0, betaincinv(many, others + 1, tail), 0 * many)
+    high = np.where(others > 0, betaincinv(many + 1, others, 1 - tail), 1 + 0 * others)
+    return low, high

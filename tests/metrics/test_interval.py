@@ -197,9 +197,9 @@ def test_one_and_two_samples_are_no_evidence():
     low, high = calibration_error_interval([1, 1], [0.9, 0.8])
     assert low == 0
     assert high > 0.5
-    # Fifty right answers of which the model was certain: Wilson's interval ends at .929.
+    # Fifty right answers of which the model was certain: the exact interval ends at .929.
     low, high = calibration_error_interval(np.ones(50, int), np.ones(50))
-    assert (low, high) == (0, pytest.approx(1 - 0.92865, abs=1e-4))
+    assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / 50), abs=1e-4))
 
 
 def test_clusters_are_resampled_as_a_whole():

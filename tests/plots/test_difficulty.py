@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skcalib.difficulty import RMDScorer, error_rate_by_difficulty
 from skcalib.plots import DifficultyDisplay
-from skcalib.utils._proba import wilson_interval
+from skcalib.utils._proba import binomial_interval
 
 
 def _predictions(n=60):
@@ -71,10 +71,10 @@ def test_the_histogram_counts_every_sample_once():
     np.testing.assert_allclose(part.get_data().values, display.cells.wrong)
 
 
-def test_bars_are_wilson_intervals():
+def test_bars_are_binomial_intervals():
     y_true, y_pred, difficulty = _predictions()
     display = DifficultyDisplay.from_predictions(y_true, y_pred, difficulty, n_groups=4)
-    low, high = wilson_interval(display.error_rate, np.full(4, 15.0), 0.95)
+    low, high = binomial_interval(display.error_rate, np.full(4, 15.0), 0.95)
     np.testing.assert_allclose(display.band, (low, high))
     segments = display.ax_.collections[0].get_segments()
     np.testing.assert_allclose([s[:, 1] for s in segments], np.transpose([low, high]), atol=1e-12)
