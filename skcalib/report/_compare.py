@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics import compare_calibration
-from ..utils._proba import LOSS_FLOOR
+from ..utils._proba import LOSS_FLOOR, with_unseen
 from . import _method, _trust, _verdict
 from ._data import LEVEL, N_BINS, ReportData, mean, mean_interval
 from ._document import Document, Section, Table, Text, count, number, with_interval
@@ -61,8 +61,9 @@ def _interval(
     """Return the mean of a measure with its interval.
 
     Few samples may hold none of the large losses of rare errors: the variance is no smaller than
-    that of labels drawn from `belief`.
+    that of labels drawn from `belief`, in which labels that did not come still may.
     """
+    belief = with_unseen(belief, data.mass.sum())
     first, second = (mean((belief * scores**k).sum(axis=1), data.mass) for k in (1, 2))
     of_labels = scores[np.arange(len(scores)), data.codes]
     return mean_interval(of_labels, data.mass, level, second - first**2)

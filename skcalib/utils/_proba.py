@@ -167,6 +167,12 @@ def label_log_loss(proba: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.f
     return 0.0 - np.log(np.maximum(of_label.astype(np.float64), LOSS_FLOOR))
 
 
+def with_unseen(proba: NDArray[Any], count: float) -> NDArray[np.float64]:
+    """Return the probabilities as if, after `count` samples, four were of any class alike."""
+    n_classes = 2 if proba.ndim == 1 else proba.shape[1]
+    return (count * proba + 4 / n_classes) / (count + 4)
+
+
 def binomial_interval(
     fraction: NDArray[np.float64], count: NDArray[np.float64], confidence_level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

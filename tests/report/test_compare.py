@@ -82,7 +82,7 @@ def test_a_lower_risk_is_not_better_because_no_case_was_among_the_samples():
     assert change["low"] < change["value"] < 0 < change["high"]
     assert "The log-loss of half differs by no more than chance." in report.to_markdown()
     # The variance of labels drawn from the mean of both, computed one label at a time.
-    p = 0.75 * risk
+    p = (50 * 0.75 * risk + 2) / 54  # four more samples, two of them positive
     if_positive, if_negative = (
         np.log(risk) - np.log(risk / 2),
         np.log(1 - risk) - np.log(1 - risk / 2),
@@ -92,8 +92,9 @@ def test_a_lower_risk_is_not_better_because_no_case_was_among_the_samples():
     assert change["high"] - change["value"] == pytest.approx(2.575829 * np.sqrt(variance / 50))
     # So do the intervals of one model.
     loss = found["models"]["right"]["measures"]["log_loss"]
-    second = (risk * np.log(risk) ** 2 + (1 - risk) * np.log(1 - risk) ** 2).mean()
-    variance = second - (risk * np.log(risk) + (1 - risk) * np.log(1 - risk)).mean() ** 2
+    p = (50 * risk + 2) / 54
+    second = (p * np.log(risk) ** 2 + (1 - p) * np.log(1 - risk) ** 2).mean()
+    variance = second - (p * np.log(risk) + (1 - p) * np.log(1 - risk)).mean() ** 2
     assert loss["high"] - loss["value"] == pytest.approx(2.575829 * np.sqrt(variance / 50))
 
 
