@@ -50,7 +50,7 @@ class Samples(NamedTuple):
     stated: np.ndarray
     true: np.ndarray
     weight: np.ndarray | None = None
-    clusters: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
 
 def one_column(
@@ -105,7 +105,7 @@ REGIMES: dict[str, tuple[int, Callable[[np.random.Generator, int], Samples]]] = 
     "nearly perfect, 20 classes": (3000, classes(20, 1.0, 0.8, lead=7.0)),
     "100 classes": (10_000, classes(100, 1.8, 0.93)),
     "weights, 6 classes": (1200, classes(6, 1.5, 0.8, weighted=True)),
-    "clusters of 10": (1500, patients),
+    "groups of 10": (1500, patients),
 }  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def coverage(regime: str, names: list[str], n_draws: int) -> list[dict[str, obje
             metric, options = METRICS[name]
             ends = calibration_error_interval(
                 y, samples.stated, metric=metric, n_resamples=N_RESAMPLES, random_state=trial,
-                clusters=samples.clusters, **given, **options,
+                groups=samples.groups, **given, **options,
             )  # fmt: skip
             found[name].append((metric(y, samples.stated, **given, **options), *ends))
     lines = []

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             classes=options.classes,
             pos_label=options.pos_label,
             sample_weight=options.weight,
-            groups=options.group,
+            by=options.by,
             title=options.title,
             random_state=options.seed,
         )
@@ -66,9 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--classes", nargs="+", help="the columns of probabilities, in the order of the classes")
     add("--pos-label", help="the positive class of two, where one column has its probability")
     add("--weight", help="a column of sample weights")
-    add(
-        "--group", action="append", default=[], help="a column of groups, gaps are one; repeatable"
-    )
+    add("--by", action="append", default=[], help="a column to break results down by; repeatable")
     add("--title", help="heading of the page (default: the name of the file)")
     add("--seed", type=int, default=0, help="seed of resamples and folds (default: 0)")
     return parser

@@ -197,6 +197,7 @@ ROLES = {
     "final": Argument("labels", LABELS),
     "final_predictions": Argument("labels", LABELS),
     "groups": Argument("labels", LABELS),
+    "by": Argument("labels", LABELS),
     "y_proba": Argument("proba", PROBA),
     "logits": Argument("logits", LOGITS),
     "X": Argument("features", FEATURES),
@@ -346,7 +347,7 @@ def report_calls() -> Iterator[Call]:
         data = read_data(labels=None, **given)
         return data.codes, data.proba, data.weight, *data.groups.values()
 
-    arguments = {name: ROLES[name] for name in ("y_true", "y_proba", "sample_weight", "groups")}
+    arguments = {name: ROLES[name] for name in ("y_true", "y_proba", "sample_weight", "by")}
     yield Call("skcalib.report.CalibrationReport.from_predictions", read, arguments)
 
 
@@ -492,7 +493,7 @@ EXCUSED = [
      r"|NoveltyDetector",
      "sample_weight", "weights of"),
     # Names of any kind; a missing one is a group of its own, and there may be several columns.
-    (r"groupwise|CalibrationReport", "groups",
+    (r"[gG]roupwise|CalibrationReport", "by",
      "NaN|inf|None inside|pandas NA|fractions|beyond|bytes|dates|spans|records|two col|a dict"),
     (r"Ensemble|Stacked|Temperature", "X", "-inf"),  # a class that is no option of the sample
     (r"flip_labels", "y", "one sample"),  # the only array

@@ -43,8 +43,8 @@ plt.show()
 # ------
 # Any column of labels makes groups; here, those to which the model answers a frequent or a rare
 # class. The p-values are corrected for the number of groups.
-groups = np.where(proba.argmax(axis=1) < 2, "frequent", "rare")
-table = groupwise_calibration_error(y_test, proba, groups=groups, random_state=0)
+by = np.where(proba.argmax(axis=1) < 2, "frequent", "rare")
+table = groupwise_calibration_error(y_test, proba, by, random_state=0)
 for group in table:
     print(
         f"{group['group']:8} {group['n_samples']:4} samples, error {group['error']:.3f} "

@@ -48,7 +48,7 @@ def compare_calibration(
     n_jobs: int | None = None,
     random_state: Any = None,
     as_frame: bool = False,
-    clusters: Any = None,
+    groups: Any = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -75,7 +75,7 @@ def compare_calibration(
         Level of every interval by itself, in (0, 1).
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
-    n_resamples, n_jobs, random_state, clusters, sample_weight, labels, pos_label, **options
+    n_resamples, n_jobs, random_state, groups, sample_weight, labels, pos_label, **options
         As for :func:`calibration_error_interval`.
 
     Returns
@@ -138,7 +138,7 @@ def compare_calibration(
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     models = []
     for y_proba in y_probas.values():
-        resampled = Resampled.of(metric, options, y_true, y_proba, clusters=clusters, **given)
+        resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
         drawn, by_chance = resampled.drawn(seeds, n_jobs)
         ends = interval_of(resampled, drawn, by_chance, confidence_level)
         models.append(_Judged(resampled.estimate, *ends, *_center(resampled, drawn)))

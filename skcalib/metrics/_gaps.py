@@ -68,7 +68,7 @@ class GapError:
     `rule` says what the gaps are, see :meth:`_gaps`: "bins", "debiased", "ks", "smooth" or
     "kernel". The error is their `norm`: "l1", "l2" or "max"; with `squared` the metric returns
     its square. `index` (n_samples, n_columns) has the cell of every sample in every column, out
-    of `n_cells`. For one column, `codes` are 0 or 1. Samples of one of the `clusters`, numbered
+    of `n_cells`. For one column, `codes` are 0 or 1. Samples of one of the `groups`, numbered
     from 0, are resampled together. `bandwidth` is that of the smooth error.
     """
 
@@ -81,13 +81,13 @@ class GapError:
         codes: NDArray[np.intp],
         proba: NDArray[Any],
         weight: NDArray[np.float64],
-        clusters: NDArray[np.intp] | None = None,
+        groups: NDArray[np.intp] | None = None,
         bandwidth: float = 0.0,
         squared: bool = False,
     ) -> None:
         self.rule, self.norm, self.bandwidth, self.squared = rule, norm, bandwidth, squared
         self.index, self.n_cells = index, n_cells
-        self.codes, self.proba, self.weight, self.clusters = codes, proba, weight, clusters
+        self.codes, self.proba, self.weight, self.groups = codes, proba, weight, groups
         column = np.arange(index.shape[1])
         # Kish's effective sample size: as many samples of equal weight are as informative.
         self.n_effective = float(weight.sum() ** 2 / (weight**2).sum())
@@ -110,10 +110,10 @@ class GapError:
         return csr_array((values, cells, ends), shape=(n, n_columns * self.n_cells))
 
     def bootstrap(self, seeds: NDArray[np.int64]) -> list[Draws]:
-        """Return the gaps of samples, or of clusters, drawn with replacement."""
+        """Return the gaps of samples, or of groups, drawn with replacement."""
         n, drawn = len(self.index), []
         for part in np.array_split(seeds, -(-len(seeds) * n // _COUNTS_AT_ONCE)):
-            counts = [drawn_counts(seed, n, self.clusters) for seed in part]
+            counts = [drawn_counts(seed, n, self.groups) for seed in part]
             drawn.append(self.draws(np.array(counts, dtype=np.float64)))
         return drawn
 
@@ -245,12 +245,12 @@ def errors_by_chance_of_bins(
     return error.errors_of_correct(confidence, count, correct.astype(np.float64)).tolist()
 
 
-def drawn_counts(seed: Any, n: int, clusters: NDArray[np.intp] | None) -> NDArray[np.intp]:
-    """Return how often each of n samples is drawn; clusters are drawn as a whole."""
-    n_drawn = n if clusters is None else int(clusters.max()) + 1
+def drawn_counts(seed: Any, n: int, groups: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Return how often each of n samples is drawn; groups are drawn as a whole."""
+    n_drawn = n if groups is None else int(groups.max()) + 1
     drawn = np.random.default_rng(seed).integers(n_drawn, size=n_drawn)
     count = np.bincount(drawn, minlength=n_drawn)
-    return count if clusters is None else count[clusters]
+    return count if groups is None else count[groups]
 
 
 def drawn_labels(proba: NDArray[Any], seeds: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
@@ -271,14 +271,14 @@ def gap_error(
     codes: NDArray[np.intp],
     proba: NDArray[Any],
     weight: NDArray[np.float64] | None,
-    clusters: NDArray[np.intp] | None,
+    groups: NDArray[np.intp] | None,
 ) -> GapError | None:
     """Return the error as a norm of gaps, None where the metric is not one of this package."""
-    samples = codes, proba, np.ones(len(codes)) if weight is None else weight, clusters
+    samples = codes, proba, np.ones(len(codes)) if weight is None else weight, groups
     columns = proba.reshape(len(codes), -1)
     if metric is ks_calibration_error:
-        groups = quantile_edges(proba, _N_GROUPS)
-        return GapError("ks", "max", bin_index(columns, groups), len(groups) - 1, *samples)
+        edges = quantile_edges(proba, _N_GROUPS)
+        return GapError("ks", "max", bin_index(columns, edges), len(edges) - 1, *samples)
     if metric is smooth_calibration_error:
         # At the bandwidth of the estimate, the errors of resamples compare with it as their own
         # smooth errors do: both say whether the error at this bandwidth exceeds it.

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 def groupwise_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
+    by: Any,
     *,
-    groups: Any,
     metric: Callable[..., float] = expected_calibration_error,
     min_samples: int = 30,
     confidence_level: float = 0.95,
@@ -58,7 +58,7 @@ def groupwise_calibration_error(
 
     Parameters
     ----------
-    groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns)
+    by : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns)
         The group of every sample: texts, numbers, booleans, intervals as of ``pandas.cut``, or
         categories, which keep their order. Missing values are a group of their own, None. Of
         several columns, every combination that occurs is a group, called "name=value, ...".
@@ -84,9 +84,9 @@ def groupwise_calibration_error(
     Raises
     ------
     ValueError
-        If `groups` has another length than `y_true`.
+        If `by` has another length than `y_true`.
     TypeError
-        If `groups` holds values that cannot be sorted, such as numbers beside texts.
+        If `by` holds values that cannot be sorted, such as numbers beside texts.
 
     See Also
     --------
@@ -104,16 +104,16 @@ def groupwise_calibration_error(
     >>> import numpy as np
     >>> from skcalib.metrics import groupwise_calibration_error
     >>> rng = np.random.default_rng(0)
-    >>> y_proba, groups = rng.uniform(size=900), np.repeat(["a", "b", "c"], 300)
-    >>> y_true = rng.uniform(size=900) < np.where(groups == "b", y_proba**2, y_proba)
-    >>> table = groupwise_calibration_error(y_true, y_proba, groups=groups, random_state=0)
+    >>> y_proba, by = rng.uniform(size=900), np.repeat(["a", "b", "c"], 300)
+    >>> y_true = rng.uniform(size=900) < np.where(by == "b", y_proba**2, y_proba)
+    >>> table = groupwise_calibration_error(y_true, y_proba, by, random_state=0)
     >>> table["group"][table["pvalue"] < 0.05].tolist()
     ['b']
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     predictions = check_predictions(y_true, y_proba, **given)
     codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
-    names, index = group_codes(groups, len(codes))
+    names, index = group_codes(by, len(codes), name="by")
     counted = np.ones(len(codes), dtype=bool) if weight is None else weight > 0
     n_samples = np.bincount(index[counted], minlength=len(names))
     rng = check_random_state(random_state)

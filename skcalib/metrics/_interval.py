@@ -40,7 +40,7 @@ def calibration_error_interval(
     n_resamples: int = 1000,
     n_jobs: int | None = None,
     random_state: Any = None,
-    clusters: Any = None,
+    groups: Any = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -69,9 +69,9 @@ def calibration_error_interval(
         Number of jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the resamples.
-    clusters : array-like of shape (n_samples,), default=None
+    groups : array-like of shape (n_samples,), default=None
         What samples that belong together have in common, such as the patient or the user: texts,
-        numbers, categories. Clusters are resampled as a whole; without them, the interval of
+        numbers, categories. Groups are resampled as a whole; without them, the interval of
         repeated measurements is too narrow. There should be 30 or more.
     **options : dict
         Options of the metric, such as ``n_bins``.
@@ -96,7 +96,7 @@ def calibration_error_interval(
     1 - `confidence_level` on each side. Beyond that,
 
     - it begins at 0 if :func:`calibration_test` does not reject at the level of one tail (not with
-      `clusters`, since the test draws every label by itself);
+      `groups`, since the test draws every label by itself);
     - its lower end is computed for the gaps, and for gaps shrunk by their noise, and is the
       smaller of the two, since chance adds more to an error that comes from few bins;
     - its upper end is no lower than that of a calibrated model with the median error by chance,
@@ -123,7 +123,7 @@ def calibration_error_interval(
     (0.13, 0.21)
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-    resampled = Resampled.of(metric, options, y_true, y_proba, clusters=clusters, **given)
+    resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
     drawn, by_chance = resampled.drawn(draw_seeds(random_state, n_resamples), n_jobs)
     return interval_of(resampled, drawn, by_chance, confidence_level)
 
@@ -150,8 +150,8 @@ def calibration_test(
     fraction of errors that are as large as the one observed, which counts as one of them:
     ``(1 + #{T* >= T}) / (n_resamples + 1)``. The test keeps its level for every metric and every
     number of independent samples; which departures it finds depends on the metric. Of repeated
-    rows, of clusters or of a time series it may reject a calibrated model: see there whether
-    :func:`calibration_error_interval` with `clusters` begins above 0.
+    rows, of groups or of a time series it may reject a calibrated model: see there whether
+    :func:`calibration_error_interval` with `groups` begins above 0.
 
     Parameters
     ----------
@@ -307,11 +307,11 @@ class Inversion:
         if gaps.shape[1] > 1:
             return 0.0  # no part of the mean over the classes
         n_samples = np.asarray(error.n_effective)
-        if error.clusters is not None:
+        if error.groups is not None:
             # As many independent samples as would give the accuracy the variance that it has.
             variance = max(float(self.resamples.accuracy.var()), 1e-12)
-            n_clusters = float(error.clusters.max() + 1)
-            n_samples = np.clip(accuracy * (1 - accuracy) / variance, n_clusters, n_samples)
+            n_groups = float(error.groups.max() + 1)
+            n_samples = np.clip(accuracy * (1 - accuracy) / variance, n_groups, n_samples)
         ends = np.concatenate(binomial_interval(accuracy, n_samples, 1 - 2 * tail))
         limit = float(np.abs(ends - np.average(error.proba, weights=error.weight)).max())
         if error.rule == "ks":

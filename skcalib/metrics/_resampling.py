@@ -50,7 +50,7 @@ class AnyError(NamedTuple):
     codes: NDArray[np.intp]
     proba: NDArray[Any]
     weight: NDArray[np.float64] | None
-    clusters: NDArray[np.intp] | None
+    groups: NDArray[np.intp] | None
 
     def value(
         self, codes: NDArray[np.intp] | None = None, count: NDArray[np.intp] | None = None
@@ -68,9 +68,9 @@ class AnyError(NamedTuple):
         return as_number(value)
 
     def bootstrap(self, seeds: NDArray[np.int64]) -> list[float]:
-        """Return the metric of samples, or of clusters, drawn with replacement."""
+        """Return the metric of samples, or of groups, drawn with replacement."""
         return [
-            self.value(count=drawn_counts(seed, len(self.codes), self.clusters)) for seed in seeds
+            self.value(count=drawn_counts(seed, len(self.codes), self.groups)) for seed in seeds
         ]
 
     def by_chance(self, seeds: NDArray[np.int64]) -> list[float]:
@@ -96,15 +96,15 @@ class Resampled(NamedTuple):
         y_true: ArrayLike,
         y_proba: ArrayLike,
         *,
-        clusters: Any = None,
+        groups: Any = None,
         **given: Any,
     ) -> Resampled:
         """Check one call of the metric; `given` are weights and labels."""
         check_metric(metric, "sample_weight", "labels")
         predictions = check_predictions(y_true, y_proba, **given)
         codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
-        if clusters is not None:
-            clusters = group_codes(clusters, len(codes), name="clusters")[1]
+        if groups is not None:
+            groups = group_codes(groups, len(codes), name="groups")[1]
         if metric in _TOP_LABEL_METRICS:
             # From here on two classes: the confidence is the probability of "correct".
             proba, correct = top_label(predictions)
@@ -113,19 +113,19 @@ class Resampled(NamedTuple):
             # Drop samples of weight 0: drawing one would waste a draw.
             kept = weight > 0
             codes, proba, weight = codes[kept], proba[kept], weight[kept]
-            if clusters is not None:
-                clusters = np.unique(clusters[kept], return_inverse=True)[1]
-        anew = AnyError(metric, options, codes, proba, weight, clusters)
+            if groups is not None:
+                groups = np.unique(groups[kept], return_inverse=True)[1]
+        anew = AnyError(metric, options, codes, proba, weight, groups)
         # An error in the options shows up here.
         estimate = anew.value()
-        own = gap_error(metric, options, estimate, codes, proba, weight, clusters)
+        own = gap_error(metric, options, estimate, codes, proba, weight, groups)
         return cls(estimate, estimate, anew) if own is None else cls(estimate, own.statistic, own)
 
     def drawn(
         self, seeds: NDArray[np.int64], n_jobs: int | None
     ) -> tuple[list[Any], list[float] | None]:
-        """Return the errors of resamples and, of an error of ours without clusters, by chance."""
-        known = isinstance(self.error, GapError) and self.error.clusters is None
+        """Return the errors of resamples and, of an error of ours without groups, by chance."""
+        known = isinstance(self.error, GapError) and self.error.groups is None
         by_chance = run(self.error.by_chance, seeds, n_jobs) if known else None
         return run(self.error.bootstrap, seeds, n_jobs), by_chance
 

@@ -59,7 +59,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         probabilities; "auto" prefers the first where the classifier has it.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
-    group_columns : str, int or list of these, default=None
+    by_columns : str, int or list of these, default=None
         Columns of X, by name or position, that hold groups for which the classifier may be off.
         The calibrator is the common map of a :class:`GroupwiseCalibration` then. The classifier
         sees these columns as well.
@@ -69,7 +69,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     estimator_ : classifier
         The classifier, fitted on all samples.
     calibrator_ : PostHocCalibrator
-        The fitted calibrator; a :class:`GroupwiseCalibration` where there are `group_columns`.
+        The fitted calibrator; a :class:`GroupwiseCalibration` where there are `by_columns`.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_ : int
@@ -81,7 +81,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     --------
     sklearn.calibration.CalibratedClassifierCV : Sigmoid, isotonic or temperature calibration.
     StackedCalibration : What "auto" does, on scores.
-    GroupwiseCalibration : What `group_columns` do, on scores.
+    GroupwiseCalibration : What `by_columns` do, on scores.
     TemperatureScaling : The calibrator of fewest parameters.
     skcalib.plots.ReliabilityDisplay : Before and after.
 
@@ -114,7 +114,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         "cv": ["cv_object", Hidden(StrOptions({"prefit"}))],
         "method": [StrOptions({"auto", "decision_function", "predict_proba"})],
         "n_jobs": [Integral, None],
-        "group_columns": [str, Integral, list, None],
+        "by_columns": [str, Integral, list, None],
     }
 
     def __init__(
@@ -125,14 +125,14 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         cv: Any = 5,
         method: str = "auto",
         n_jobs: int | None = None,
-        group_columns: Any = None,
+        by_columns: Any = None,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
         self.method = method
         self.n_jobs = n_jobs
-        self.group_columns = group_columns
+        self.by_columns = by_columns
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -181,7 +181,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         warn_if_fitted(estimator=self.estimator)
         params = inner_fit_params(self, "estimator", weight, fit_params, groups)
-        groups_of_samples = self._groups_in(X)
+        by = self._breakdown(X)
         method = self._method()
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else self._folds(X, labels, groups)
@@ -200,16 +200,14 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 n_jobs=self.n_jobs,
             )
         calibrator = calibrator_of(self.calibrator)
-        if groups_of_samples:
+        if by:
             calibrator = GroupwiseCalibration(calibrator)
         calibrator.set_params(
             input="proba" if method == "predict_proba" else "logits",
             # Where all classes are in y, the calibrator finds them by itself.
             classes=None if np.isin(self.classes_, labels).all() else self.classes_.tolist(),
         )
-        self.calibrator_ = calibrator.fit(
-            scores, labels, sample_weight=weight, **groups_of_samples
-        )
+        self.calibrator_ = calibrator.fit(scores, labels, sample_weight=weight, **by)
         return self
 
     def predict_proba(self, X: Any) -> NDArray:
@@ -228,19 +226,19 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         check_is_fitted(self)
         X = as_features(X)
         scores = class_columns(self.estimator_, X, self.classes_, self._method())
-        return self.calibrator_.predict_proba(scores, **self._groups_in(X))
+        return self.calibrator_.predict_proba(scores, **self._breakdown(X))
 
-    def _groups_in(self, X: Any) -> dict[str, Any]:
+    def _breakdown(self, X: Any) -> dict[str, Any]:
         """Return the groups as a parameter of a calibrator, where there are any."""
-        if self.group_columns is None:
+        if self.by_columns is None:
             return {}
-        columns = self.group_columns
+        columns = self.by_columns
         columns = columns if isinstance(columns, list) else [columns]
         try:
-            return {"groups": _safe_indexing(X, columns, axis=1)}
+            return {"by": _safe_indexing(X, columns, axis=1)}
         except (ValueError, LookupError, TypeError) as error:
             raise ValueError(
-                f"group_columns must name columns of X, got {self.group_columns!r}."
+                f"by_columns must name columns of X, got {self.by_columns!r}."
             ) from error
 
     def _method(self) -> str:

@@ -68,7 +68,7 @@ class GroupwiseCalibration(PostHocCalibrator):
     See Also
     --------
     skcalib.metrics.groupwise_calibration_error : Which groups the probabilities are off for.
-    PostHocCalibratedClassifier : Takes the groups from columns of X, by `group_columns`.
+    PostHocCalibratedClassifier : Takes the groups from columns of X, by `by_columns`.
 
     Notes
     -----
@@ -85,8 +85,8 @@ class GroupwiseCalibration(PostHocCalibrator):
     >>> rng = np.random.default_rng(0)
     >>> logits, group = rng.normal(size=3000), rng.choice(["a", "b", "c"], 3000)
     >>> y = rng.random(3000) < 1 / (1 + np.exp(-logits + (group == "c")))
-    >>> model = GroupwiseCalibration().fit(logits, y, groups=group)
-    >>> model.predict_proba([0.0, 0.0], groups=["a", "c"])[:, 1].round(2)
+    >>> model = GroupwiseCalibration().fit(logits, y, by=group)
+    >>> model.predict_proba([0.0, 0.0], by=["a", "c"])[:, 1].round(2)
     array([0.51, 0.3 ])
     """
 
@@ -113,7 +113,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        groups: Any = None,
+        by: Any = None,
     ) -> Self:
         """Fit the common map, and how the groups differ from it.
 
@@ -125,7 +125,7 @@ class GroupwiseCalibration(PostHocCalibrator):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
-        groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
+        by : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
             The group of every sample: texts, numbers, intervals or categories. None is one group.
 
@@ -137,30 +137,30 @@ class GroupwiseCalibration(PostHocCalibrator):
         Raises
         ------
         ValueError
-            If X, `y`, `sample_weight` and `groups` do not fit together.
+            If X, `y`, `sample_weight` and `by` do not fit together.
         """
         self._check_and_fit(X, y, sample_weight)
         proba = super().predict_proba(X)
-        if groups is None:
-            groups = np.zeros(len(proba), dtype=int)
-        self.groups_, of_sample = group_codes(groups, len(proba))
+        if by is None:
+            by = np.zeros(len(proba), dtype=int)
+        self.groups_, of_sample = group_codes(by, len(proba), name="by")
         weight, unit = scale_weights(check_weights(sample_weight, len(proba)))
         weight = np.ones(len(proba)) if weight is None else weight * count_unit(unit)
         codes = encode(check_class_labels(y), self.classes_)
         self._fit_groups(_log(proba), codes, weight, of_sample)
         return self
 
-    def predict_proba(self, X: ArrayLike, *, groups: Any = None) -> NDArray:
+    def predict_proba(self, X: ArrayLike, *, by: Any = None) -> NDArray:
         """Return calibrated probabilities.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
             Scores of the form that `fit` was given.
-        groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
+        by : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
             The group of every sample; one that was not in `fit` gets the common map, as do all
-            samples where `groups` is None.
+            samples where `by` is None.
 
         Returns
         -------
@@ -168,9 +168,9 @@ class GroupwiseCalibration(PostHocCalibrator):
             Probabilities in the order of `classes_`; rows sum to 1.
         """
         proba = super().predict_proba(X)
-        if groups is None:
+        if by is None:
             return proba
-        names, of_sample = group_codes(groups, len(proba))
+        names, of_sample = group_codes(by, len(proba), name="by")
         place = {name: k for k, name in enumerate(self.groups_.tolist())}
         place_of_sample = np.array([place.get(name, -1) for name in names.tolist()])[of_sample]
         moved = self.shifts_.any(axis=1) | (self.slopes_ != 0)
@@ -180,12 +180,12 @@ class GroupwiseCalibration(PostHocCalibrator):
         proba[rows] = softmax(logits, axis=1)
         return proba
 
-    def predict(self, X: ArrayLike, *, groups: Any = None) -> NDArray:
+    def predict(self, X: ArrayLike, *, by: Any = None) -> NDArray:
         """Return the class of the largest calibrated probability.
 
         Parameters
         ----------
-        X, groups
+        X, by
             As for `predict_proba`.
 
         Returns
@@ -193,7 +193,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         y : ndarray of shape (n_samples,)
             Predicted labels.
         """
-        proba = self.predict_proba(X, groups=groups)
+        proba = self.predict_proba(X, by=by)
         return self.classes_[proba.argmax(axis=1)]
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:

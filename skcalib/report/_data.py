@@ -109,7 +109,7 @@ def read_data(
     *,
     labels: ArrayLike | None,
     pos_label: Any = None,
-    groups: Any = None,
+    by: Any = None,
     sample_weight: ArrayLike | None = None,
     random_state: Any = 0,
     **others: Any,
@@ -133,7 +133,7 @@ def read_data(
         numbers=kept,
         seed=_seed(random_state),
         n_given=n_given,
-        groups=_read_groups(groups, n_given, kept),
+        groups=_read_groups(by, n_given, kept),
         **others,
     )
 
@@ -152,20 +152,20 @@ def _check_lengths(n_samples: int, others: dict[str, Any]) -> None:
             raise ValueError(f"{name} must hold {n_samples} samples, got {length}.")
 
 
-def _read_groups(groups: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[str, Groups] | None:
+def _read_groups(by: Any, n_samples: int, kept: NDArray[np.intp]) -> dict[str, Groups] | None:
     """Return columns of groups by name; a single array has the name "group"."""
-    if groups is None:
+    if by is None:
         return None
-    columns = [(getattr(groups, "name", None) or "group", groups)]
+    columns = [(getattr(by, "name", None) or "group", by)]
     # Frames of pandas and of polars have columns by name, as a mapping has.
-    names = groups if isinstance(groups, Mapping) else getattr(groups, "columns", None)
+    names = by if isinstance(by, Mapping) else getattr(by, "columns", None)
     if names is not None:
-        columns = [(name, groups[name]) for name in names]
+        columns = [(name, by[name]) for name in names]
     read: dict[str, Groups] = {}
     for name, values in columns:
         if str(name) in read:
-            raise ValueError(f"groups must have distinct names, got {str(name)!r} twice.")
-        labels, codes = group_codes(values, n_samples)
+            raise ValueError(f"by must have distinct names, got {str(name)!r} twice.")
+        labels, codes = group_codes(values, n_samples, name="by")
         used, codes = np.unique(codes[kept], return_inverse=True)
         read[str(name)] = Groups([_group_name(x) for x in labels[used].tolist()], codes)
     return read or None

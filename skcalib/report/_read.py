@@ -29,20 +29,20 @@ def read_predictions(
     classes: Sequence[str] | None = None,
     pos_label: str | None = None,
     sample_weight: str | None = None,
-    groups: Sequence[str] = (),
+    by: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the arguments of a report; labels are compared with names of columns as text."""
-    for name, value in (("groups", groups), ("classes", classes)):
+    for name, value in (("by", by), ("classes", classes)):
         if isinstance(value, str):
             raise TypeError(f"{name} must be a sequence of names of columns, got {value!r}.")
     text, how = _decoded(path)
     header, layout = _layout(text, path)
     label = label or _label_column(header, path)
-    special = [label, *([sample_weight] if sample_weight else []), *groups]
+    special = [label, *([sample_weight] if sample_weight else []), *by]
     for name in (*special, *(classes or ())):
         if name not in header:
             raise ValueError(f"{path} must have a column {name!r}, got {', '.join(header)}.")
-    frame = _read(path, header, {**how, **layout}, as_text=[label, *groups])
+    frame = _read(path, header, {**how, **layout}, as_text=[label, *by])
     y_true, found = _labels(frame, label, path)
     table = _Table(path, frame, [name for name in header if name not in special])
     judged = table.judged(found, classes, pos_label)
@@ -54,7 +54,7 @@ def read_predictions(
         "y_true": y_true,
         **judged,
         "sample_weight": table.numbers(sample_weight) if sample_weight else None,
-        "groups": {name: _group(frame[name]) for name in groups} or None,
+        "by": {name: _group(frame[name]) for name in by} or None,
         "source": {
             "file": path.name,
             "column of labels": label,

@@ -83,7 +83,7 @@ class CalibrationReport:
         *,
         scorer: Any = None,
         images: Any = None,
-        groups: Any = None,
+        by: Any = None,
         sample_weight: ArrayLike | None = None,
         title: str | None = None,
         random_state: Any = 0,
@@ -102,7 +102,7 @@ class CalibrationReport:
             Fitted; says which samples are the hardest. None takes the log-loss of the classifier.
         images : sequence of n_samples images, texts or rows of a table, default=None
             What is shown of a sample. None shows X where it holds texts, images or named columns.
-        groups : array-like of shape (n_samples,), dict or DataFrame of such, default=None
+        by : array-like of shape (n_samples,), dict or DataFrame of such, default=None
             Groups that are judged as well: strings, numbers, categories, intervals. Missing
             values are a group.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -129,7 +129,7 @@ class CalibrationReport:
             y,
             estimator.predict_proba(X),
             labels=estimator.classes_,
-            groups=groups,
+            by=by,
             sample_weight=sample_weight,
             random_state=random_state,
             title=title,
@@ -149,7 +149,7 @@ class CalibrationReport:
         labels: ArrayLike | None = None,
         pos_label: Any = None,
         images: Any = None,
-        groups: Any = None,
+        by: Any = None,
         sample_weight: ArrayLike | None = None,
         title: str | None = None,
         random_state: Any = 0,
@@ -161,7 +161,7 @@ class CalibrationReport:
         y_true, y_proba, labels, pos_label
             Labels (n_samples,), and probabilities (n_samples, n_classes) or (n_samples,). All as
             for :func:`~skcalib.metrics.expected_calibration_error`.
-        images, groups, sample_weight, title, random_state
+        images, by, sample_weight, title, random_state
             As for :meth:`from_estimator`.
 
         Returns
@@ -169,7 +169,7 @@ class CalibrationReport:
         report : CalibrationReport
             The report.
         """
-        given = {"labels": labels, "pos_label": pos_label, "groups": groups, "title": title}
+        given = {"labels": labels, "pos_label": pos_label, "by": by, "title": title}
         given |= {"sample_weight": sample_weight, "random_state": random_state, "shown": images}
         return cls(_gather(read_data(y_true, y_proba, **given)))
 
@@ -182,7 +182,7 @@ class CalibrationReport:
         classes: Sequence[str] | None = None,
         pos_label: str | None = None,
         sample_weight: str | None = None,
-        groups: Sequence[str] = (),
+        by: Sequence[str] = (),
         title: str | None = None,
         random_state: Any = 0,
     ) -> Self:
@@ -210,7 +210,7 @@ class CalibrationReport:
             that the column is called like, or the second of 0 and 1, no and yes.
         sample_weight : str, default=None
             Name of the column of weights.
-        groups : sequence of str, default=()
+        by : sequence of str, default=()
             Names of columns of groups.
         title, random_state
             As for :meth:`from_estimator`; without a title, the name of the file is the heading.
@@ -227,7 +227,7 @@ class CalibrationReport:
             number; and as :meth:`from_predictions`.
         """
         path = Path(path)
-        table = read_predictions(path, label, classes, pos_label, sample_weight, groups)
+        table = read_predictions(path, label, classes, pos_label, sample_weight, by)
         data = read_data(**table, title=title or path.stem, random_state=random_state)
         return cls(_gather(data))
 

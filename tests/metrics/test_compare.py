@@ -92,7 +92,7 @@ def test_the_difference_is_held(metric):
     assert held >= 17  # of 20: 16 have a probability of .003 at 95 %
 
 
-def test_options_clusters_and_frames():
+def test_options_groups_and_frames():
     pytest.importorskip("pandas")
     y, probas = models(0, n=300)
     run = partial(
@@ -101,7 +101,7 @@ def test_options_clusters_and_frames():
         probas,
         n_resamples=40,
         random_state=0,
-        clusters=np.arange(300) // 5,
+        groups=np.arange(300) // 5,
     )
     table = run(as_frame=True, metric=debiased_calibration_error, squared=True)
     assert table["error"][0] == debiased_calibration_error(y, probas["true"], squared=True)

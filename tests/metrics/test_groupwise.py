@@ -22,13 +22,11 @@ def data():
 
 @pytest.mark.parametrize("metric", [expected_calibration_error, classwise_calibration_error])
 def test_a_line_is_the_metric_of_its_samples(data, metric):
-    y, proba, groups = data
-    table = groupwise_calibration_error(
-        y, proba, groups=groups, metric=metric, n_resamples=20, n_bins=4
-    )
+    y, proba, by = data
+    table = groupwise_calibration_error(y, proba, by, metric=metric, n_resamples=20, n_bins=4)
     assert table["group"].tolist() == ["a", "b", "c"]
     for line in table:
-        rows = groups == line["group"]
+        rows = by == line["group"]
         assert line["n_samples"] == rows.sum()
         error = metric(y[rows], proba[rows], labels=range(3), n_bins=4)
         assert line["error"] == pytest.approx(error)
@@ -37,18 +35,18 @@ def test_a_line_is_the_metric_of_its_samples(data, metric):
 
 
 def test_weights_count_samples_where_the_metric_counts_them(data):
-    y, proba, groups = data
+    y, proba, by = data
     weight = np.random.default_rng(0).integers(1, 9, size=400)
     table = groupwise_calibration_error(
         y,
         proba,
-        groups=groups,
+        by,
         metric=debiased_calibration_error,
         n_resamples=5,
         sample_weight=weight,
     )
     for line in table:
-        rows = groups == line["group"]
+        rows = by == line["group"]
         error = debiased_calibration_error(y[rows], proba[rows], sample_weight=weight[rows])
         assert line["error"] == pytest.approx(error)
 
@@ -56,23 +54,23 @@ def test_weights_count_samples_where_the_metric_counts_them(data):
 def test_one_group_is_the_whole(data):
     y, proba, _ = data
     run = {"n_resamples": 50, "random_state": 0}
-    (line,) = groupwise_calibration_error(y, proba, groups=np.zeros(400, dtype=int), **run)
+    (line,) = groupwise_calibration_error(y, proba, np.zeros(400, dtype=int), **run)
     assert (line["low"], line["high"]) == calibration_error_interval(y, proba, **run)
 
 
 def test_labels_are_matched_before_the_groups_are_made():
     # Group 1 has no sample of class 0, and group 0 none of class 1.
     names = np.array(["no", "yes"])
-    y, groups = names[[0, 1] * 40], np.array([0, 1] * 40)
+    y, by = names[[0, 1] * 40], np.array([0, 1] * 40)
     p = np.full(80, 0.3)
-    table = groupwise_calibration_error(y, p, groups=groups, pos_label="yes", n_resamples=5)
+    table = groupwise_calibration_error(y, p, by, pos_label="yes", n_resamples=5)
     assert table["error"] == pytest.approx([0.3, 0.7])
 
 
 def test_small_groups_have_nan_and_are_not_corrected_for(data):
     y, proba, _ = data
-    groups = np.repeat([3, 5, 7], [29, 30, 341])
-    table = groupwise_calibration_error(y, proba, groups=groups, n_resamples=39, random_state=0)
+    by = np.repeat([3, 5, 7], [29, 30, 341])
+    table = groupwise_calibration_error(y, proba, by, n_resamples=39, random_state=0)
     assert table["n_samples"].tolist() == [29, 30, 341]
     for name in ("error", "low", "high", "pvalue"):
         assert np.isnan(table[name]).tolist() == [True, False, False]
@@ -81,11 +79,9 @@ def test_small_groups_have_nan_and_are_not_corrected_for(data):
 
 
 def test_samples_of_weight_zero_are_not_counted(data):
-    y, proba, groups = data
-    weight = np.where(groups == "a", 0.0, 1.0)
-    table = groupwise_calibration_error(
-        y, proba, groups=groups, sample_weight=weight, n_resamples=5
-    )
+    y, proba, by = data
+    weight = np.where(by == "a", 0.0, 1.0)
+    table = groupwise_calibration_error(y, proba, by, sample_weight=weight, n_resamples=5)
     assert table["n_samples"][0] == 0
     assert np.isnan(table["error"]).tolist() == [True, False, False]
 
@@ -118,11 +114,9 @@ def test_false_alarms_in_any_group_are_rare():
     rng = np.random.default_rng(0)
     alarms = 0
     for seed in range(60):
-        p, groups = rng.uniform(size=300), rng.integers(5, size=300)
+        p, by = rng.uniform(size=300), rng.integers(5, size=300)
         y = rng.uniform(size=300) < p
-        table = groupwise_calibration_error(
-            y, p, groups=groups, n_resamples=99, random_state=seed, n_bins=5
-        )
+        table = groupwise_calibration_error(y, p, by, n_resamples=99, random_state=seed, n_bins=5)
         alarms += table["pvalue"].min() <= 0.1
     # At most 6 of 60 are expected; more than 14 have a probability below .001.
     assert alarms <= 14
@@ -130,19 +124,19 @@ def test_false_alarms_in_any_group_are_rare():
 
 def test_frame_of_groups_in_a_category(data):
     pd = pytest.importorskip("pandas")
-    y, proba, groups = data
-    series = pd.Series(groups, index=np.arange(400)[::-1], dtype="category")
-    table = groupwise_calibration_error(y, proba, groups=series, n_resamples=5, as_frame=True)
+    y, proba, by = data
+    series = pd.Series(by, index=np.arange(400)[::-1], dtype="category")
+    table = groupwise_calibration_error(y, proba, series, n_resamples=5, as_frame=True)
     assert table.columns.tolist() == ["group", "n_samples", "error", "low", "high", "pvalue"]
     assert table["group"].tolist() == ["a", "b", "c"]
 
 
 def test_several_columns_and_missing_values_are_groups(data):
     pd = pytest.importorskip("pandas")
-    y, proba, groups = data
+    y, proba, by = data
     age = np.where(np.arange(400) % 7 == 0, np.nan, np.arange(400) % 90)
-    frame = pd.DataFrame({"site": groups, "age": pd.cut(age, [-1, 40, 90])})
-    table = groupwise_calibration_error(y, proba, groups=frame, n_resamples=20, as_frame=True)
+    frame = pd.DataFrame({"site": by, "age": pd.cut(age, [-1, 40, 90])})
+    table = groupwise_calibration_error(y, proba, frame, n_resamples=20, as_frame=True)
     counts = frame.astype(object).fillna("none").value_counts(sort=False)
     assert sorted(table["n_samples"]) == sorted(counts)
     assert "site=a, age=(-1, 40]" in table["group"].tolist()
@@ -150,12 +144,12 @@ def test_several_columns_and_missing_values_are_groups(data):
 
 
 @pytest.mark.parametrize(
-    ("groups", "message"),
+    ("by", "message"),
     [
-        ([0, 1], "^groups must have one entry for every sample, 400, got 2"),
-        (["a", 1] * 200, "^groups must hold values of one kind"),
+        ([0, 1], "^by must have one entry for every sample, 400, got 2"),
+        (["a", 1] * 200, "^by must hold values of one kind"),
     ],
 )
-def test_bad_groups(data, groups, message):
+def test_bad_groups(data, by, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        groupwise_calibration_error(*data[:2], groups=groups)
+        groupwise_calibration_error(*data[:2], by)

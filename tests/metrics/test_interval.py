@@ -202,21 +202,21 @@ def test_one_and_two_samples_are_no_evidence():
     assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / 50), abs=1e-4))
 
 
-def test_clusters_are_resampled_as_a_whole():
+def test_groups_are_resampled_as_a_whole():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=400)
     y = (rng.uniform(size=400) < p**1.5).astype(int)
     run = partial(calibration_error_interval, n_resamples=400, random_state=0)
     once = run(y, p)
-    # Every sample five times: without clusters five times as many samples, with them the same.
+    # Every sample five times: without groups five times as many samples, with them the same.
     five_times = {"y_true": np.repeat(y, 5), "y_proba": np.repeat(p, 5)}
     names = np.repeat(np.arange(400), 5)
-    clustered = run(**five_times, clusters=names)
-    assert clustered == pytest.approx(once, abs=0.004)
+    grouped = run(**five_times, groups=names)
+    assert grouped == pytest.approx(once, abs=0.004)
     low, high = run(**five_times)
-    assert high - low < 0.65 * (clustered[1] - clustered[0])
-    with pytest.raises(ValueError, match=r"clusters must have one entry .*, 400, got 3"):
-        run(y, p, clusters=[1, 2, 3])
+    assert high - low < 0.65 * (grouped[1] - grouped[0])
+    with pytest.raises(ValueError, match=r"groups must have one entry .*, 400, got 3"):
+        run(y, p, groups=[1, 2, 3])
 
 
 def test_interval_shrinks_with_the_sample_and_the_level():

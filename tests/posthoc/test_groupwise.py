@@ -44,9 +44,9 @@ def test_a_bad_group_is_repaired_and_the_others_are_not_harmed(sizes):
     n, losses, gaps = sum(sizes), [], []
     for seed in range(5):
         logits, y, group, truth = grouped(seed, sizes, 0.15)
-        model = GroupwiseCalibration("structured_matrix").fit(logits[:n], y[:n], groups=group[:n])
+        model = GroupwiseCalibration("structured_matrix").fit(logits[:n], y[:n], by=group[:n])
         together = model.predict_proba(logits[n:])[:, 1]
-        by_group = model.predict_proba(logits[n:], groups=group[n:])[:, 1]
+        by_group = model.predict_proba(logits[n:], by=group[n:])[:, 1]
         truth, bad = truth[n:], group[n:] == len(sizes) - 1
         losses.append(
             [excess(truth, p, rows) for p in (together, by_group) for rows in (bad, ~bad)]
@@ -63,9 +63,9 @@ def test_groups_that_do_not_differ_keep_the_common_map(sizes):
     n, differences = sum(sizes), []
     for seed in range(5):
         logits, y, group, truth = grouped(seed, sizes, 0.0)
-        model = GroupwiseCalibration("temperature").fit(logits[:n], y[:n], groups=group[:n])
+        model = GroupwiseCalibration("temperature").fit(logits[:n], y[:n], by=group[:n])
         together = model.predict_proba(logits[n:])[:, 1]
-        by_group = model.predict_proba(logits[n:], groups=group[n:])[:, 1]
+        by_group = model.predict_proba(logits[n:], by=group[n:])[:, 1]
         everybody = slice(None)
         differences.append(
             excess(truth[n:], by_group, everybody) - excess(truth[n:], together, everybody)
@@ -111,26 +111,26 @@ def test_the_evidence_is_the_integral_of_the_likelihood():
 def test_groups_unknown_to_the_fit_get_the_common_map():
     logits, y, group, _ = grouped(0, [500, 500], 0.3, n_test=0)
     group = np.array(["a", "b"])[group]
-    model = GroupwiseCalibration("temperature").fit(logits, y, groups=group)
+    model = GroupwiseCalibration("temperature").fit(logits, y, by=group)
     together = TemperatureScaling().fit(logits, y).predict_proba(logits)
     np.testing.assert_allclose(model.predict_proba(logits), together, rtol=1e-12)
-    strangers = model.predict_proba(logits, groups=["c"] * 1000)
+    strangers = model.predict_proba(logits, by=["c"] * 1000)
     np.testing.assert_allclose(strangers, together, rtol=1e-12)
-    both = model.predict_proba(logits[:2], groups=["c", "b"])
+    both = model.predict_proba(logits[:2], by=["c", "b"])
     np.testing.assert_allclose(both[0], together[0], rtol=1e-12)
     expected = softmax((1 + model.slopes_[1]) * np.log(together[1]) + model.shifts_[1])
     np.testing.assert_allclose(both[1], expected, rtol=1e-12)
-    assert model.predict([0.3], groups=["b"]) == [0] != model.predict([0.3])
+    assert model.predict([0.3], by=["b"]) == [0] != model.predict([0.3])
 
 
 def test_one_group_and_small_groups_are_left_alone():
     logits, y, group, _ = grouped(0, [500, 9], 0.9, n_test=0)
-    model = GroupwiseCalibration("temperature").fit(logits, y, groups=group)
+    model = GroupwiseCalibration("temperature").fit(logits, y, by=group)
     assert not model.shifts_[1].any()
     assert model.differs_[1] == 0
     for model in (
         GroupwiseCalibration("temperature").fit(logits, y),
-        GroupwiseCalibration("temperature").fit(logits, y, groups=["all"] * 509),
+        GroupwiseCalibration("temperature").fit(logits, y, by=["all"] * 509),
     ):
         assert not model.shifts_.any()
 
@@ -139,11 +139,11 @@ def test_a_weight_of_two_is_two_samples():
     logits, y, group, _ = grouped(1, [200, 100], 0.3, n_test=0)
     twice = np.random.default_rng(0).random(300) < 0.5
     weighted = GroupwiseCalibration("temperature")
-    weighted.fit(logits, y, sample_weight=1.0 + twice, groups=group)
+    weighted.fit(logits, y, sample_weight=1.0 + twice, by=group)
     repeated = GroupwiseCalibration("temperature").fit(
         np.append(logits, logits[twice]),
         np.append(y, y[twice]),
-        groups=np.append(group, group[twice]),
+        by=np.append(group, group[twice]),
     )
     np.testing.assert_allclose(weighted.shifts_, repeated.shifts_, rtol=1e-4, atol=1e-7)
 
@@ -152,13 +152,13 @@ def test_groups_of_two_columns_with_missing_values():
     logits, y, group, _ = grouped(1, [200, 200], 0.3, n_test=0)
     place = pd.Series(np.where(group, "south", None))
     frame = pd.DataFrame({"place": place, "old": np.arange(400) % 2 == 0})
-    model = GroupwiseCalibration("temperature").fit(logits, y, groups=frame)
+    model = GroupwiseCalibration("temperature").fit(logits, y, by=frame)
     assert list(model.groups_)[:2] == ["place=south, old=False", "place=south, old=True"]
-    one = GroupwiseCalibration("temperature").fit(logits, y, groups=place)
+    one = GroupwiseCalibration("temperature").fit(logits, y, by=place)
     assert list(one.groups_) == ["south", None]
     shuffled = np.random.default_rng(0).permutation(400)
-    proba = one.predict_proba(logits, groups=place)
-    again = one.predict_proba(logits[shuffled], groups=place[shuffled])
+    proba = one.predict_proba(logits, by=place)
+    again = one.predict_proba(logits[shuffled], by=place[shuffled])
     np.testing.assert_allclose(again, proba[shuffled])
 
 
@@ -172,22 +172,22 @@ def test_columns_of_a_classifier_are_groups(as_frame):
         X, column = pd.DataFrame({"x": X[:, 0], "site": X[:, 1]}), "site"
     trained = LogisticRegression().fit(X[:1000], y[:1000])
     frozen = FrozenEstimator(trained)
-    model = PostHocCalibratedClassifier(frozen, group_columns=column).fit(X, y)
+    model = PostHocCalibratedClassifier(frozen, by_columns=column).fit(X, y)
     scores = trained.decision_function(X)
     sites = X["site"] if as_frame else X[:, 1]
-    by_hand = GroupwiseCalibration(StackedCalibration()).fit(scores, y, groups=sites)
+    by_hand = GroupwiseCalibration(StackedCalibration()).fit(scores, y, by=sites)
     np.testing.assert_allclose(
-        model.predict_proba(X), by_hand.predict_proba(scores, groups=sites), rtol=1e-9
+        model.predict_proba(X), by_hand.predict_proba(scores, by=sites), rtol=1e-9
     )
-    several = PostHocCalibratedClassifier(frozen, group_columns=[column]).fit(X, y)
+    several = PostHocCalibratedClassifier(frozen, by_columns=[column]).fit(X, y)
     np.testing.assert_allclose(several.predict_proba(X), model.predict_proba(X))
 
 
 def test_columns_that_X_does_not_have():
     X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
-    model = PostHocCalibratedClassifier(LogisticRegression(), group_columns="site")
+    model = PostHocCalibratedClassifier(LogisticRegression(), by_columns="site")
     for features in (X, pd.DataFrame(X, columns=["age", "dose"])):
-        with pytest.raises(ValueError, match=r"^group_columns must name columns of X, got 'site'"):
+        with pytest.raises(ValueError, match=r"^by_columns must name columns of X, got 'site'"):
             model.fit(features, y)
-    with pytest.raises(ValueError, match="groups must have one entry for every sample, 50, got 3"):
-        GroupwiseCalibration("temperature").fit(X[:, 0], y, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="by must have one entry for every sample, 50, got 3"):
+        GroupwiseCalibration("temperature").fit(X[:, 0], y, by=[1, 2, 3])

@@ -16,14 +16,14 @@ def predictions():
 
 
 def names_and_sizes(predictions, groups):
-    found = read_data(*predictions, labels=None, groups=groups).groups["group"]
+    found = read_data(*predictions, labels=None, by=groups).groups["group"]
     return dict(zip(found.names, np.bincount(found.codes).tolist()))
 
 
 def test_every_group_has_what_was_said_and_what_was_observed(predictions):
     y, proba = predictions
     names = np.repeat(["a", "b", "c"], [150, 150, 100])
-    report = CalibrationReport.from_predictions(y, proba, groups=names)
+    report = CalibrationReport.from_predictions(y, proba, by=names)
     tested = [e for e in report.results_["verdict"]["tested"] if e["kind"] == "group"]
     assert [entry["name"] for entry in tested] == ["a", "b", "c"]
     for entry in tested:
@@ -36,7 +36,7 @@ def test_every_group_has_what_was_said_and_what_was_observed(predictions):
 
 def test_several_columns_are_all_judged(predictions):
     frame = pd.DataFrame({"site": np.arange(400) % 2, "day": np.arange(400) % 3})
-    results = CalibrationReport.from_predictions(*predictions, groups=frame).results_
+    results = CalibrationReport.from_predictions(*predictions, by=frame).results_
     columns = [e["column"] for e in results["verdict"]["tested"] if e["kind"] == "group"]
     assert columns == ["site"] * 2 + ["day"] * 3
 
@@ -48,7 +48,7 @@ def test_frames_of_others_are_read_by_name(predictions):
         def __getitem__(self, name):
             return np.tile({"site": [1, 2], "day": ["x", "y"]}[name], 200)
 
-    results = CalibrationReport.from_predictions(*predictions, groups=Frame()).results_
+    results = CalibrationReport.from_predictions(*predictions, by=Frame()).results_
     columns = [e["column"] for e in results["verdict"]["tested"] if e["kind"] == "group"]
     assert columns == ["site"] * 2 + ["day"] * 2
 
@@ -87,5 +87,5 @@ def test_intervals_and_categories_keep_their_order(predictions):
     ],
 )
 def test_groups_of_one_name_are_refused(groups):
-    with pytest.raises(ValueError, match=r"groups must have distinct names, got '\w+' twice"):
-        CalibrationReport.from_predictions([0, 1], [0.2, 0.7], groups=groups)
+    with pytest.raises(ValueError, match=r"by must have distinct names, got '\w+' twice"):
+        CalibrationReport.from_predictions([0, 1], [0.2, 0.7], by=groups)

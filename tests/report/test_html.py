@@ -22,7 +22,7 @@ def report():
         proba,
         labels=HOSTILE,
         images=rng.integers(0, 255, (300, 40, 40, 3), dtype=np.uint8),
-        groups={"<b>": np.array(HOSTILE)[rng.integers(0, 3, 300)]},
+        by={"<b>": np.array(HOSTILE)[rng.integers(0, 3, 300)]},
     )
 
 
@@ -120,7 +120,7 @@ def test_labels_that_no_screen_shows_are_shown_as_codes(tmp_path):
     names = np.array(["nul\x00", "esc\x1b[31m", "half\ud83d"], dtype=object)
     y, proba, _ = make_predictions(90, n_classes=3, random_state=0)
     report = CalibrationReport.from_predictions(
-        names[y].astype(str), proba, labels=names.astype(str), title="\ud83d", groups=names[y]
+        names[y].astype(str), proba, labels=names.astype(str), title="\ud83d", by=names[y]
     )
     for path in (tmp_path / "r.html", tmp_path / "r.md"):
         report.save(path)

@@ -188,7 +188,7 @@ def test_groups_and_weights_may_have_gaps_and_be_many(frame, tmp_path):
     )
     path = tmp_path / "p.csv"
     given.to_csv(path)
-    report = CalibrationReport.from_csv(path, sample_weight="weight", groups=["site", "year"])
+    report = CalibrationReport.from_csv(path, sample_weight="weight", by=["site", "year"])
     tested = report.results_["verdict"]["tested"]
     names = [(entry["column"], entry["name"]) for entry in tested if entry["kind"] == "group"]
     assert names == [
@@ -249,7 +249,7 @@ def test_bad_file_is_refused_in_one_sentence(text, message, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"groups": "site"}, TypeError, "groups must be a sequence of names"),
+        ({"by": "site"}, TypeError, "by must be a sequence of names"),
         ({"classes": "cat"}, TypeError, "classes must be a sequence of names"),
         ({"classes": ["cat", "cow"]}, ValueError, "must have a column 'cow', got label, dog"),
         ({"classes": ["cat", "dog"]}, ValueError, "must be among the classes cat, dog, or 0"),

@@ -229,7 +229,7 @@ def test_classifier_without_probabilities_is_refused():
 
 @pytest.mark.parametrize(
     ("argument", "value"),
-    [("images", [[1]]), ("groups", ["a"]), ("sample_weight", [1.0])],
+    [("images", [[1]]), ("by", ["a"]), ("sample_weight", [1.0])],
 )
 def test_wrong_length_is_named(predictions, argument, value):
     with pytest.raises(ValueError, match=argument):

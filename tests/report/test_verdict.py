@@ -68,7 +68,7 @@ def group_of_three(n, gap, seed=0):
     rng = np.random.default_rng(seed)
     proba, groups = rng.uniform(0.2, 0.8, size=n), np.array(["a", "b", "c"])[np.arange(n) % 3]
     true = proba - gap * (groups == "b")
-    return (rng.random(n) < true).astype(int), proba, {"groups": {"site": groups}}
+    return (rng.random(n) < true).astype(int), proba, {"by": {"site": groups}}
 
 
 def test_a_bad_group_is_in_the_headline():
@@ -154,7 +154,7 @@ def test_few_calibrated_models_are_accused():
     accused = 0
     for seed in range(60):
         y, proba, _ = make_predictions(100, n_classes=2 + seed % 3, random_state=seed)
-        kind = verdict(y, proba, high=0.1, groups=np.arange(100) % 4)["kind"]
+        kind = verdict(y, proba, high=0.1, by=np.arange(100) % 4)["kind"]
         accused += kind not in ("calibrated", "undecided")
     assert accused <= 3  # 0.6 are expected
 
@@ -172,7 +172,7 @@ def test_the_page_says_what_the_verdict_says():
 
 def test_where_everybody_is_off_the_groups_come_second():
     y, proba, _ = make_predictions(1200, n_classes=3, temperature=2.0, random_state=0)
-    report = CalibrationReport.from_predictions(y, proba, groups=np.arange(1200) % 2)
+    report = CalibrationReport.from_predictions(y, proba, by=np.arange(1200) % 2)
     text = html.unescape(report.to_markdown())
     assert "Do not rely on" not in text
     assert text.index("1. **Calibrate it**") < text.index("1. **Then judge the groups and classes")
