@@ -15,6 +15,7 @@ from torch import nn
 
 from benchmarks._timing import least_seconds, print_speed, speed_options
 from skcalib import losses
+from skcalib.losses import functional
 
 REFERENCE = "torch CrossEntropyLoss"
 BOUND = 1.08
@@ -72,7 +73,7 @@ def mmce_growth(sizes, repeats):
     print("\nMMCE, ns / (n log2 n):")
     for n in sizes:
         logits, target = torch.randn(n, 10, requires_grad=True), torch.randint(10, (n,))
-        step = lambda z=logits, y=target: losses.mmce_loss(z, y).backward()
+        step = lambda z=logits, y=target: functional.mmce_loss(z, y).backward()
         seconds = least_seconds({"MMCE": step}, repeats=repeats)["MMCE"]
         print(f"  n = {n}: {1e9 * seconds / (n * math.log2(n)):.1f}")
 

@@ -182,7 +182,8 @@ def _write_api_pages() -> None:
     """One page for every package, one row for every public name, under the headings of GROUPS."""
     (HERE / "api" / "backreferences").mkdir(parents=True, exist_ok=True)
     modules = {name: getattr(skcalib, name) for name in sorted(skcalib.__all__)}
-    packages = [name for name, m in modules.items() if inspect.ismodule(m) and m.__all__]
+    names = {name for name, m in modules.items() if inspect.ismodule(m) and m.__all__}
+    packages = [name for name in GROUPS if name.partition(".")[0] in names]
     index = ["API reference", "=============", ""]
     for package in packages:
         sentence = (inspect.getdoc(import_module(f"skcalib.{package}")) or "").partition("\n\n")[0]

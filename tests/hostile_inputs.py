@@ -24,7 +24,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from skcalib import datasets, difficulty, labels, losses, metrics, posthoc, selection
+from skcalib import datasets, difficulty, labels, metrics, posthoc, selection
+from skcalib.losses import DifficultyAwareLoss, functional
 from skcalib.nets import MLP, CalibratedNetClassifier
 from skcalib.report._data import read_data
 
@@ -249,8 +250,8 @@ def function_calls() -> Iterator[Call]:
             fixed = OPTIONS.get(name, {})
             yield Call(f"{package.__name__}.{name}", getattr(package, name), arguments, fixed)
     for function, name, history in (
-        (difficulty.area_under_margin, "logits", np.stack([LOGITS, LOGITS[::-1]])),
-        (difficulty.confidence_variability, "y_proba", np.stack([PROBA, PROBA[::-1]])),
+        (difficulty.records.area_under_margin, "logits", np.stack([LOGITS, LOGITS[::-1]])),
+        (difficulty.records.confidence_variability, "y_proba", np.stack([PROBA, PROBA[::-1]])),
     ):
         name_of_call = f"skcalib.difficulty.{function.__name__}"
         yield Call(name_of_call, function, {"y": ROLES["y"]}, {name: history})
@@ -313,7 +314,7 @@ def estimator_calls() -> Iterator[Call]:
     knn, finder = difficulty.KNNScorer().fit(FEATURES), labels.LabelIssueFinder()
     accumulate = metrics.CalibrationAccumulator
     net = CalibratedNetClassifier(MLP, max_epochs=2, random_state=0, device="cpu")
-    by_difficulty = clone(net).set_params(criterion=losses.DifficultyAwareLoss)
+    by_difficulty = clone(net).set_params(criterion=DifficultyAwareLoss)
 
     def fitted(net: Any) -> Callable[..., Any]:
         return lambda **given: clone(net).fit(FEATURES, LABELS, **given).predict_proba(FEATURES)
@@ -417,10 +418,8 @@ def loss_outcomes() -> Iterator[tuple[str, str, str, str]]:
         "difficulty_weight": torch.rand(N, dtype=torch.float64),
         "history": torch.rand(N, dtype=torch.float64),
     }
-    for name in losses.__all__:
-        function = getattr(losses, name)
-        if isinstance(function, type):
-            continue
+    for name in functional.__all__:
+        function = getattr(functional, name)
         known = parameters(function)
         valid = {n: t for n, t in tensors.items() if n in known}
         if name == "uncertainty_weighted_loss":

@@ -24,12 +24,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 from skcalib.datasets import flip_labels
-from skcalib.difficulty import (
-    DifficultyProfiler,
-    PredictionDepthScorer,
-    output_margin,
-    prediction_entropy,
-)
+from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
+from skcalib.difficulty.records import output_margin, prediction_entropy
 from skcalib.losses import CrossEntropyLoss, ZeroHingeLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
 

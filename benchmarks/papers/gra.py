@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from skcalib import losses
+from skcalib.losses import functional
 
 from .claims import DIRECTION, METRICS, OWN, about, untested
 from .images import IMAGES, Cifar, cifar_task
@@ -36,20 +36,26 @@ FLSD = grid(gammas=((1.0, 0.5), (2.0, 1.0), (3.0, 2.0), (5.0, 3.0)))
 METHODS = (
     CE,
     DECAY,
-    Method("Brier", by_loss(losses.brier_loss)),
-    Method("MMCE", by_loss(losses.mmce_loss), grid(weight=(1.0, 2.0, 4.0, 8.0))),
+    Method("Brier", by_loss(functional.brier_loss)),
+    Method("MMCE", by_loss(functional.mmce_loss), grid(strength=(1.0, 2.0, 4.0, 8.0))),
     FOCAL,
-    Method("FLSD", by_loss(losses.sample_dependent_focal_loss), FLSD),
-    Method("FLSD-GRA", by_loss(losses.sample_dependent_focal_loss, detach_weight=True), FLSD),
-    Method("dual focal", by_loss(losses.dual_focal_loss), grid(gamma=GAMMAS)),
+    Method("FLSD", by_loss(functional.sample_dependent_focal_loss), FLSD),
     Method(
-        "dual focal-GRA", by_loss(losses.dual_focal_loss, detach_weight=True), grid(gamma=GAMMAS)
+        "FLSD-GRA",
+        by_loss(functional.sample_dependent_focal_loss, detach_weight=True),
+        FLSD,
     ),
-    Method("BSCE", by_loss(losses.bsce_loss), grid(exponent=GAMMAS)),
-    Method("BSCE-GRA", by_loss(losses.bsce_gra_loss), grid(exponent=GAMMAS)),
-    Method("FLSD-53, as published", by_loss(losses.sample_dependent_focal_loss)),
-    Method("dual focal 5, as published", by_loss(losses.dual_focal_loss)),
-    Method("BSCE-GRA 4, as published", by_loss(losses.bsce_gra_loss)),
+    Method("dual focal", by_loss(functional.dual_focal_loss), grid(gamma=GAMMAS)),
+    Method(
+        "dual focal-GRA",
+        by_loss(functional.dual_focal_loss, detach_weight=True),
+        grid(gamma=GAMMAS),
+    ),
+    Method("BSCE", by_loss(functional.bsce_loss), grid(exponent=GAMMAS)),
+    Method("BSCE-GRA", by_loss(functional.bsce_gra_loss), grid(exponent=GAMMAS)),
+    Method("FLSD-53, as published", by_loss(functional.sample_dependent_focal_loss)),
+    Method("dual focal 5, as published", by_loss(functional.dual_focal_loss)),
+    Method("BSCE-GRA 4, as published", by_loss(functional.bsce_gra_loss)),
 )
 
 IMAGE_METHODS = with_candidates(METHODS, IMAGE_GRIDS)
@@ -57,12 +63,14 @@ IMAGE_METHODS = with_candidates(METHODS, IMAGE_GRIDS)
 NAMED = tuple(
     Method(f"``{name}``", plan)
     for name, plan in {
-        "CrossEntropyLoss()": by_loss(losses.cross_entropy_loss),
-        "LabelSmoothingLoss(alpha=0.05)": by_loss(losses.label_smoothing_loss, alpha=0.05),
-        "EntropyRegularizedLoss(alpha=0.1)": by_loss(losses.entropy_regularized_loss, alpha=0.1),
+        "CrossEntropyLoss()": by_loss(functional.cross_entropy_loss),
+        "LabelSmoothingLoss(alpha=0.05)": by_loss(functional.label_smoothing_loss, alpha=0.05),
+        "EntropyRegularizedLoss(alpha=0.1)": by_loss(
+            functional.entropy_regularized_loss, alpha=0.1
+        ),
         "DifficultyAwareLoss(alpha=0.3)": partial(aware(), alpha=0.3, temperature=0.3),
-        **{f"FocalLoss(gamma={g})": by_loss(losses.focal_loss, gamma=g) for g in (1, 2, 4)},
-        **{f"BSCEGRALoss(exponent={g})": by_loss(losses.bsce_gra_loss, exponent=g)
+        **{f"FocalLoss(gamma={g})": by_loss(functional.focal_loss, gamma=g) for g in (1, 2, 4)},
+        **{f"BSCEGRALoss(exponent={g})": by_loss(functional.bsce_gra_loss, exponent=g)
            for g in (1, 2, 4)},
     }.items()
 )  # fmt: skip
@@ -89,9 +97,9 @@ N_CLASSES, N_EACH, N_EPOCHS = 5, 10_000, 5
 BOXES = {f"means within {half_side}": half_side for half_side in (3, 5, 10)}
 EXPONENTS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 WEIGHTS = {
-    "focal": lambda z, y, g: losses.focal_weight(z, y, gamma=g),
-    "dual focal": lambda z, y, g: losses.dual_focal_weight(z, y, gamma=g),
-    "generalized Brier": lambda z, y, g: losses.generalized_brier_weight(z, y, exponent=g),
+    "focal": lambda z, y, g: functional.focal_weight(z, y, gamma=g),
+    "dual focal": lambda z, y, g: functional.dual_focal_weight(z, y, gamma=g),
+    "generalized Brier": lambda z, y, g: functional.generalized_brier_weight(z, y, exponent=g),
 }
 
 
@@ -130,7 +138,7 @@ def correlations(setting, seed):
     for _ in range(N_EPOCHS):
         for batch in torch.randperm(len(y)).split(128):
             optimizer.zero_grad()
-            losses.cross_entropy_loss(net(X[batch]), y[batch]).backward()
+            functional.cross_entropy_loss(net(X[batch]), y[batch]).backward()
             optimizer.step()
     X, y, posterior = toy_sample(means, rng)
     with torch.no_grad():

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from skcalib import losses
+from skcalib.losses import functional
 
 from .students import Plan
 
@@ -35,15 +35,15 @@ def by_loss(function, **fixed):
 
 
 def decayed(task, weight_decay):
-    return Plan(losses.cross_entropy_loss, task.given, weight_decay=weight_decay)
+    return Plan(functional.cross_entropy_loss, task.given, weight_decay=weight_decay)
 
 
 def mixed(task, mixup_alpha):
-    return Plan(losses.cross_entropy_loss, task.given, mixup_alpha=mixup_alpha)
+    return Plan(functional.cross_entropy_loss, task.given, mixup_alpha=mixup_alpha)
 
 
 def ranked(task, weight):
-    loss = partial(losses.correctness_ranking_loss, weight=weight)
+    loss = partial(functional.correctness_ranking_loss, strength=weight)
     return Plan(loss, task.given, uses_history=True)
 
 
@@ -52,7 +52,7 @@ def aware(source="RMD", scale="rank", control=None):
 
     def plan(task, alpha, temperature):
         weights = task.weights(source, temperature=temperature, scale=scale, control=control)
-        loss = partial(losses.difficulty_aware_loss, alpha=alpha)
+        loss = partial(functional.difficulty_aware_loss, alpha=alpha)
         return Plan(loss, task.given, per_sample={"difficulty_weight": weights})
 
     return plan
@@ -68,7 +68,7 @@ def dropping(source="RMD"):
             difficulty = task.difficulty(source)
         n_kept = len(difficulty) - round(fraction * len(difficulty))
         rows = np.sort(np.argsort(difficulty, kind="stable")[:n_kept])
-        return Plan(losses.cross_entropy_loss, task.given, rows=rows)
+        return Plan(functional.cross_entropy_loss, task.given, rows=rows)
 
     return plan
 
@@ -77,7 +77,7 @@ def cleaned(action):
     """Cross-entropy on labels cleaned by LabelIssueFinder; nothing is chosen."""
 
     def plan(task):
-        issues, loss = task.finder.issues_, losses.cross_entropy_loss
+        issues, loss = task.finder.issues_, functional.cross_entropy_loss
         issue = issues["is_issue"].astype(bool)
         if action == "drop":
             return Plan(loss, task.given, rows=np.flatnonzero(~issue))
@@ -92,7 +92,7 @@ def cleaned(action):
 
 
 def oracle(task):
-    return Plan(losses.cross_entropy_loss, task.true)
+    return Plan(functional.cross_entropy_loss, task.true)
 
 
 def with_decay(method, weight_decay):
@@ -115,15 +115,17 @@ def with_candidates(methods, grids, dropped=()):
 
 
 GAMMAS = (0.5, 1.0, 2.0, 4.0)
-CE = Method("cross-entropy", by_loss(losses.cross_entropy_loss))
+CE = Method("cross-entropy", by_loss(functional.cross_entropy_loss))
 DECAY = Method("cross-entropy, weight decay", decayed, grid(weight_decay=(0.01, 0.03, 0.1, 0.3)))
 LS = Method(
-    "label smoothing", by_loss(losses.label_smoothing_loss), grid(alpha=(0.01, 0.03, 0.1, 0.2))
+    "label smoothing",
+    by_loss(functional.label_smoothing_loss),
+    grid(alpha=(0.01, 0.03, 0.1, 0.2)),
 )
-FOCAL = Method("focal", by_loss(losses.focal_loss), grid(gamma=GAMMAS))
+FOCAL = Method("focal", by_loss(functional.focal_loss), grid(gamma=GAMMAS))
 ENTROPY = Method(
     "entropy regularization",
-    by_loss(losses.entropy_regularized_loss),
+    by_loss(functional.entropy_regularized_loss),
     grid(alpha=(0.02, 0.05, 0.1, 0.2)),
 )
 # Candidates for images, where a student of ten classes is far more overconfident.

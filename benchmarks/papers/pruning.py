@@ -19,8 +19,9 @@ import torch
 from scipy.stats import beta
 from sklearn.base import BaseEstimator
 
-from skcalib.difficulty import DifficultyMixin, area_under_margin, el2n
-from skcalib.losses import cross_entropy_loss
+from skcalib.difficulty import DifficultyMixin
+from skcalib.difficulty.records import area_under_margin, el2n
+from skcalib.losses.functional import cross_entropy_loss
 from skcalib.selection import DifficultySelector
 
 from .claims import DIRECTION, OWN, about

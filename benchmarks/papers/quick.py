@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from skcalib import losses
+from skcalib.losses import functional
 
 from . import depth, prio
 from .methods import CE, Method, aware, by_loss, cleaned
@@ -18,8 +18,8 @@ AWARE = {"temperature": 0.1, "alpha": 1.0}
 SHOWN = ("temperature", "accuracy", "ece", "nll", "aurc")
 METHODS = (
     (CE, {}),
-    (Method("focal 2 [RMD, GRA]", by_loss(losses.focal_loss)), {"gamma": 2.0}),
-    (Method("BSCE-GRA 1 [GRA]", by_loss(losses.bsce_gra_loss)), {"exponent": 1.0}),
+    (Method("focal 2 [RMD, GRA]", by_loss(functional.focal_loss)), {"gamma": 2.0}),
+    (Method("BSCE-GRA 1 [GRA]", by_loss(functional.bsce_gra_loss)), {"exponent": 1.0}),
     (Method("difficulty-aware [RMD]", aware()), AWARE),
     (Method("shuffled difficulty", aware(control="shuffled")), AWARE),
     (Method("soft labels of the finder", cleaned("soft")), {}),

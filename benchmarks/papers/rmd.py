@@ -13,8 +13,8 @@ import numpy as np
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from skcalib import losses
 from skcalib.difficulty import KMeansPrototypeScorer
+from skcalib.losses import functional
 from skcalib.metrics import predictive_entropy
 
 from .claims import DIRECTION, about, untested
@@ -80,9 +80,13 @@ DROP = Method("drop the hardest", dropping(), DROPPED)
 OTHER_LOSSES = (
     LS,
     FOCAL,
-    Method("L1 of logits", by_loss(losses.logit_norm_loss), grid(alpha=(1e-4, 3e-4, 1e-3, 3e-3))),
+    Method(
+        "L1 of logits",
+        by_loss(functional.logit_norm_loss),
+        grid(alpha=(1e-4, 3e-4, 1e-3, 3e-3)),
+    ),
     ENTROPY,
-    Method("Poly-1", by_loss(losses.poly_loss), grid(epsilon=(-0.5, 1.0, 2.0, 4.0))),
+    Method("Poly-1", by_loss(functional.poly_loss), grid(epsilon=(-0.5, 1.0, 2.0, 4.0))),
     Method("correctness ranking", ranked, grid(weight=(0.3, 0.5, 1.0, 3.0))),
 )
 METHODS = (

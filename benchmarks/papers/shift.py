@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from skcalib import losses
+from skcalib.losses import functional
 from skcalib.metrics import expected_calibration_error
 from skcalib.posthoc import TemperatureScaling
 
@@ -27,9 +27,9 @@ from .students import Plan, logits_of, train
 from .tables import Column, values_tables
 
 LOSSES = {
-    "cross-entropy": losses.cross_entropy_loss,
-    "focal 3": partial(losses.focal_loss, gamma=3.0),
-    "BSCE-GRA 4": losses.bsce_gra_loss,
+    "cross-entropy": functional.cross_entropy_loss,
+    "focal 3": partial(functional.focal_loss, gamma=3.0),
+    "BSCE-GRA 4": functional.bsce_gra_loss,
 }
 N_TEST, N_FIT = 2000, 500
 SEVERITIES = {

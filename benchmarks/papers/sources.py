@@ -15,7 +15,7 @@ from skcalib.difficulty import (
     RelativeMahalanobisScorer,
     cross_val_difficulty,
 )
-from skcalib.losses import cross_entropy_loss
+from skcalib.losses.functional import cross_entropy_loss
 
 from .students import Plan, Settings, logits_of, train
 

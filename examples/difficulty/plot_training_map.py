@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 from skcalib.datasets import flip_labels
-from skcalib.difficulty import area_under_margin, forgetting_events, iteration_learned
+from skcalib.difficulty.records import area_under_margin, forgetting_events, iteration_learned
 from skcalib.nets import MLP, CalibratedNetClassifier, TrainingDynamics
 from skcalib.plots import TrainingMapDisplay
 

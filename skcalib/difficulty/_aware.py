@@ -48,8 +48,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
         Scores the difficulty. None means :class:`RelativeMahalanobisScorer`. In a Pipeline, the
         samples are embedded first; give it `memory` to embed them once for all values of
         `temperature` in a grid search.
-    temperature, c, scale : float, float and {"rank", "minmax", "std"} or None
-        See :func:`difficulty_weights`.
+    temperature, c, scale : of :func:`difficulty_weights`
     fit_param : str, default="difficulty_weight"
         Parameter of ``estimator.fit`` that takes the weights. For a Pipeline it carries the
         name of the step, as in ``'logisticregression__sample_weight'``.

@@ -44,7 +44,7 @@ def explain_difficulty(
         A scorer fitted on features of `embedder`, or the difficulty of every image itself
         (larger = harder), for instance from other features.
     X : list, ndarray or DataFrame of n_samples images
-        As for ``embedder.transform``.
+        The images, of any form that ``embedder.transform`` takes.
     y : array-like of shape (n_samples,)
         Classes of the images.
     prompts : sequence of str

@@ -119,8 +119,7 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in `fit`; a fold's classifier gets the weights of its training samples.
+        X, y, sample_weight : of :meth:`fit`
         groups : array-like of shape (n_samples,), default=None
             Which samples belong together, such as those of a patient: no group is in two folds.
 

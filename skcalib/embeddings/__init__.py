@@ -1,5 +1,6 @@
 """Features of pre-trained models as scikit-learn transformers."""
 
+from ..utils._docs import fill_docstrings
 from ..utils._optional import import_optional
 
 import_optional("torch", extra="embeddings")
@@ -9,3 +10,5 @@ from ._open_clip import OpenClipEmbedder
 from ._timm import TimmEmbedder
 
 __all__ = ["LayerEmbedder", "OpenClipEmbedder", "TimmEmbedder"]
+
+fill_docstrings(globals())

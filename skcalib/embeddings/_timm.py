@@ -31,9 +31,8 @@ class TimmEmbedder(BaseImageEmbedder):
         A tag of the model, downloaded by timm and kept in its cache; or a local file of weights,
         with or without a classifier; or None for the tag in `model_name` and, where there is
         none, for random weights, drawn with `random_state`.
-    image_size, n_views, batch_size, num_workers, device, precision, random_state, progress
-        Pixels of a side, random crops per image, images per batch, worker processes, "auto" or a
-        device, number type, seed, progress bar. All as in :class:`OpenClipEmbedder`.
+    image_size, n_views, batch_size, num_workers : of :class:`OpenClipEmbedder`
+    device, precision, random_state, progress : of :class:`OpenClipEmbedder`
 
     See Also
     --------

@@ -459,17 +459,13 @@ def find_label_issues(
 
     Parameters
     ----------
-    estimator : scorer, Pipeline, classifier, list, "precomputed" or None
-        What judges the labels, as for :class:`LabelIssueFinder`. "precomputed": `X` holds
-        out-of-sample class probabilities.
+    estimator : of :class:`LabelIssueFinder`
     X : array-like of shape (n_samples, n_features), or whatever the estimator takes
         Samples.
     y : array-like of shape (n_samples,)
         Their labels.
-    noise, threshold, n_refits, cv : str, float, int, and int or splitter; "mixed", 0.5, 2, None
-        How the labels are judged, as for :class:`LabelIssueFinder`.
-    sample_weight, verified, groups : array-like of shape (n_samples,), default=None
-        Weights, labels known to be right, and groups, as for :meth:`LabelIssueFinder.fit`.
+    noise, threshold, n_refits, cv : of :class:`LabelIssueFinder`
+    sample_weight, verified, groups : of :meth:`LabelIssueFinder.fit`
     checks : tuple of two array-like of shape (n_checks,), default=None
         Positions drawn at random, and the true labels of these samples, for
         :meth:`LabelIssueFinder.recalibrate`.

@@ -122,8 +122,6 @@ class CalibrationLoss(torch.nn.Module):
     uses_difficulty_weight: bool = False
     uses_history: ClassVar[bool] = False
     takes_soft_target: ClassVar[bool] = True
-    # In batch-wise losses `weight` is the strength of a term, not a class weight.
-    _weight_is_of_classes: ClassVar[bool] = True
     _function: ClassVar[Callable[..., Tensor]]
     reduction: str
 
@@ -134,7 +132,7 @@ class CalibrationLoss(torch.nn.Module):
         self._names = (*parameters, "reduction")
         for name, value in (*parameters.items(), ("reduction", reduction)):
             setattr(self, name, value)
-        if self._weight_is_of_classes and parameters.get("weight") is not None:
+        if parameters.get("weight") is not None:
             del self.weight
             # A buffer moves to a device with the module, as that of torch's cross-entropy does.
             self.register_buffer("weight", check_class_weight(parameters["weight"]))

@@ -53,12 +53,25 @@ def brier_loss(
 ) -> Tensor:
     """Compute the Brier score of several classes, ``sum_k (p_k - t_k)^2``.
 
-    See :class:`BrierLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    weight, ignore_index : of :class:`BrierLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`BrierLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.BrierLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import brier_loss
+    >>> from skcalib.losses.functional import brier_loss
     >>> brier_loss(torch.tensor([[0.7, 0.2, 0.1]]).log(), torch.tensor([0]))
     tensor(0.1400)
     """
@@ -79,12 +92,11 @@ class BrierLoss(WeightedLoss):
 
     Parameters
     ----------
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    brier_loss : The function.
+    skcalib.losses.functional.brier_loss : The function.
     skcalib.metrics.generalized_brier_score : The score as a metric.
 
     References

@@ -30,13 +30,24 @@ def generalized_brier_weight(
 ) -> Tensor:
     """Compute the generalized Brier score, ``||p - t||_order ^ exponent``.
 
-    See :class:`BSCELoss` for the parameters. The logits are (n, K), and there is one weight a
-    sample, shape (n,), in [0, 2^(exponent / order)].
+    Parameters
+    ----------
+    logits, target : of :func:`focal_weight`
+    order, exponent : of :class:`BSCELoss`
+
+    Returns
+    -------
+    weight : Tensor of shape (n,)
+        Weight of every sample, in [0, 2^(exponent / order)]; larger = counts more.
+
+    See Also
+    --------
+    skcalib.losses.BSCELoss : A loss with this weight.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import generalized_brier_weight
+    >>> from skcalib.losses.functional import generalized_brier_weight
     >>> generalized_brier_weight(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), exponent=2)
     tensor([0.0284])
     """
@@ -60,12 +71,25 @@ def bsce_loss(
 ) -> Tensor:
     """Compute the Brier-weighted cross-entropy, ``-||p - t||_order^exponent log p_y``.
 
-    See :class:`BSCELoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    order, exponent, detach_weight, weight, ignore_index : of :class:`BSCELoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`BSCELoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.BSCELoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import bsce_loss
+    >>> from skcalib.losses.functional import bsce_loss
     >>> bsce_loss(torch.tensor([[0.0, 1.0]]), torch.tensor([0]), exponent=2)
     tensor(1.4037)
     """
@@ -91,12 +115,25 @@ def bsce_gra_loss(
 ) -> Tensor:
     """Compute the BSCE loss with a weight that is constant for the gradient.
 
-    See :class:`BSCEGRALoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    order, exponent, weight, ignore_index : of :class:`BSCEGRALoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`BSCEGRALoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.BSCEGRALoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import bsce_gra_loss
+    >>> from skcalib.losses.functional import bsce_gra_loss
     >>> logits = torch.tensor([[0.0, 1.0]], requires_grad=True)
     >>> bsce_gra_loss(logits, torch.tensor([0]), exponent=2).backward()
     >>> logits.grad
@@ -131,14 +168,13 @@ class BSCELoss(CalibrationLoss):
         guide shows how).
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (BSCE-GRA).
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    bsce_loss : The function.
+    skcalib.losses.functional.bsce_loss : The function.
     BSCEGRALoss : With ``detach_weight=True``, the form that the paper recommends.
-    generalized_brier_weight : The weight; with ``exponent=2`` the Brier score.
+    skcalib.losses.functional.generalized_brier_weight : The weight.
 
     References
     ----------
@@ -189,13 +225,11 @@ class BSCEGRALoss(BSCELoss):
 
     Parameters
     ----------
-    order, exponent, weight, ignore_index, reduction
-        Order and exponent of the norm, and the others, as in :class:`BSCELoss`. [1]_ tries
-        exponents of 3 to 8 and finds 4 best.
+    order, exponent, weight, ignore_index, reduction : of :class:`BSCELoss`
 
     See Also
     --------
-    bsce_gra_loss : The function.
+    skcalib.losses.functional.bsce_gra_loss : The function.
     UncertaintyWeightedLoss : The same with any weight.
 
     References

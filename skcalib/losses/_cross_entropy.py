@@ -20,12 +20,25 @@ def cross_entropy_loss(
 ) -> Tensor:
     """Compute the cross-entropy, ``-log p_y``.
 
-    See :class:`CrossEntropyLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    weight, ignore_index : of :class:`CrossEntropyLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`CrossEntropyLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.CrossEntropyLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import cross_entropy_loss
+    >>> from skcalib.losses.functional import cross_entropy_loss
     >>> logits = torch.tensor([[2.0, 0.0], [0.0, 40.0]])
     >>> cross_entropy_loss(logits, torch.tensor([0, 1]), reduction="none")
     tensor([1.2693e-01, 4.2484e-18])
@@ -54,7 +67,7 @@ class CrossEntropyLoss(WeightedLoss):
 
     See Also
     --------
-    cross_entropy_loss : The function.
+    skcalib.losses.functional.cross_entropy_loss : The function.
     LabelSmoothingLoss : Against smoothed labels.
     skcalib.nets.CalibratedNetClassifier : Trains a network with it, or with any other loss.
 
@@ -81,12 +94,25 @@ def label_smoothing_loss(
 ) -> Tensor:
     """Compute the cross-entropy against smoothed labels, ``(1 - alpha) t + alpha / K``.
 
-    See :class:`LabelSmoothingLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    alpha, weight, ignore_index : of :class:`LabelSmoothingLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`LabelSmoothingLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.LabelSmoothingLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import label_smoothing_loss
+    >>> from skcalib.losses.functional import label_smoothing_loss
     >>> label_smoothing_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), alpha=0.1)
     tensor(0.2269)
     """
@@ -111,12 +137,11 @@ class LabelSmoothingLoss(CalibrationLoss):
     alpha : float in [0, 1], default=0.05
         Mass moved from the target to the uniform distribution over all K classes, the label
         included, as in [1]_ and torch. 0 is the cross-entropy; [2]_ uses .03 to .05 on CIFAR-10.
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    label_smoothing_loss : The function.
+    skcalib.losses.functional.label_smoothing_loss : The function.
     EntropyRegularizedLoss : Penalizes the confidence of the prediction instead.
 
     References

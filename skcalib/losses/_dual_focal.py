@@ -62,13 +62,24 @@ def dual_focal_weight(
 ) -> Tensor:
     """Compute the dual focal weight, ``(1 - p_y + p_j)^gamma``.
 
-    See :class:`DualFocalLoss` for the parameters. The logits are (n, K), and there is one weight a
-    sample, shape (n,); with class probabilities one for every class, shape (n, K).
+    Parameters
+    ----------
+    logits, target : of :func:`focal_weight`
+    gamma, rival : of :class:`DualFocalLoss`
+
+    Returns
+    -------
+    weight : Tensor of shape (n,) or, with class probabilities, (n, K)
+        Weight of every sample, or of every class of it; larger = counts more. In [0, 1].
+
+    See Also
+    --------
+    skcalib.losses.DualFocalLoss : A loss with this weight.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import dual_focal_weight
+    >>> from skcalib.losses.functional import dual_focal_weight
     >>> logits = torch.tensor([[0.5, 0.4, 0.1]]).log()
     >>> dual_focal_weight(logits, torch.tensor([0]), gamma=1.0)
     tensor([0.9000])
@@ -92,12 +103,25 @@ def dual_focal_loss(
 ) -> Tensor:
     """Compute the dual focal loss, ``-(1 - p_y + p_j)^gamma log p_y``.
 
-    See :class:`DualFocalLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    gamma, detach_weight, rival, weight, ignore_index : of :class:`DualFocalLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`DualFocalLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.DualFocalLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import dual_focal_loss
+    >>> from skcalib.losses.functional import dual_focal_loss
     >>> logits, target = torch.tensor([[0.5, 0.4, 0.1]]).log(), torch.tensor([1])
     >>> dual_focal_loss(logits, target, gamma=1.0)
     tensor(0.6414)
@@ -130,14 +154,13 @@ class DualFocalLoss(CalibrationLoss):
         Which probability is p_j. "below_label" is the largest one strictly below p_y, 0 if there
         is none, as [1]_ defines and implements it. "second_largest" is the second-largest of all,
         as [2]_ words it. The two differ wherever the label is not the first choice.
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    dual_focal_loss : The function.
+    skcalib.losses.functional.dual_focal_loss : The function.
     FocalLoss : Without the rival class.
-    dual_focal_weight : The weight.
+    skcalib.losses.functional.dual_focal_weight : The weight.
 
     References
     ----------

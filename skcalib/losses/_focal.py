@@ -16,13 +16,27 @@ from ._softmax import expectation, finite_slope, miss_probability, power, target
 def focal_weight(logits: Tensor, target: Tensor, *, gamma: float = 2.0) -> Tensor:
     """Compute the focal weight, ``(1 - p_y)^gamma``, in [0, 1].
 
-    See :class:`FocalLoss` for the parameters. The logits are (n, K), and there is one weight a
-    sample, shape (n,); with class probabilities one for every class, shape (n, K).
+    Parameters
+    ----------
+    logits : Tensor of shape (n, K)
+        Scores before the softmax.
+    target : Tensor of shape (n,) or (n, K)
+        Class indices, or class probabilities, which sum to 1 over the classes.
+    gamma : of :class:`FocalLoss`
+
+    Returns
+    -------
+    weight : Tensor of shape (n,) or, with class probabilities, (n, K)
+        Weight of every sample, or of every class of it; larger = counts more. In [0, 1].
+
+    See Also
+    --------
+    skcalib.losses.FocalLoss : A loss with this weight.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import focal_weight
+    >>> from skcalib.losses.functional import focal_weight
     >>> focal_weight(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), gamma=1.0)
     tensor([0.1192])
     """
@@ -44,12 +58,25 @@ def focal_loss(
 ) -> Tensor:
     """Compute the focal loss, ``-(1 - p_y)^gamma log p_y``.
 
-    See :class:`FocalLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    gamma, detach_weight, weight, ignore_index : of :class:`FocalLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`FocalLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.FocalLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import focal_loss
+    >>> from skcalib.losses.functional import focal_loss
     >>> focal_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), gamma=1.0)
     tensor(0.0151)
     """
@@ -80,15 +107,14 @@ class FocalLoss(CalibrationLoss):
     detach_weight : bool, default=False
         If True, the weight ``(1 - p_y)^gamma`` is a constant for the gradient, which is then the
         weight times that of the cross-entropy (the "-GRA" form of [3]_). The value is the same.
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    focal_loss : The function.
+    skcalib.losses.functional.focal_loss : The function.
     DualFocalLoss : With a rival class in the weight.
     SampleDependentFocalLoss : With an exponent that depends on the probability.
-    focal_weight : The weight.
+    skcalib.losses.functional.focal_weight : The weight.
 
     References
     ----------
@@ -173,13 +199,24 @@ def sample_dependent_focal_weight(
 ) -> Tensor:
     """Compute the focal weight, in [0, 1], with an exponent that depends on p_y.
 
-    See :class:`SampleDependentFocalLoss` for the parameters. The logits are (n, K), and there is
-    one weight per sample, shape (n,); with class probabilities one for every class, shape (n, K).
+    Parameters
+    ----------
+    logits, target : of :func:`focal_weight`
+    gammas, thresholds : of :class:`SampleDependentFocalLoss`
+
+    Returns
+    -------
+    weight : Tensor of shape (n,) or, with class probabilities, (n, K)
+        Weight of every sample, or of every class of it; larger = counts more. In [0, 1].
+
+    See Also
+    --------
+    skcalib.losses.SampleDependentFocalLoss : A loss with this weight.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import sample_dependent_focal_weight
+    >>> from skcalib.losses.functional import sample_dependent_focal_weight
     >>> logits = torch.tensor([[0.1, 0.9], [0.9, 0.1]]).log()
     >>> sample_dependent_focal_weight(logits, torch.tensor([0, 0]))
     tensor([0.5905, 0.0010])
@@ -203,12 +240,25 @@ def sample_dependent_focal_loss(
 ) -> Tensor:
     """Compute the focal loss with an exponent that depends on the probability of the label.
 
-    See :class:`SampleDependentFocalLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    gammas, thresholds, detach_weight, weight, ignore_index : of :class:`SampleDependentFocalLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`SampleDependentFocalLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.SampleDependentFocalLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import sample_dependent_focal_loss
+    >>> from skcalib.losses.functional import sample_dependent_focal_loss
     >>> logits = torch.tensor([[0.1, 0.9], [0.9, 0.1]]).log()
     >>> sample_dependent_focal_loss(logits, torch.tensor([0, 0]), reduction="none")
     tensor([1.3597e+00, 1.0536e-04])
@@ -235,14 +285,13 @@ class SampleDependentFocalLoss(CalibrationLoss):
         Increasing probabilities, one fewer than `gammas`.
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (FLSD-GRA).
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    sample_dependent_focal_loss : The function.
+    skcalib.losses.functional.sample_dependent_focal_loss : The function.
     FocalLoss : One exponent for all.
-    sample_dependent_focal_weight : The weight.
+    skcalib.losses.functional.sample_dependent_focal_weight : The weight.
 
     References
     ----------

@@ -14,10 +14,10 @@ from ._softmax import answer_residual, cross_entropy_terms
 FEW_SAMPLES = 128
 
 
-def _check_parameters(weight: float, weighted: bool, bandwidth: float) -> tuple[float, float]:
+def _check_parameters(strength: float, weighted: bool, bandwidth: float) -> tuple[float, float]:
     check_flag("weighted", weighted)
     # exp(1 / bandwidth) must stay far from the largest float32.
-    return check_range("weight", weight, 0), check_range("bandwidth", bandwidth, 0.02)
+    return check_range("strength", strength, 0), check_range("bandwidth", bandwidth, 0.02)
 
 
 # MMCE on a line
@@ -77,28 +77,41 @@ def mmce_loss(
     logits: Tensor,
     target: Tensor,
     *,
-    weight: float = 2.0,
+    strength: float = 2.0,
     weighted: bool = False,
     bandwidth: float = 0.4,
     ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the cross-entropy plus `weight` times the maximum mean calibration error.
+    """Compute the cross-entropy plus `strength` times the maximum mean calibration error.
 
-    See :class:`MMCELoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    strength, weighted, bandwidth, ignore_index : of :class:`MMCELoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`MMCELoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.MMCELoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import mmce_loss
+    >>> from skcalib.losses.functional import mmce_loss
     >>> logits = torch.tensor([[3.0, 0.0], [3.0, 0.0]])
-    >>> mmce_loss(logits, torch.tensor([0, 1]), weight=0.0)
+    >>> mmce_loss(logits, torch.tensor([0, 1]), strength=0.0)
     tensor(1.5486)
-    >>> mmce_loss(logits, torch.tensor([0, 1]), weight=1.0)
+    >>> mmce_loss(logits, torch.tensor([0, 1]), strength=1.0)
     tensor(2.0012)
     """
-    weight, bandwidth = _check_parameters(weight, weighted, bandwidth)
+    strength, bandwidth = _check_parameters(strength, weighted, bandwidth)
     batch = check_batch(logits, target, sample_weight, ignore_index=ignore_index, soft=False)
     logits, target = batch.rows
     nll, residual = cross_entropy_terms(logits, target)
@@ -106,7 +119,7 @@ def mmce_loss(
     coefficient = gap * _fractions(batch.weight, correct, weighted, nll)
     mmce = _laplace_norm(coefficient, gap + correct, bandwidth)
     # The (weighted) mean of a constant is the constant: added to every sample, it counts once.
-    return batch.reduce(nll + weight * mmce, reduction)
+    return batch.reduce(nll + strength * mmce, reduction)
 
 
 class MMCELoss(CalibrationLoss):
@@ -120,7 +133,7 @@ class MMCELoss(CalibrationLoss):
 
     Parameters
     ----------
-    weight : float in [0, inf), default=2.0
+    strength : float in [0, inf), default=2.0
         Strength of the MMCE; 0 is the cross-entropy, [1]_ uses 2 to 4.
     weighted : bool, default=False
         If True, correct and incorrect samples are averaged separately (MMCE_w of [1]_), so that a
@@ -136,7 +149,7 @@ class MMCELoss(CalibrationLoss):
 
     See Also
     --------
-    mmce_loss : The function.
+    skcalib.losses.functional.mmce_loss : The function.
     CorrectnessRankingLoss : Another penalty over pairs of samples.
     skcalib.metrics.smooth_calibration_error : A kernel calibration error as a metric.
 
@@ -154,29 +167,28 @@ class MMCELoss(CalibrationLoss):
     --------
     >>> import torch
     >>> from skcalib.losses import MMCELoss
-    >>> MMCELoss(weight=1.0)(torch.tensor([[3.0, 0.0], [3.0, 0.0]]), torch.tensor([0, 1]))
+    >>> MMCELoss(strength=1.0)(torch.tensor([[3.0, 0.0], [3.0, 0.0]]), torch.tensor([0, 1]))
     tensor(2.0012)
     """
 
     takes_soft_target = False
-    _weight_is_of_classes = False
     _function = staticmethod(mmce_loss)
-    weight: float
+    strength: float
     weighted: bool
     bandwidth: float
 
     def __init__(
         self,
         *,
-        weight: float = 2.0,
+        strength: float = 2.0,
         weighted: bool = False,
         bandwidth: float = 0.4,
         ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> None:
-        _check_parameters(weight, weighted, bandwidth)
+        _check_parameters(strength, weighted, bandwidth)
         super().__init__(
-            weight=weight,
+            strength=strength,
             weighted=weighted,
             bandwidth=bandwidth,
             ignore_index=ignore_index,

@@ -72,12 +72,25 @@ def entropy_regularized_loss(
 ) -> Tensor:
     """Compute the cross-entropy minus alpha times the entropy of the prediction.
 
-    See :class:`EntropyRegularizedLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    alpha, weight, ignore_index : of :class:`EntropyRegularizedLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`EntropyRegularizedLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.EntropyRegularizedLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import entropy_regularized_loss
+    >>> from skcalib.losses.functional import entropy_regularized_loss
     >>> entropy_regularized_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), alpha=0.5)
     tensor(-0.0557)
     """
@@ -97,12 +110,11 @@ class EntropyRegularizedLoss(CalibrationLoss):
     ----------
     alpha : float in [0, inf), default=0.1
         Strength. 0 is the cross-entropy; [2]_ uses 0.1 for ImageNet.
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    entropy_regularized_loss : The function.
+    skcalib.losses.functional.entropy_regularized_loss : The function.
     DifficultyAwareLoss : The same with a strength in proportion to the difficulty of the sample.
     LabelSmoothingLoss : Changes the labels instead.
 
@@ -151,12 +163,25 @@ def difficulty_aware_loss(
 ) -> Tensor:
     """Compute the cross-entropy minus ``alpha * difficulty_weight`` times the entropy.
 
-    See :class:`DifficultyAwareLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target, difficulty_weight : of :meth:`CrossEntropyLoss.forward`
+    alpha, weight, ignore_index : of :class:`DifficultyAwareLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`DifficultyAwareLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.DifficultyAwareLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import difficulty_aware_loss
+    >>> from skcalib.losses.functional import difficulty_aware_loss
     >>> logits, target = torch.tensor([[2.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 0])
     >>> difficulty_aware_loss(
     ...     logits, target, difficulty_weight=torch.tensor([0.0, 1.0]), reduction="none"
@@ -181,12 +206,11 @@ class DifficultyAwareLoss(CalibrationLoss):
     ----------
     alpha : float in [0, inf), default=0.3
         Strength. 0 is the cross-entropy; [1]_ uses 0.3 on CIFAR and 0.2 on ImageNet.
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    difficulty_aware_loss : The function.
+    skcalib.losses.functional.difficulty_aware_loss : The function.
     EntropyRegularizedLoss : The same strength for all samples.
     skcalib.difficulty.difficulty_weights : Makes the weights.
 
@@ -239,12 +263,25 @@ def logit_norm_loss(
 ) -> Tensor:
     """Compute the cross-entropy plus alpha times the p-norm of the logits.
 
-    See :class:`LogitNormLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    alpha, p, weight, ignore_index : of :class:`LogitNormLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`LogitNormLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.LogitNormLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import logit_norm_loss
+    >>> from skcalib.losses.functional import logit_norm_loss
     >>> logit_norm_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]), alpha=0.1)
     tensor(0.3269)
     """
@@ -270,12 +307,11 @@ class LogitNormLoss(CalibrationLoss):
     p : float in [1, inf], default=1
         Order of the norm. Where a logit (p = 1) or all of them (p > 1) are 0, the gradient of the
         norm is taken as 0.
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    logit_norm_loss : The function.
+    skcalib.losses.functional.logit_norm_loss : The function.
     EntropyRegularizedLoss : Penalizes confidence in place of the norm.
 
     References

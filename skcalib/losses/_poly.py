@@ -21,12 +21,25 @@ def poly_loss(
 ) -> Tensor:
     """Compute the Poly-1 loss, ``-log p_y + epsilon (1 - p_y)``.
 
-    See :class:`PolyLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    epsilon, weight, ignore_index : of :class:`PolyLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`PolyLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.PolyLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import poly_loss
+    >>> from skcalib.losses.functional import poly_loss
     >>> poly_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
     tensor(0.2461)
     """
@@ -51,12 +64,11 @@ class PolyLoss(CalibrationLoss):
     epsilon : float in [-1, inf), default=1.0
         Change of the first coefficient of ``-log p = sum_j (1 - p)^j / j``; 0 is the
         cross-entropy, below -1 the loss would reward misses.
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    poly_loss : The function.
+    skcalib.losses.functional.poly_loss : The function.
     FocalLoss : Another change to the shape of the cross-entropy.
 
     References

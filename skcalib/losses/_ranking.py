@@ -15,9 +15,9 @@ from ._softmax import class_nll, expectation, largest_probabilities, target_nll
 _CONFIDENCES = ("msp", "margin", "entropy")
 
 
-def _check_parameters(weight: float, confidence: str) -> float:
+def _check_parameters(strength: float, confidence: str) -> float:
     check_option("confidence", confidence, _CONFIDENCES)
-    return check_range("weight", weight, 0)
+    return check_range("strength", strength, 0)
 
 
 def _confidence(logits: Tensor, target: Tensor, nll: Tensor, kind: str) -> Tensor:
@@ -65,7 +65,7 @@ class CorrectnessHistory:
     See Also
     --------
     CorrectnessRankingLoss : The loss that needs it.
-    skcalib.difficulty.consistency_score : The same from a recorded training.
+    skcalib.difficulty.records.consistency_score : The same from a recorded training.
 
     References
     ----------
@@ -152,7 +152,7 @@ def correctness_ranking_loss(
     target: Tensor,
     *,
     history: Tensor,
-    weight: float = 1.0,
+    strength: float = 1.0,
     confidence: str = "msp",
     ignore_index: int | None = None,
     sample_weight: Tensor | None = None,
@@ -160,18 +160,31 @@ def correctness_ranking_loss(
 ) -> Tensor:
     """Compute the cross-entropy plus a penalty on confidence that contradicts past correctness.
 
-    See :class:`CorrectnessRankingLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target, history : of :meth:`CrossEntropyLoss.forward`
+    strength, confidence, ignore_index : of :class:`CorrectnessRankingLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`CorrectnessRankingLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.CorrectnessRankingLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import correctness_ranking_loss
+    >>> from skcalib.losses.functional import correctness_ranking_loss
     >>> logits, target = torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 0])
     >>> history = torch.tensor([0.0, 1.0])
     >>> correctness_ranking_loss(logits, target, history=history, reduction="none")
     tensor([1.5077, 2.0739])
     """
-    weight = _check_parameters(weight, confidence)
+    strength = _check_parameters(strength, confidence)
     batch = check_batch(logits, target, sample_weight, ignore_index=ignore_index, dense=False)
     logits, target = batch.rows
     past = batch.fraction("history", history).detach()
@@ -182,7 +195,7 @@ def correctness_ranking_loss(
     # Where c_i = c_j both are 0, and the slope of relu at 0 is 0: no ranking.
     wanted = difference.sign() * (confident - _next_sample(confident, batch.weight))
     penalty = (difference.abs() - wanted).relu()
-    return batch.reduce(expectation(nll, target) + weight * penalty, reduction)
+    return batch.reduce(expectation(nll, target) + strength * penalty, reduction)
 
 
 class CorrectnessRankingLoss(CalibrationLoss):
@@ -197,16 +210,15 @@ class CorrectnessRankingLoss(CalibrationLoss):
 
     Parameters
     ----------
-    weight : float in [0, inf), default=1.0
+    strength : float in [0, inf), default=1.0
         Strength of the penalty; 0 is the cross-entropy.
     confidence : {"msp", "margin", "entropy"}, default="msp"
         Largest probability; largest minus second-largest; ``-H / log K``.
-    ignore_index, reduction : int and {"none", "sum", "mean"}
-        Label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    correctness_ranking_loss : The function.
+    skcalib.losses.functional.correctness_ranking_loss : The function.
     CorrectnessHistory : Keeps the history that a training loop hands in.
 
     References
@@ -227,20 +239,22 @@ class CorrectnessRankingLoss(CalibrationLoss):
     """
 
     uses_history = True
-    _weight_is_of_classes = False
     _function = staticmethod(correctness_ranking_loss)
-    weight: float
+    strength: float
     confidence: str
 
     def __init__(
         self,
         *,
-        weight: float = 1.0,
+        strength: float = 1.0,
         confidence: str = "msp",
         ignore_index: int | None = None,
         reduction: str = "mean",
     ) -> None:
-        _check_parameters(weight, confidence)
+        _check_parameters(strength, confidence)
         super().__init__(
-            weight=weight, confidence=confidence, ignore_index=ignore_index, reduction=reduction
+            strength=strength,
+            confidence=confidence,
+            ignore_index=ignore_index,
+            reduction=reduction,
         )

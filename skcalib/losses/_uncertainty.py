@@ -44,12 +44,27 @@ def uncertainty_weighted_loss(
 ) -> Tensor:
     """Compute the cross-entropy times an uncertainty that is constant for the gradient.
 
-    See :class:`UncertaintyWeightedLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    uncertainty : of :class:`UncertaintyWeightedLoss`
+    difficulty_weight : of :meth:`CrossEntropyLoss.forward`
+    weight, ignore_index : of :class:`UncertaintyWeightedLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`UncertaintyWeightedLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.UncertaintyWeightedLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import focal_weight, uncertainty_weighted_loss
+    >>> from skcalib.losses.functional import focal_weight, uncertainty_weighted_loss
     >>> logits, target = torch.tensor([[2.0, 0.0]]), torch.tensor([0])
     >>> uncertainty_weighted_loss(logits, target, uncertainty=focal_weight)
     tensor(0.0018)
@@ -93,15 +108,14 @@ class UncertaintyWeightedLoss(CalibrationLoss):
         1] that comes with each batch (``uses_difficulty_weight`` is then True), larger = harder,
         such as 1 - consistency; a net takes them in ``fit``. Unlike `sample_weight`, they do not
         divide the mean, which is ``sum(w u l) / sum(w)``.
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    uncertainty_weighted_loss : The function.
+    skcalib.losses.functional.uncertainty_weighted_loss : The function.
     BSCEGRALoss : With the generalized Brier score as weight.
-    focal_weight, sample_dependent_focal_weight, dual_focal_weight, generalized_brier_weight :
-        Ready-made weights.
+    skcalib.losses.functional.focal_weight : A ready-made weight.
+    skcalib.losses.functional.generalized_brier_weight : Another one.
 
     References
     ----------
@@ -114,13 +128,13 @@ class UncertaintyWeightedLoss(CalibrationLoss):
     >>> import torch
     >>> from skcalib import losses
     >>> flsd_gra = losses.UncertaintyWeightedLoss(
-    ...     uncertainty=losses.sample_dependent_focal_weight
+    ...     uncertainty=losses.functional.sample_dependent_focal_weight
     ... )
     >>> dfl_gra = losses.UncertaintyWeightedLoss(
-    ...     uncertainty=partial(losses.dual_focal_weight, gamma=5.0)
+    ...     uncertainty=partial(losses.functional.dual_focal_weight, gamma=5.0)
     ... )
     >>> bsce_gra = losses.UncertaintyWeightedLoss(
-    ...     uncertainty=partial(losses.generalized_brier_weight, order=2, exponent=4)
+    ...     uncertainty=partial(losses.functional.generalized_brier_weight, order=2, exponent=4)
     ... )
     >>> logits, target = torch.tensor([[0.0, 1.0]]), torch.tensor([0])
     >>> bsce_gra(logits, target), losses.BSCEGRALoss(order=2, exponent=4)(logits, target)

@@ -19,12 +19,25 @@ def zero_hinge_loss(
 ) -> Tensor:
     """Compute the 0-hinge loss, ``sum_{j != y} max(0, z_j - z_y)``.
 
-    See :class:`ZeroHingeLoss` for the parameters, and its ``forward`` for the inputs.
+    Parameters
+    ----------
+    logits, target : of :meth:`CrossEntropyLoss.forward`
+    weight, ignore_index : of :class:`ZeroHingeLoss`
+    sample_weight : of :meth:`CrossEntropyLoss.forward`
+    reduction : of :class:`ZeroHingeLoss`
+
+    Returns
+    -------
+    loss : of :meth:`CrossEntropyLoss.forward`
+
+    See Also
+    --------
+    skcalib.losses.ZeroHingeLoss : The loss as a module, and what is known of it.
 
     Examples
     --------
     >>> import torch
-    >>> from skcalib.losses import zero_hinge_loss
+    >>> from skcalib.losses.functional import zero_hinge_loss
     >>> logits = torch.tensor([[1.0, 3.0, 1.5], [9.0, 3.0, 1.5]])
     >>> zero_hinge_loss(logits, torch.tensor([0, 0]), reduction="none")
     tensor([2.5000, 0.0000])
@@ -47,12 +60,11 @@ class ZeroHingeLoss(WeightedLoss):
 
     Parameters
     ----------
-    weight, ignore_index, reduction : Tensor of shape (K,), int and {"none", "sum", "mean"}
-        Class weights, label to leave out, and how to reduce, as in :class:`CrossEntropyLoss`.
+    weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also
     --------
-    zero_hinge_loss : The function.
+    skcalib.losses.functional.zero_hinge_loss : The function.
     CrossEntropyLoss : The loss that asks for probabilities.
 
     References

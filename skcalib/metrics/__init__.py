@@ -1,5 +1,6 @@
 """Calibration, selective-prediction and out-of-distribution metrics."""
 
+from ..utils._docs import fill_docstrings
 from ._accumulator import CalibrationAccumulator
 from ._calibration_error import (
     debiased_calibration_error,
@@ -73,3 +74,5 @@ __all__ = [
     "smooth_calibration_error",
     "smooth_reliability_curve",
 ]
+
+fill_docstrings(globals())

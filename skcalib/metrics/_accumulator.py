@@ -97,8 +97,7 @@ class CalibrationAccumulator:
         "smooth_calibration_error" (2**14 + 1 sums), "generalized_brier_score" (one).
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
-    labels, pos_label
-        Labels of the columns, and the positive one: see :func:`expected_calibration_error`.
+    labels, pos_label : of :func:`expected_calibration_error`
 
     Attributes
     ----------
@@ -272,8 +271,7 @@ class CalibrationAccumulator:
         metric : str, default="expected_calibration_error"
             "expected_calibration_error", with `norm`, "maximum_calibration_error" or
             "debiased_calibration_error".
-        confidence_level, n_resamples, random_state
-            As for :func:`calibration_error_interval`.
+        confidence_level, n_resamples, random_state : of :func:`calibration_error_interval`
 
         Returns
         -------

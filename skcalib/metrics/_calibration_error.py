@@ -128,9 +128,8 @@ def maximum_calibration_error(
 
     Parameters
     ----------
-    y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, n_bins, strategy : of :func:`expected_calibration_error`
+    sample_weight, labels, pos_label : of :func:`expected_calibration_error`
 
     Returns
     -------
@@ -179,9 +178,7 @@ def debiased_calibration_error(
 
     Parameters
     ----------
-    y_true, y_proba, n_bins, strategy, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, n_bins, strategy, labels, pos_label : of :func:`expected_calibration_error`
     squared : bool, default=False
         Whether to return the squared error, which is unbiased and may be negative, instead of
         its root, for which negative values are taken as 0.
@@ -242,9 +239,7 @@ def ks_calibration_error(
 
     Parameters
     ----------
-    y_true, y_proba, sample_weight, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, sample_weight, labels, pos_label : of :func:`expected_calibration_error`
 
     Returns
     -------
@@ -294,9 +289,8 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, n_bins, strategy : of :func:`expected_calibration_error`
+    sample_weight, labels, pos_label : of :func:`expected_calibration_error`
 
     Returns
     -------

@@ -38,9 +38,8 @@ def classwise_calibration_error(
 
     Parameters
     ----------
-    y_true, y_proba, n_bins, strategy, sample_weight, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, n_bins, strategy : of :func:`expected_calibration_error`
+    sample_weight, labels, pos_label : of :func:`expected_calibration_error`
     norm : {"l1", "l2", "max"}, default="l1"
         How the gaps of the bins of one class are combined.
     average : {"macro"} or None, default="macro"

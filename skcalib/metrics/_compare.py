@@ -75,8 +75,8 @@ def compare_calibration(
         Level of every interval by itself, in (0, 1).
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
-    n_resamples, n_jobs, random_state, groups, sample_weight, labels, pos_label, **options
-        As for :func:`calibration_error_interval`.
+    n_resamples, n_jobs, random_state, groups : of :func:`calibration_error_interval`
+    sample_weight, labels, pos_label, **options : of :func:`calibration_error_interval`
 
     Returns
     -------

@@ -56,9 +56,7 @@ def score_decomposition(
 
     Parameters
     ----------
-    y_true, y_proba, sample_weight, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, sample_weight, labels, pos_label : of :func:`expected_calibration_error`
     scoring_rule : {"brier", "log_loss"}, default="brier"
         The score: squared error of the probability, or its negative logarithm in nats.
     average : {"sum"} or None, default="sum"
@@ -127,9 +125,7 @@ def refined_log_loss(
 
     Parameters
     ----------
-    y_true, y_proba, sample_weight, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, sample_weight, labels, pos_label : of :func:`expected_calibration_error`
 
     Returns
     -------

@@ -108,9 +108,7 @@ def misclassification_report(
 
     Parameters
     ----------
-    y_true, y_proba, sample_weight, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, sample_weight, labels, pos_label : of :func:`expected_calibration_error`
     confidence : sequence of str, dict or DataFrame, default=("msp", "entropy", "margin")
         The scores to report on: names of those that `y_proba` gives (see
         :func:`area_under_risk_coverage`), or scores of your own as a dict of arrays of shape
@@ -184,10 +182,8 @@ def ood_report(
         Scores of shape (n_samples,), larger = more like in-distribution data, as `score_samples`
         of scikit-learn's outlier detectors, :func:`max_logit_score` and :func:`energy_score`. A
         single array is reported under the name "score".
-    tpr, sample_weight, as_frame
-        As for :func:`misclassification_report`.
-    labels, pos_label
-        As for :func:`fpr_at_tpr`.
+    tpr, sample_weight, as_frame : of :func:`misclassification_report`
+    labels, pos_label : of :func:`fpr_at_tpr`
 
     Returns
     -------

@@ -71,9 +71,8 @@ def groupwise_calibration_error(
         Whether to return a DataFrame instead of a structured array.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. Samples of weight 0 are not counted.
-    y_true, y_proba, metric, confidence_level, n_jobs, random_state, labels, pos_label, **options
-        Labels, probabilities, a calibration error and its options, the level of the intervals.
-        All as for :func:`calibration_error_interval`.
+    y_true, y_proba, metric, confidence_level, n_jobs : of :func:`calibration_error_interval`
+    random_state, labels, pos_label, **options : of :func:`calibration_error_interval`
 
     Returns
     -------

@@ -56,9 +56,7 @@ def calibration_error_interval(
 
     Parameters
     ----------
-    y_true, y_proba, sample_weight, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, sample_weight, labels, pos_label : of :func:`expected_calibration_error`
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature.
     confidence_level : float, default=0.95
@@ -155,9 +153,7 @@ def calibration_test(
 
     Parameters
     ----------
-    y_true, y_proba, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, labels, pos_label : of :func:`expected_calibration_error`
     metric : callable, default=expected_calibration_error
         A calibration error of this package, or a function of the same signature; larger = worse.
         A metric of the top label tests the confidence in it alone,
@@ -167,8 +163,7 @@ def calibration_test(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. A sample gets one label whatever its weight: samples that were
         counted together have to be repeated instead.
-    n_jobs, random_state, **options
-        As for :func:`calibration_error_interval`.
+    n_jobs, random_state, **options : of :func:`calibration_error_interval`
 
     Returns
     -------

@@ -102,7 +102,7 @@ def probability_margin(y_proba: ArrayLike) -> NDArray:
     --------
     confidence_score : The largest probability alone.
     predictive_entropy : Uses all probabilities; larger = less confident.
-    skcalib.difficulty.output_margin : The margin of logits.
+    skcalib.difficulty.records.output_margin : The margin of logits.
 
     References
     ----------
@@ -219,9 +219,7 @@ def generalized_brier_score(
 
     Parameters
     ----------
-    y_true, y_proba, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, labels, pos_label : of :func:`expected_calibration_error`
     order : float, default=2
         Order of the norm, at least 1; ``inf`` is the largest deviation, 1 - p[label].
     exponent : float, default=2

@@ -75,9 +75,7 @@ def isotonic_reliability_curve(
 
     Parameters
     ----------
-    y_true, y_proba, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, labels, pos_label : of :func:`expected_calibration_error`
     confidence_level : float, default=0.95
         Fraction of the curves of a calibrated model that the band holds at every confidence.
     n_resamples : int, default=200
@@ -147,9 +145,8 @@ def smooth_reliability_curve(
 
     Parameters
     ----------
-    y_true, y_proba, confidence_level, n_resamples, sample_weight, labels, pos_label, random_state
-        Labels, probabilities, and how the band is drawn. All as for
-        :func:`isotonic_reliability_curve`.
+    y_true, y_proba, confidence_level, n_resamples : of :func:`isotonic_reliability_curve`
+    sample_weight, labels, pos_label, random_state : of :func:`isotonic_reliability_curve`
     bandwidth : float, default=None
         Standard deviation of the kernel, in (0, 1]. None takes that of
         :func:`smooth_calibration_error`, which is the error itself; below 1/2048 it is that.

@@ -50,9 +50,7 @@ def risk_coverage_curve(
 
     Parameters
     ----------
-    y_true, y_proba, sample_weight, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, sample_weight, labels, pos_label : of :func:`expected_calibration_error`
     confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), default="msp"
         What orders the samples: the largest probability (maximum softmax probability), the
         negative entropy, the difference of the two largest probabilities, or any score where
@@ -107,9 +105,7 @@ def accuracy_rejection_curve(
 
     Parameters
     ----------
-    y_true, y_proba, confidence, sample_weight, labels, pos_label
-        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
-        All as for :func:`risk_coverage_curve`.
+    y_true, y_proba, confidence, sample_weight, labels, pos_label : of :func:`risk_coverage_curve`
 
     Returns
     -------
@@ -159,9 +155,7 @@ def accuracy_at_coverage(
 
     Parameters
     ----------
-    y_true, y_proba, confidence, sample_weight, labels, pos_label
-        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
-        All as for :func:`risk_coverage_curve`.
+    y_true, y_proba, confidence, sample_weight, labels, pos_label : of :func:`risk_coverage_curve`
     coverage : float, default=0.8
         Fraction of the samples (of their weight) that is accepted, in (0, 1].
 
@@ -215,9 +209,7 @@ def coverage_at_risk(
 
     Parameters
     ----------
-    y_true, y_proba, confidence, sample_weight, labels, pos_label
-        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
-        All as for :func:`risk_coverage_curve`.
+    y_true, y_proba, confidence, sample_weight, labels, pos_label : of :func:`risk_coverage_curve`
     risk : float, default=0.05
         Largest error rate of the accepted samples, in [0, 1].
     return_threshold : bool, default=False
@@ -274,9 +266,7 @@ def area_under_risk_coverage(
 
     Parameters
     ----------
-    y_true, y_proba, confidence, labels, pos_label
-        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
-        All as for :func:`risk_coverage_curve`.
+    y_true, y_proba, confidence, labels, pos_label : of :func:`risk_coverage_curve`
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples (see Notes).
 
@@ -335,9 +325,8 @@ def excess_area_under_risk_coverage(
 
     Parameters
     ----------
-    y_true, y_proba, confidence, sample_weight, labels, pos_label
-        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
-        All as for :func:`area_under_risk_coverage`.
+    y_true, y_proba, confidence : of :func:`area_under_risk_coverage`
+    sample_weight, labels, pos_label : of :func:`area_under_risk_coverage`
 
     Returns
     -------
@@ -390,9 +379,7 @@ def area_under_generalized_risk_coverage(
 
     Parameters
     ----------
-    y_true, y_proba, confidence, sample_weight, labels, pos_label
-        Labels, probabilities, and what ranks the samples ("msp", "entropy", "margin" or an array).
-        All as for :func:`risk_coverage_curve`.
+    y_true, y_proba, confidence, sample_weight, labels, pos_label : of :func:`risk_coverage_curve`
 
     Returns
     -------

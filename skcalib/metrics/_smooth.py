@@ -44,9 +44,7 @@ def smooth_calibration_error(
 
     Parameters
     ----------
-    y_true, y_proba, sample_weight, labels, pos_label
-        Labels (n_samples,), and probabilities (n_samples, n_classes) or, of the positive class,
-        (n_samples,). All as for :func:`expected_calibration_error`.
+    y_true, y_proba, sample_weight, labels, pos_label : of :func:`expected_calibration_error`
     bandwidth : float, default=None
         Standard deviation of the kernel, in (0, 1]. None solves for the bandwidth that equals
         the error.

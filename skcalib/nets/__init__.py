@@ -1,5 +1,6 @@
 """Neural networks as scikit-learn classifiers."""
 
+from ..utils._docs import fill_docstrings
 from ..utils._optional import import_optional
 
 import_optional("torch", extra="nets")
@@ -20,3 +21,5 @@ __all__ = [  # noqa: RUF022  (plain order, as everywhere)
     "TrainingDynamics",
     "adversarial_input_margin",
 ]
+
+fill_docstrings(globals())

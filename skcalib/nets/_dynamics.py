@@ -20,12 +20,12 @@ _FIELDS = ("prediction", "confidence", "margin", "entropy")
 class TrainingDynamics(Callback):
     """Record prediction, confidence, margin and entropy of every sample after every epoch.
 
-    Functions of :mod:`skcalib.difficulty` turn the record into difficulties
-    (:func:`~skcalib.difficulty.iteration_learned`, :func:`~skcalib.difficulty.forgetting_events`,
-    ...). Another training can rank its samples by ``entropy_``, the ``target`` of its prioritizer.
-    Column i is sample i of `fit`, held out for validation or not. One forward pass in evaluation
-    mode makes a row, before the first epoch and after every epoch. A row takes 7 bytes per sample
-    for up to 127 classes.
+    Functions of :mod:`skcalib.difficulty.records` turn the record into difficulties
+    (:func:`~skcalib.difficulty.records.iteration_learned`,
+    :func:`~skcalib.difficulty.records.forgetting_events`, ...). Another training can rank its
+    samples by ``entropy_``, the ``target`` of its prioritizer. Column i is sample i of `fit`, held
+    out for validation or not. One forward pass in evaluation mode makes a row, before the first
+    epoch and after every epoch. A row takes 7 bytes per sample for up to 127 classes.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class TrainingDynamics(Callback):
     See Also
     --------
     CalibratedNetClassifier : The net that calls it.
-    skcalib.difficulty.area_under_margin : One of the functions that take its arrays.
+    skcalib.difficulty.records.area_under_margin : One of the functions that take its arrays.
     skcalib.plots.TrainingMapDisplay : Draws what it records.
 
     Notes
@@ -61,7 +61,7 @@ class TrainingDynamics(Callback):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from skcalib.difficulty import iteration_learned
+    >>> from skcalib.difficulty.records import iteration_learned
     >>> from skcalib.nets import MLP, CalibratedNetClassifier, TrainingDynamics
     >>> X, y = load_iris(return_X_y=True)
     >>> dynamics = TrainingDynamics()

@@ -24,9 +24,7 @@ class CalibrationMonitor(EpochScoring):
         "ece" is the expected calibration error. "refinement" is the log-loss after the best
         temperature, found on the same samples: what a calibrator can repair does not count. Stop
         where it is least, then calibrate [1]_.
-    n_bins, strategy, norm
-        As for :func:`~skcalib.metrics.expected_calibration_error`, defaults included. Not used by
-        "refinement".
+    n_bins, strategy, norm : of :func:`~skcalib.metrics.expected_calibration_error`
     on_train : bool, default=False
         Whether to judge the training samples instead of the validation samples.
     name : str, default=None

@@ -84,10 +84,12 @@ class ClassReliabilityDisplay(PredictionDisplay):
             True labels, integers or strings.
         y_proba : array-like of shape (n_samples, n_classes)
             Probabilities of the classes.
-        kind, n_bins, strategy, confidence_level, sample_weight, labels
-            As for :meth:`ReliabilityDisplay.from_predictions`.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        kind, n_bins, strategy : of :meth:`ReliabilityDisplay.from_predictions`
+        confidence_level, sample_weight, labels : of :meth:`ReliabilityDisplay.from_predictions`
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------
@@ -132,8 +134,10 @@ class ClassReliabilityDisplay(PredictionDisplay):
 
         Parameters
         ----------
-        ax, name
-            Axes whose place the grid takes, by default new ones, and the title of the grid.
+        ax : matplotlib Axes, default=None
+            Axes whose place the grid takes. None makes new ones.
+        name : str, default=None
+            Title of the grid. None takes the name of the display.
         n_panels : int, default=12
             Largest number of panels. Classes of smaller error are left out.
         n_columns : int, default=None

@@ -91,10 +91,11 @@ class DecompositionDisplay(PredictionDisplay):
             class.
         scoring_rule : {"brier", "log_loss"}, default="brier"
             The score.
-        sample_weight, labels, pos_label
-            As for :func:`~skcalib.metrics.score_decomposition`.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        sample_weight, labels, pos_label : of :func:`~skcalib.metrics.score_decomposition`
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------

@@ -160,8 +160,10 @@ class DifficultyDisplay(BaseDisplay):
             counted as numbers of samples. None draws no bars.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------
@@ -202,8 +204,10 @@ class DifficultyDisplay(BaseDisplay):
 
         Parameters
         ----------
-        ax, name
-            Axes to draw on, by default new ones, and a name to show in place of the display's.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes new ones.
+        name : str, default=None
+            Name to show. None takes the name of the display.
         histogram : bool, default=True
             Whether to draw the histogram below the curve, over the difficulty. False draws only
             the curve, over the percentile of the difficulty, to compare measures in different

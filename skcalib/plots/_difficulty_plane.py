@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..difficulty import difficulty_quadrant
+from ..difficulty.records import difficulty_quadrant
 from ..utils._arrays import as_floats
 from ._base import BaseDisplay, plain_text
 from ._points import MANY_COLORS, N_CELLS, opacity, point_style
@@ -40,8 +40,9 @@ class DifficultyPlaneDisplay(BaseDisplay):
     depth_trained : ndarray of shape (n_samples,)
         Prediction depth in networks that trained on the sample; larger = harder.
     difficulty_type : ndarray of str of shape (n_samples,)
-        Forms of difficulty, as from :func:`~skcalib.difficulty.difficulty_quadrant`. Samples of
-        another form, such as "undefined", are not drawn, but count in the fractions.
+        Forms of difficulty, as from
+        :func:`~skcalib.difficulty.records.difficulty_quadrant`. Samples of another form,
+        such as "undefined", are not drawn, but count in the fractions.
     name : str, default=None
         Title of the axes.
 
@@ -55,7 +56,7 @@ class DifficultyPlaneDisplay(BaseDisplay):
     See Also
     --------
     skcalib.difficulty.DifficultyProfiler : The study that measures the depths.
-    skcalib.difficulty.difficulty_quadrant : The form of every sample.
+    skcalib.difficulty.records.difficulty_quadrant : The form of every sample.
 
     References
     ----------
@@ -84,8 +85,10 @@ class DifficultyPlaneDisplay(BaseDisplay):
         ----------
         profile : structured array or DataFrame of n_samples rows
             The `profile_` of a fitted :class:`~skcalib.difficulty.DifficultyProfiler`.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------
@@ -115,10 +118,12 @@ class DifficultyPlaneDisplay(BaseDisplay):
 
         Parameters
         ----------
-        depth_held_out, depth_trained, threshold
-            As for :func:`~skcalib.difficulty.difficulty_quadrant`.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        depth_held_out, depth_trained : of :func:`~skcalib.difficulty.records.difficulty_quadrant`
+        threshold : of :func:`~skcalib.difficulty.records.difficulty_quadrant`
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------

@@ -128,8 +128,10 @@ class EmbeddingMapDisplay(BaseDisplay):
             :class:`~skcalib.labels.LabelIssueFinder`.
         projection : transformer with `fit_transform`, default=None
             Maps the features to two dimensions; None is the principal component analysis.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------

@@ -135,8 +135,7 @@ class HardestSamplesDisplay(BaseDisplay):
 
         Parameters
         ----------
-        samples, labels, suggested_labels, name
-            As for the class.
+        samples, labels, suggested_labels, name : of :class:`HardestSamplesDisplay`
         difficulty : array-like of shape (n_samples,)
             Difficulty, larger = harder. NaN, where a scorer has no answer, is not shown.
         **kwargs : dict
@@ -179,8 +178,10 @@ class HardestSamplesDisplay(BaseDisplay):
 
         Parameters
         ----------
-        ax, name
-            Axes whose place the grid takes, by default new ones, and the title of the grid.
+        ax : matplotlib Axes, default=None
+            Axes whose place the grid takes. None makes new ones.
+        name : str, default=None
+            Title of the grid. None takes the name of the display.
         n_columns : int, default=None
             Number of samples in each row of images, or lines of each table, fewer where there are
             not twice as many. None shows up to eight, as many as there is room for.

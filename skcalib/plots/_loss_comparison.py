@@ -95,8 +95,10 @@ class LossComparisonDisplay(BaseDisplay):
             One of the methods: its scores are subtracted from those of the others.
         confidence_level : float or None, default=0.95
             Level in (0, 1) of the intervals of the means; None draws none.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------

@@ -92,8 +92,10 @@ class ProbeAccuracyDisplay(PredictionDisplay):
             Labels predicted by the probes, in the order of the layers.
         layer_names : sequence of str of length n_layers, default=None
             Names of the layers.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------

@@ -76,8 +76,9 @@ class ReliabilityDisplay(PredictionDisplay):
         Level of band and interval.
     window : tuple of two floats, default=None
         Confidences that the axes show; None shows [0, 1].
-    kind, n_bins, strategy
-        As for :meth:`from_predictions`; without `n_bins`, there are as many bins as points.
+    kind, strategy : of :meth:`from_predictions`
+    n_bins : int, default=None
+        Number of bins. None means as many as there are points.
     name : str, default=None
         Name of the model in the title or, of several, in the legend.
     pos_label : int, bool or str, default=None
@@ -188,13 +189,14 @@ class ReliabilityDisplay(PredictionDisplay):
         zoom : float, default=None
             Fraction of the samples, around the median confidence, that the axes show, such as 0.99
             for rare positives. None shows [0, 1].
-        sample_weight, labels
-            As for :func:`~skcalib.metrics.expected_calibration_error`.
+        sample_weight, labels : of :func:`~skcalib.metrics.expected_calibration_error`
         pos_label : int, bool or str, default=None
             The positive class where `y_proba` has shape (n_samples,), and of a fitted classifier
             of two classes; by default the second.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------
@@ -230,8 +232,10 @@ class ReliabilityDisplay(PredictionDisplay):
 
         Parameters
         ----------
-        ax, name
-            Axes to draw on, by default new ones, and a name to show in place of the display's.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes new ones.
+        name : str, default=None
+            Name to show. None takes the name of the display.
         ref_line : bool, default=True
             Whether to draw the diagonal of perfect calibration.
         histogram : bool, default=True

@@ -133,10 +133,11 @@ default="msp"
         confidence_level : float or None, default=0.95
             Level in (0, 1) of the band: an exact binomial interval of the error rate at every
             coverage, with weights counted as numbers of samples. None draws no band.
-        sample_weight, labels, pos_label
-            As for :func:`~skcalib.metrics.risk_coverage_curve`.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        sample_weight, labels, pos_label : of :func:`~skcalib.metrics.risk_coverage_curve`
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------
@@ -185,8 +186,10 @@ default="msp"
 
         Parameters
         ----------
-        ax, name
-            Axes to draw on, by default new ones, and a name to show in place of the display's.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes new ones.
+        name : str, default=None
+            Name to show. None takes the name of the display.
         ref_line : bool, default=True
             Whether to draw the curve of the best possible ranking.
         **kwargs : dict

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..difficulty import confidence_variability, consistency_score
+from ..difficulty.records import confidence_variability, consistency_score
 from ..utils._validation import check_has
 from ._base import BaseDisplay, plain_text
 from ._points import draw_points
@@ -49,7 +49,7 @@ class TrainingMapDisplay(BaseDisplay):
     See Also
     --------
     skcalib.nets.TrainingDynamics : Records a training.
-    skcalib.difficulty.confidence_variability : The horizontal axis.
+    skcalib.difficulty.records.confidence_variability : The horizontal axis.
     EmbeddingMapDisplay : The samples by their features.
 
     References
@@ -81,8 +81,10 @@ class TrainingMapDisplay(BaseDisplay):
         ----------
         dynamics : TrainingDynamics
             Callback of a fitted net. The row of the untrained network is left out.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------
@@ -120,8 +122,10 @@ class TrainingMapDisplay(BaseDisplay):
             Predicted labels, which with `y` give the color; None draws one color.
         y : array-like of shape (n_samples,), default=None
             Labels.
-        name, **kwargs
-            Name of the display, and options of :meth:`plot`.
+        name : str, default=None
+            Name of the display, which its title or legend shows.
+        **kwargs : dict
+            Options of :meth:`plot`.
 
         Returns
         -------

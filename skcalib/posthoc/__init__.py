@@ -1,5 +1,6 @@
 """Repair the probabilities of a trained model."""
 
+from ..utils._docs import fill_docstrings
 from ._base import PostHocCalibrator
 from ._beta import BetaCalibration
 from ._calibrated_classifier import PostHocCalibratedClassifier
@@ -35,3 +36,5 @@ __all__ = [
     "TemperatureScaling",
     "VectorScaling",
 ]
+
+fill_docstrings(globals())

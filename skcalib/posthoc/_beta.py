@@ -54,8 +54,7 @@ class BetaCalibration(OneVsRestCalibrator):
     input : {"logits", "proba"}, default="logits"
         What X holds. Logits turn into probabilities by their softmax. Probabilities below
         1e-7 or above 1 - 1e-7 count as these.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X, as for :class:`PostHocCalibrator`.
+    classes : of :class:`PostHocCalibrator`
 
     Attributes
     ----------

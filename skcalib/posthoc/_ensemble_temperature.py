@@ -24,9 +24,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
 
     Parameters
     ----------
-    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
-        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`. A logit of
-        -inf is an option that does not exist for the sample.
+    input, classes : of :class:`PostHocCalibrator`
 
     Attributes
     ----------

@@ -46,8 +46,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         The common map; a clone is fitted, with the `input` and `classes` of this one. Names are
         those of :class:`PostHocCalibratedClassifier`; "none" and None leave the probabilities as
         they are.
-    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
-        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`.
+    input, classes : of :class:`PostHocCalibrator`
 
     Attributes
     ----------
@@ -185,8 +184,7 @@ class GroupwiseCalibration(PostHocCalibrator):
 
         Parameters
         ----------
-        X, by
-            As for `predict_proba`.
+        X, by : of :meth:`predict_proba`
 
         Returns
         -------

@@ -36,8 +36,7 @@ class HistogramBinning(OneVsRestCalibrator):
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal mass or of equal width. Equal probabilities always fall in one bin. A bin
         of equal width without samples keeps its middle.
-    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
-        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`.
+    input, classes : of :class:`PostHocCalibrator`
 
     Attributes
     ----------

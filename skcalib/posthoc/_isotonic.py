@@ -22,8 +22,7 @@ class IsotonicCalibration(OneVsRestCalibrator):
 
     Parameters
     ----------
-    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
-        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`.
+    input, classes : of :class:`PostHocCalibrator`
 
     Attributes
     ----------

@@ -109,8 +109,7 @@ class VectorScaling(LinearCalibrator):
         nearly impossible do not dominate the fit.
     max_iter : int, default=200
         Most iterations of the solver, Newton's method with conjugate gradients.
-    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
-        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`.
+    input, classes : of :class:`PostHocCalibrator`
 
     Attributes
     ----------
@@ -176,8 +175,7 @@ class StructuredVectorScaling(LinearCalibrator):
 
     Parameters
     ----------
-    uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
-        Uniform component, what X holds, most iterations and labels: see :class:`VectorScaling`.
+    uniform, input, max_iter, classes : of :class:`VectorScaling`
 
     Attributes
     ----------
@@ -224,8 +222,7 @@ class StructuredMatrixScaling(LinearCalibrator):
 
     Parameters
     ----------
-    uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
-        Uniform component, what X holds, most iterations and labels: see :class:`VectorScaling`.
+    uniform, input, max_iter, classes : of :class:`VectorScaling`
 
     Attributes
     ----------
@@ -282,8 +279,7 @@ class MatrixScaling(LinearCalibrator):
     intercept_penalty : float, default=1.0
         Strength, 0 or more, that draws the intercepts to 0: the sum of their squares, times K and
         this, is added.
-    uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
-        Uniform component, what X holds, most iterations and labels: see :class:`VectorScaling`.
+    uniform, input, max_iter, classes : of :class:`VectorScaling`
 
     Attributes
     ----------
@@ -361,10 +357,8 @@ class DirichletCalibration(MatrixScaling):
     ----------
     diagonal_penalty : float, default=0.0
         Strength, 0 or more, that draws the diagonal of the matrix to 1.
-    off_diagonal_penalty, intercept_penalty : float, default=1.0
-        Strengths, 0 or more, that draw these entries to 0, as for :class:`MatrixScaling`.
-    uniform, input, max_iter, classes : bool, {"logits", "proba"}, int, and array-like or None
-        Uniform component, what X holds, most iterations and labels: see :class:`VectorScaling`.
+    off_diagonal_penalty, intercept_penalty : of :class:`MatrixScaling`
+    uniform, input, max_iter, classes : of :class:`VectorScaling`
 
     Attributes
     ----------

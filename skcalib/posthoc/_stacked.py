@@ -78,8 +78,7 @@ class StackedCalibration(PostHocCalibrator):
     input : {"logits", "proba"}, default="logits"
         What X holds. A logit of -inf is an option that does not exist for the sample; of the
         default calibrators only the temperature takes it.
-    classes : array-like of shape (n_classes,), default=None
-        Labels of the columns of X, as for :class:`PostHocCalibrator`.
+    classes : of :class:`PostHocCalibrator`
 
     Attributes
     ----------

@@ -49,9 +49,7 @@ class TemperatureScaling(PostHocCalibrator):
         Temperatures that "ece" tries; None means 0.1, 0.2, ..., 10.
     n_bins : int, default=15
         Number of bins of the calibration error that "ece" minimizes.
-    input, classes : {"logits", "proba"}, and array-like of shape (n_classes,) or None
-        What X holds, and the labels of its columns, as for :class:`PostHocCalibrator`. A logit of
-        -inf is an option that does not exist for the sample.
+    input, classes : of :class:`PostHocCalibrator`
 
     Attributes
     ----------

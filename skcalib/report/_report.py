@@ -158,11 +158,8 @@ class CalibrationReport:
 
         Parameters
         ----------
-        y_true, y_proba, labels, pos_label
-            Labels (n_samples,), and probabilities (n_samples, n_classes) or (n_samples,). All as
-            for :func:`~skcalib.metrics.expected_calibration_error`.
-        images, by, sample_weight, title, random_state
-            As for :meth:`from_estimator`.
+        y_true, y_proba, labels, pos_label : of :func:`~skcalib.metrics.expected_calibration_error`
+        images, by, sample_weight, title, random_state : of :meth:`from_estimator`
 
         Returns
         -------
@@ -212,8 +209,7 @@ class CalibrationReport:
             Name of the column of weights.
         by : sequence of str, default=()
             Names of columns of groups.
-        title, random_state
-            As for :meth:`from_estimator`; without a title, the name of the file is the heading.
+        title, random_state : of :meth:`from_estimator`
 
         Returns
         -------
@@ -255,8 +251,7 @@ class CalibrationReport:
             by sample. A dict of labels by the same names: the samples are different ones.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, if all models have the same ones.
-        labels, pos_label, title, random_state
-            As for :meth:`from_predictions`.
+        labels, pos_label, title, random_state : of :meth:`from_predictions`
 
         Returns
         -------

@@ -14,7 +14,7 @@ from benchmarks.papers.__main__ import main
 from benchmarks.papers.full import full_task, image_set, image_settings, rmd_methods
 from benchmarks.papers.images import Pictures
 from benchmarks.papers.students import Plan, Settings, Trainer, make_optimizer
-from skcalib.losses import cross_entropy_loss
+from skcalib.losses.functional import cross_entropy_loss
 
 STUDIES = {
     "rmd": ["--only", "Poly"],

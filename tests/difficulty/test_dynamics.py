@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from skcalib.difficulty import (
+from skcalib.difficulty.records import (
     area_under_margin,
     confidence_variability,
     consistency_score,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skcalib.difficulty import output_margin
+from skcalib.difficulty.records import output_margin
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])

@@ -13,6 +13,7 @@ import torch
 from mpmath import mp
 
 from skcalib import losses
+from skcalib.losses import functional
 
 
 def softmax(z):
@@ -202,7 +203,7 @@ CASES = {
     ),
     "FLSD-53": Case(losses.SampleDependentFocalLoss(), sample_dependent_focal),
     "FLSD-GRA": Case(
-        uncertainty_weighted(uncertainty=losses.sample_dependent_focal_weight),
+        uncertainty_weighted(uncertainty=functional.sample_dependent_focal_weight),
         sample_dependent_focal,
         detached=True,
         compiled=False,
@@ -214,7 +215,7 @@ CASES = {
         compiled=False,
     ),
     "DFL-GRA": Case(
-        uncertainty_weighted(uncertainty=losses.dual_focal_weight),
+        uncertainty_weighted(uncertainty=functional.dual_focal_weight),
         partial(dual_focal, gamma=5),
         detached=True,
         compiled=False,
@@ -241,7 +242,7 @@ CASES = {
         losses.BSCEGRALoss(), partial(bsce, order=2, exponent=4), detached=True
     ),
     "BSCE-GRA, general": Case(
-        uncertainty_weighted(uncertainty=losses.generalized_brier_weight),
+        uncertainty_weighted(uncertainty=functional.generalized_brier_weight),
         partial(bsce, order=2, exponent=4),
         detached=True,
     ),
@@ -269,7 +270,7 @@ CASES = {
         losses.MMCELoss(), partial(mmce, weight=2), soft=False, row_wise=False, compiled=False
     ),
     "MMCE, weighted": Case(
-        losses.MMCELoss(weighted=True, weight=4.0),
+        losses.MMCELoss(weighted=True, strength=4.0),
         partial(mmce, weight=4, weighted=True),
         soft=False,
         row_wise=False,

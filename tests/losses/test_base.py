@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from skcalib.losses import CrossEntropyLoss, cross_entropy_loss
+from skcalib.losses import CrossEntropyLoss
 from skcalib.losses._base import CalibrationLoss, check_range
 from skcalib.losses._batch import check_batch
+from skcalib.losses.functional import cross_entropy_loss
 
 Z = torch.zeros(3, 4)
 Y = torch.tensor([0, 1, 2])

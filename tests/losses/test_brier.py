@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.metrics import brier_score_loss
 
-from skcalib.losses import brier_loss
+from skcalib.losses.functional import brier_loss
 
 LOGITS = 2 * torch.randn(20, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LABEL = torch.arange(20) % 4

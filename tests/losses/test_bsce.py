@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skcalib.losses import (
+from skcalib.losses.functional import (
     brier_loss,
     bsce_gra_loss,
     bsce_loss,

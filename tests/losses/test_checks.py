@@ -9,22 +9,22 @@ import pytest
 import torch
 
 from skcalib import losses
-from skcalib.losses import CorrectnessHistory
+from skcalib.losses import CorrectnessHistory, functional
 from tests.losses.reference import CASES, extra_inputs, parameters, soft_target
 
-FUNCTIONS = [name for name in losses.__all__ if name.endswith(("_loss", "_weight"))]
+FUNCTIONS = [name for name in functional.__all__ if name.endswith(("_loss", "_weight"))]
 FLAGS = [
     (name, flag)
-    for name in losses.__all__
-    if inspect.isfunction(getattr(losses, name))
-    for flag, parameter in inspect.signature(getattr(losses, name)).parameters.items()
+    for name in functional.__all__
+    if inspect.isfunction(getattr(functional, name))
+    for flag, parameter in inspect.signature(getattr(functional, name)).parameters.items()
     if parameter.default is False
 ]
 NUMBERS = [
     (name, key)
-    for name in losses.__all__
-    if inspect.isfunction(getattr(losses, name))
-    for key, parameter in inspect.signature(getattr(losses, name)).parameters.items()
+    for name in functional.__all__
+    if inspect.isfunction(getattr(functional, name))
+    for key, parameter in inspect.signature(getattr(functional, name)).parameters.items()
     if isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
 ]
 LOGITS = 2 * torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
@@ -33,7 +33,7 @@ LABEL = torch.arange(6) % 4
 
 def call(name, logits=LOGITS, target=LABEL, **options):
     """Call a function of the package, with what it needs besides logits and target."""
-    function = getattr(losses, name)
+    function = getattr(functional, name)
     needed = {"history": torch.linspace(0, 1, 6), "difficulty_weight": torch.linspace(0, 1, 6)}
     taken = inspect.signature(function).parameters
     extra = {key: value for key, value in needed.items() if key in taken}
@@ -100,14 +100,14 @@ def test_a_raw_difficulty_is_told_from_a_weight(name, weight):
     difficulty = torch.tensor([0.0, 1, 0.5, weight, 0, 0])
     message = r"^difficulty_weight must be in \[0, 1\], as .*difficulty_weights makes it .* got"
     with pytest.raises(ValueError, match=message):
-        getattr(losses, name)(LOGITS, LABEL, difficulty_weight=difficulty)
+        getattr(functional, name)(LOGITS, LABEL, difficulty_weight=difficulty)
 
 
 @pytest.mark.parametrize("past", [-0.01, 1.01, math.nan])
 def test_history_is_a_fraction(past):
     history = torch.tensor([0.0, 1, 0.5, past, 0, 0])
     with pytest.raises(ValueError, match=r"^history must be in \[0, 1\], got values from"):
-        losses.correctness_ranking_loss(LOGITS, LABEL, history=history)
+        functional.correctness_ranking_loss(LOGITS, LABEL, history=history)
 
 
 @pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
@@ -116,7 +116,9 @@ def test_an_impossible_uncertainty_is_named(weight):
         value = torch.ones(target.shape)
         value[3] = weight
         with pytest.raises(ValueError, match=r"^the value of uncertainty must be finite and not"):
-            losses.uncertainty_weighted_loss(LOGITS, target, uncertainty=lambda z, t, v=value: v)
+            functional.uncertainty_weighted_loss(
+                LOGITS, target, uncertainty=lambda z, t, v=value: v
+            )
 
 
 def test_values_are_not_looked_at_where_they_cannot_be_seen():
@@ -124,14 +126,14 @@ def test_values_are_not_looked_at_where_they_cannot_be_seen():
 
     def row_loss(z, y, w):
         z, y, w = z.unsqueeze(0), y.unsqueeze(0), w.unsqueeze(0)
-        return losses.focal_loss(z, y, sample_weight=w, reduction="sum")
+        return functional.focal_loss(z, y, sample_weight=w, reduction="sum")
 
     rows = torch.func.vmap(row_loss)(LOGITS, LABEL, weight)
-    expected = losses.focal_loss(LOGITS, LABEL, sample_weight=weight, reduction="none")
+    expected = functional.focal_loss(LOGITS, LABEL, sample_weight=weight, reduction="none")
     torch.testing.assert_close(rows, expected)
     soft = soft_target(LOGITS)
     rows = torch.func.vmap(row_loss)(LOGITS, soft, weight)
-    expected = losses.focal_loss(LOGITS, soft, sample_weight=weight, reduction="none")
+    expected = functional.focal_loss(LOGITS, soft, sample_weight=weight, reduction="none")
     torch.testing.assert_close(rows, expected)
 
 
@@ -164,17 +166,17 @@ def test_huge_parameters_give_a_number_or_a_named_error(name, key, value):
 
 
 def test_the_largest_parameters_give_the_right_values():
-    infinite = losses.logit_norm_loss(LOGITS, LABEL, p=math.inf)
+    infinite = functional.logit_norm_loss(LOGITS, LABEL, p=math.inf)
     for p in (10**30, 1e308, 10**400):
-        torch.testing.assert_close(losses.logit_norm_loss(LOGITS, LABEL, p=p), infinite)
-    infinite = losses.bsce_loss(LOGITS, LABEL, order=math.inf)
+        torch.testing.assert_close(functional.logit_norm_loss(LOGITS, LABEL, p=p), infinite)
+    infinite = functional.bsce_loss(LOGITS, LABEL, order=math.inf)
     for order in (10**30, 1e308, 10**400):
-        torch.testing.assert_close(losses.bsce_loss(LOGITS, LABEL, order=order), infinite)
-    one = losses.entropy_regularized_loss(LOGITS, LABEL, alpha=1)
-    entropy = losses.cross_entropy_loss(LOGITS, LABEL) - one
-    huge = losses.entropy_regularized_loss(LOGITS, LABEL, alpha=10**30)
+        torch.testing.assert_close(functional.bsce_loss(LOGITS, LABEL, order=order), infinite)
+    one = functional.entropy_regularized_loss(LOGITS, LABEL, alpha=1)
+    entropy = functional.cross_entropy_loss(LOGITS, LABEL) - one
+    huge = functional.entropy_regularized_loss(LOGITS, LABEL, alpha=10**30)
     torch.testing.assert_close(huge, -1e30 * entropy)
-    assert losses.focal_loss(LOGITS, LABEL, gamma=10**30) == 0
+    assert functional.focal_loss(LOGITS, LABEL, gamma=10**30) == 0
 
 
 @pytest.mark.parametrize("value", ["53", 5.0, None, {5.0, 3.0}])
@@ -182,13 +184,13 @@ def test_gammas_and_thresholds_are_sequences(value):
     with pytest.raises(ValueError, match=r"^gammas must be a sequence of numbers, got"):
         losses.SampleDependentFocalLoss(gammas=value)
     with pytest.raises(ValueError, match=r"^thresholds must be a sequence of numbers, got"):
-        losses.sample_dependent_focal_loss(LOGITS, LABEL, thresholds=value)
+        functional.sample_dependent_focal_loss(LOGITS, LABEL, thresholds=value)
 
 
 @pytest.mark.parametrize("value", [[1.0], np.ones(2), None])
 def test_options_that_are_no_text_are_named(value):
     with pytest.raises(ValueError, match=r"^reduction must be one of 'none', 'sum', 'mean', got"):
-        losses.focal_loss(LOGITS, LABEL, reduction=value)
+        functional.focal_loss(LOGITS, LABEL, reduction=value)
     with pytest.raises(ValueError, match=r"^rival must be one of 'below_label'"):
         losses.DualFocalLoss(rival=value)
 
@@ -198,8 +200,10 @@ def test_options_that_are_no_text_are_named(value):
 def test_logit_norm_of_any_order_against_mpmath(p, scale):
     logits = torch.tensor([[1.0, 0.0, -0.5], [0.3, -1.0, 0.99], [1.0, 1.0, -1.0]]) * scale
     z = logits.clone().requires_grad_()
-    penalty = losses.logit_norm_loss(z, torch.tensor([0, 2, 0]), alpha=1.0, p=p, reduction="none")
-    ours = penalty - losses.cross_entropy_loss(z, torch.tensor([0, 2, 0]), reduction="none")
+    penalty = functional.logit_norm_loss(
+        z, torch.tensor([0, 2, 0]), alpha=1.0, p=p, reduction="none"
+    )
+    ours = penalty - functional.cross_entropy_loss(z, torch.tensor([0, 2, 0]), reduction="none")
     gradient = torch.autograd.grad(ours.sum(), z)[0]
     with mpmath.mp.workdps(60):
         for row, value, slopes in zip(logits.tolist(), ours.tolist(), gradient.tolist()):
@@ -217,7 +221,7 @@ def test_ranking_is_finite_at_enormous_logits(confidence, soft):
     logits = torch.tensor([[1e30, -1e30, 0.0], [0.0, 1e30, -1e30]], requires_grad=True)
     label = torch.tensor([0, 1])
     target = torch.nn.functional.one_hot(label, 3).float() if soft else label
-    value = losses.correctness_ranking_loss(
+    value = functional.correctness_ranking_loss(
         logits, target, history=torch.tensor([0.0, 1.0]), confidence=confidence
     )
     # Certain and right: no cross-entropy, equal confidences, and a gap of 1 in history.
@@ -225,10 +229,10 @@ def test_ranking_is_finite_at_enormous_logits(confidence, soft):
     (gradient,) = torch.autograd.grad(value, logits)
     assert gradient.isfinite().all()
     mixed = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
-    value = losses.correctness_ranking_loss(
+    value = functional.correctness_ranking_loss(
         logits, mixed, history=torch.tensor([0.0, 1.0]), confidence=confidence
     )
-    torch.testing.assert_close(value, losses.cross_entropy_loss(logits, mixed) + 1)
+    torch.testing.assert_close(value, functional.cross_entropy_loss(logits, mixed) + 1)
 
 
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
@@ -294,9 +298,9 @@ def test_soft_targets_may_miss_1_by_a_thousandth(excess, refused):
         logits, target = torch.zeros(n, 2), torch.tensor([[0.5, 0.5 + excess]]).repeat(n, 1)
         if refused:
             with pytest.raises(ValueError, match=r"^target must hold .* rows that sum to 1, got"):
-                losses.focal_loss(logits, target)
+                functional.focal_loss(logits, target)
         else:
-            assert losses.focal_loss(logits, target).isfinite()
+            assert functional.focal_loss(logits, target).isfinite()
 
 
 def test_a_probability_may_miss_0_by_its_rounding():
@@ -304,33 +308,33 @@ def test_a_probability_may_miss_0_by_its_rounding():
         target = torch.tensor([[negative, 1 - negative]])
         if refused:
             with pytest.raises(ValueError, match=r"^target must hold class probabilities, got -"):
-                losses.brier_loss(torch.zeros(1, 2), target)
+                functional.brier_loss(torch.zeros(1, 2), target)
         else:
-            assert losses.brier_loss(torch.zeros(1, 2), target).isfinite()
+            assert functional.brier_loss(torch.zeros(1, 2), target).isfinite()
 
 
 def test_the_ends_of_every_range_are_allowed():
     first, last = torch.tensor([0]), torch.tensor([1])
     for target in (first, last):
-        assert losses.cross_entropy_loss(torch.zeros(1, 2), target).isfinite()
+        assert functional.cross_entropy_loss(torch.zeros(1, 2), target).isfinite()
     for weight in (torch.zeros(1), torch.ones(1)):
         logits = torch.zeros(1, 2)
-        losses.difficulty_aware_loss(logits, first, difficulty_weight=weight)
-        losses.correctness_ranking_loss(logits, first, history=weight)
-        losses.cross_entropy_loss(logits, first, sample_weight=weight)
-        losses.uncertainty_weighted_loss(logits, first, uncertainty=lambda z, t, w=weight: w)
+        functional.difficulty_aware_loss(logits, first, difficulty_weight=weight)
+        functional.correctness_ranking_loss(logits, first, history=weight)
+        functional.cross_entropy_loss(logits, first, sample_weight=weight)
+        functional.uncertainty_weighted_loss(logits, first, uncertainty=lambda z, t, w=weight: w)
     history = CorrectnessHistory(1)
     history.record(first, torch.zeros(1, 2), first)
     assert history.fraction_correct(first) == 1
     assert len(CorrectnessHistory(1).n_correct) == 1
     for alpha in (0, 1):
-        losses.label_smoothing_loss(torch.zeros(1, 2), first, alpha=alpha)
+        functional.label_smoothing_loss(torch.zeros(1, 2), first, alpha=alpha)
     for threshold in (0, 1):
         losses.SampleDependentFocalLoss(thresholds=(threshold,))
     losses.LogitNormLoss(p=1, alpha=0)
     losses.BSCELoss(order=1, exponent=0)
     losses.PolyLoss(epsilon=-1)
-    losses.MMCELoss(bandwidth=0.02, weight=0)
+    losses.MMCELoss(bandwidth=0.02, strength=0)
 
 
 @pytest.mark.parametrize("confidence", ["msp", "margin", "entropy"])
@@ -339,5 +343,7 @@ def test_ranking_of_soft_targets_is_finite_at_enormous_logits(confidence):
     logits = 1e30 * torch.randn(20, 4, generator=generator)
     target = torch.softmax(torch.randn(20, 4, generator=generator), 1)
     inputs = {"history": torch.linspace(0, 1, 20), "reduction": "none"}
-    values = losses.correctness_ranking_loss(logits, target, confidence=confidence, **inputs)
-    torch.testing.assert_close(values, losses.cross_entropy_loss(logits, target, reduction="none"))
+    values = functional.correctness_ranking_loss(logits, target, confidence=confidence, **inputs)
+    torch.testing.assert_close(
+        values, functional.cross_entropy_loss(logits, target, reduction="none")
+    )

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy, one_hot
 
-from skcalib.losses import cross_entropy_loss, label_smoothing_loss
+from skcalib.losses.functional import cross_entropy_loss, label_smoothing_loss
 
 LOGITS = 3 * torch.randn(9, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LABEL = torch.arange(9) % 5

@@ -5,7 +5,12 @@ import math
 import pytest
 import torch
 
-from skcalib.losses import cross_entropy_loss, dual_focal_loss, dual_focal_weight, focal_loss
+from skcalib.losses.functional import (
+    cross_entropy_loss,
+    dual_focal_loss,
+    dual_focal_weight,
+    focal_loss,
+)
 
 LOGITS = 2 * torch.randn(12, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LOGITS[0, 1] = LOGITS[0, 2]  # a tie between wrong classes

@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy.stats import entropy
 
-from skcalib.losses import (
-    DifficultyAwareLoss,
+from skcalib.losses import DifficultyAwareLoss
+from skcalib.losses.functional import (
     cross_entropy_loss,
     difficulty_aware_loss,
     entropy_regularized_loss,

@@ -11,6 +11,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 from skcalib import losses
+from skcalib.losses import functional
 from tests.losses.reference import (
     CASES,
     extra_inputs,
@@ -271,9 +272,11 @@ def test_torch_func(name, soft):
 
 def test_vmap_over_the_labels_alone():
     logits = torch.randn(1, 4, dtype=torch.float64)
-    every = torch.func.vmap(lambda y: losses.focal_loss(logits, y.unsqueeze(0)))(torch.arange(4))
+    every = torch.func.vmap(lambda y: functional.focal_loss(logits, y.unsqueeze(0)))(
+        torch.arange(4)
+    )
     torch.testing.assert_close(
-        every, losses.focal_loss(logits.expand(4, 4), torch.arange(4), reduction="none")
+        every, functional.focal_loss(logits.expand(4, 4), torch.arange(4), reduction="none")
     )
 
 
@@ -391,9 +394,9 @@ def test_parameters_are_keywords_and_checked(cls):
         ("LogitNormLoss", {"p": 0.5}, "p must be a number"),
         ("LogitNormLoss", {"alpha": -1}, "alpha must be a number"),
         ("PolyLoss", {"epsilon": -2}, r"epsilon must be a number in \[-1, 1e\+30\], got -2"),
-        ("MMCELoss", {"weight": -2}, "weight must be a number"),
+        ("MMCELoss", {"strength": -2}, "strength must be a number"),
         ("MMCELoss", {"bandwidth": 0}, r"bandwidth must be a number in \[0.02, 1e\+30\], got 0"),
-        ("CorrectnessRankingLoss", {"weight": -2}, "weight must be a number"),
+        ("CorrectnessRankingLoss", {"strength": -2}, "strength must be a number"),
         ("CorrectnessRankingLoss", {"confidence": "max"}, "confidence must be one of 'msp'"),
     ],
 )

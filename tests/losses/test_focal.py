@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from skcalib.losses import cross_entropy_loss, focal_loss, focal_weight
+from skcalib.losses.functional import cross_entropy_loss, focal_loss, focal_weight
 
 LOGITS = 2 * torch.randn(9, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LABEL = torch.arange(9) % 4

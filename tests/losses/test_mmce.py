@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from skcalib.losses import cross_entropy_loss, mmce_loss
+from skcalib.losses.functional import cross_entropy_loss, mmce_loss
 
 
 def data(n, n_classes=4, seed=0):
@@ -50,7 +50,7 @@ def test_agrees_with_the_double_sum(weighted, bandwidth, sample_weight, n):
             value = mmce_loss(
                 z,
                 target,
-                weight=3.0,
+                strength=3.0,
                 weighted=weighted,
                 bandwidth=bandwidth,
                 sample_weight=sample_weight,
@@ -66,10 +66,10 @@ def test_can_be_differentiated_twice(n):
     assert torch.autograd.gradgradcheck(lambda z: mmce_loss(z, target), logits.requires_grad_())
 
 
-def test_weight_zero_is_the_cross_entropy():
+def test_strength_zero_is_the_cross_entropy():
     logits, target = data(20)
     torch.testing.assert_close(
-        mmce_loss(logits, target, weight=0), cross_entropy_loss(logits, target)
+        mmce_loss(logits, target, strength=0), cross_entropy_loss(logits, target)
     )
 
 
@@ -77,7 +77,7 @@ def test_weight_zero_is_the_cross_entropy():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_one_row_alone(label, weighted):
     logits = torch.tensor([[math.log(3.0), 0.0]], dtype=torch.float64)
-    value = mmce_loss(logits, torch.tensor([label]), weight=1.0, weighted=weighted)
+    value = mmce_loss(logits, torch.tensor([label]), strength=1.0, weighted=weighted)
     confidence = 0.75
     error = abs((1 - label) - confidence)
     assert value.item() == pytest.approx(-math.log([0.75, 0.25][label]) + error)
@@ -86,7 +86,7 @@ def test_one_row_alone(label, weighted):
 def test_calibrated_batch_has_none_and_no_nan():
     logits = torch.tensor([[1e-4, 0.0]] * 4, dtype=torch.float64)
     target = torch.tensor([0, 1, 0, 1])
-    error = mmce_loss(logits, target, weight=1.0) - cross_entropy_loss(logits, target)
+    error = mmce_loss(logits, target, strength=1.0) - cross_entropy_loss(logits, target)
     # Four rows of confidence 1/2 + 1e-4 / 4, half of them right.
     assert error.item() == pytest.approx(1e-4 / 4, abs=1e-7)
     certain = torch.tensor([[1000.0, 0.0]] * 3, requires_grad=True)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from skcalib.losses import cross_entropy_loss, poly_loss
+from skcalib.losses.functional import cross_entropy_loss, poly_loss
 
 LOGITS = 2 * torch.randn(8, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LABEL = torch.arange(8) % 4

@@ -5,12 +5,8 @@ import math
 import pytest
 import torch
 
-from skcalib.losses import (
-    CorrectnessHistory,
-    CorrectnessRankingLoss,
-    correctness_ranking_loss,
-    cross_entropy_loss,
-)
+from skcalib.losses import CorrectnessHistory, CorrectnessRankingLoss
+from skcalib.losses.functional import correctness_ranking_loss, cross_entropy_loss
 
 LOGITS = 2 * torch.randn(9, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LABEL = torch.arange(9) % 4
@@ -39,7 +35,7 @@ def test_values_and_gradients_of_a_naive_loop(confidence, soft):
     target = torch.softmax(LOGITS.flip(1), 1) if soft else LABEL
     z, w = (LOGITS.clone().requires_grad_() for _ in range(2))
     ours = correctness_ranking_loss(
-        z, target, history=HISTORY, weight=0.7, confidence=confidence, reduction="none"
+        z, target, history=HISTORY, strength=0.7, confidence=confidence, reduction="none"
     )
     expected = cross_entropy_loss(w, target, reduction="none")
     expected = expected + 0.7 * naive(w, HISTORY, confidence)

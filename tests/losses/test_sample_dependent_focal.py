@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from skcalib.losses import (
+from skcalib.losses.functional import (
     focal_loss,
     focal_weight,
     sample_dependent_focal_loss,

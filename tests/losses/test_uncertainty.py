@@ -12,6 +12,8 @@ from skcalib.losses import (
     FocalLoss,
     SampleDependentFocalLoss,
     UncertaintyWeightedLoss,
+)
+from skcalib.losses.functional import (
     dual_focal_weight,
     focal_weight,
     generalized_brier_weight,

@@ -2,7 +2,7 @@
 
 import torch
 
-from skcalib.losses import zero_hinge_loss
+from skcalib.losses.functional import zero_hinge_loss
 
 LOGITS = 2 * torch.randn(12, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LABEL = torch.arange(12) % 5

@@ -142,7 +142,9 @@ def test_instance_of_a_loss():
     assert net.criterion_.gamma == 1.5
 
 
-@pytest.mark.parametrize("function", [skcalib.losses.focal_loss, nn.functional.cross_entropy])
+@pytest.mark.parametrize(
+    "function", [skcalib.losses.functional.focal_loss, nn.functional.cross_entropy]
+)
 def test_a_loss_as_a_function_is_named(function):
     message = r"^criterion must be a class or an instance .*, got the function \w+\.$"
     with pytest.raises(ValueError, match=message):

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from skorch.callbacks import Callback, EarlyStopping
 from skorch.dataset import ValidSplit
 
-from skcalib.difficulty import area_under_margin, forgetting_events, iteration_learned
+from skcalib.difficulty.records import area_under_margin, forgetting_events, iteration_learned
 from skcalib.metrics import predictive_entropy
 from skcalib.nets import MLP, CalibratedNetClassifier, EpochPrioritizer, TrainingDynamics
 from skcalib.selection import MaxEntropySelector

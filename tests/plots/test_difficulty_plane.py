@@ -3,7 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skcalib.difficulty import difficulty_quadrant
+from skcalib.difficulty.records import difficulty_quadrant
 from skcalib.plots import DifficultyPlaneDisplay
 
 

@@ -5,7 +5,8 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.neural_network import MLPClassifier
 
-from skcalib.difficulty import PredictionDepthScorer, prediction_depth
+from skcalib.difficulty import PredictionDepthScorer
+from skcalib.difficulty.records import prediction_depth
 from skcalib.plots import ProbeAccuracyDisplay
 
 

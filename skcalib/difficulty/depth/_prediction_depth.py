@@ -19,7 +19,7 @@ from ...utils._validation import check_mask
 from ...utils._warnings import warn
 from .._base import DifficultyMixin, RequiresLabels
 from .._neighbors import NeighborSearch, NeighborVote, drop
-from .._records import prediction_depth
+from ..records import prediction_depth
 from ._activations import ActivationReader
 from ._networks import check_queries, check_samples, unfrozen
 from ._training import trained_network
@@ -103,7 +103,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
 
     See Also
     --------
-    prediction_depth : The depth from given predictions of probes.
+    skcalib.difficulty.records.prediction_depth : The depth from given predictions of probes.
     skcalib.plots.ProbeAccuracyDisplay : Accuracy of the probes.
 
     Notes
@@ -246,8 +246,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
 
         Parameters
         ----------
-        X, y
-            As for `difficulty`; `y` only tells duplicates apart.
+        X, y : of :meth:`difficulty`
 
         Returns
         -------
@@ -261,8 +260,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
 
         Parameters
         ----------
-        X, y
-            As for `probe_predict`.
+        X, y : of :meth:`difficulty`
 
         Returns
         -------
@@ -276,8 +274,7 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
 
         Parameters
         ----------
-        X, y
-            As for `difficulty`, with labels.
+        X, y : of :meth:`difficulty`
 
         Returns
         -------

@@ -31,7 +31,7 @@ from ...utils._private import (
 from ...utils._tables import as_table, row_index
 from ...utils._tensors import on_accelerator
 from .._base import RequiresLabels
-from .._records import (
+from ..records import (
     consensus_class,
     consensus_consistency,
     consistency_score,
@@ -190,7 +190,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
     See Also
     --------
     PredictionDepthScorer : The depth in one trained network.
-    difficulty_quadrant : The four forms of difficulty.
+    skcalib.difficulty.records.difficulty_quadrant : The four forms of difficulty.
     skcalib.plots.DifficultyPlaneDisplay : Draws the profile.
 
     References

@@ -363,8 +363,9 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
 
         Parameters
         ----------
-        X, y, **fit_params
-            As for `fit`, with `sample_weight`.
+        X, y : of :meth:`fit`
+        **fit_params : dict
+            `sample_weight`, which :meth:`fit` takes.
 
         Returns
         -------
@@ -430,8 +431,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
 
         Parameters
         ----------
-        X, y, sample_weight
-            As for `leave_one_out_difficulty`.
+        X, y, sample_weight : of :meth:`leave_one_out_difficulty`
 
         Returns
         -------

@@ -9,8 +9,9 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skcalib.difficulty import PredictionDepthScorer, prediction_depth
+from skcalib.difficulty import PredictionDepthScorer
 from skcalib.difficulty.depth._activations import MLP_ACTIVATIONS
+from skcalib.difficulty.records import prediction_depth
 from skcalib.utils import SkcalibWarning
 
 # Networks of these tests are trained for a few epochs or not at all.

@@ -20,6 +20,22 @@ from ..utils._labels import (
 from ..utils._proba import check_proba_matrix, check_values
 from ..utils._validation import check_mask, check_ndim, check_numbers
 
+__all__ = [
+    "area_under_margin",
+    "confidence_variability",
+    "consensus_class",
+    "consensus_consistency",
+    "consistency_score",
+    "corner_distances",
+    "difficulty_quadrant",
+    "el2n",
+    "forgetting_events",
+    "iteration_learned",
+    "output_margin",
+    "prediction_depth",
+    "prediction_entropy",
+]
+
 # Forms of difficulty, in the order of the corners of the plane of two depths.
 TYPES = ("easy", "looks_like_other_class", "ambiguous_without_label", "ambiguous")
 UNDEFINED = "undefined"
@@ -83,7 +99,7 @@ def consensus_class(
     --------
     consensus_consistency : How many models vote for it.
     consistency_score : How many models are correct.
-    DifficultyProfiler : Trains the models.
+    skcalib.difficulty.DifficultyProfiler : Trains the models.
 
     References
     ----------
@@ -92,7 +108,7 @@ def consensus_class(
 
     Examples
     --------
-    >>> from skcalib.difficulty import consensus_class
+    >>> from skcalib.difficulty.records import consensus_class
     >>> consensus_class([[0, 2, 1], [0, 1, 2], [1, 2, 0]])
     array([0, 2, 0])
     >>> consensus_class([[0, 2, 1], [0, 1, 2], [1, 2, 0]], [1, 1, 2])
@@ -122,8 +138,7 @@ def consistency_score(
 
     Parameters
     ----------
-    predictions, mask : array-like of shape (n_models, n_samples)
-        Labels predicted by every model, and which of them vote: see :func:`consensus_class`.
+    predictions, mask : of :func:`consensus_class`
     y : array-like of shape (n_samples,)
         True labels.
 
@@ -135,7 +150,7 @@ def consistency_score(
     See Also
     --------
     consensus_consistency : The same for the consensus class.
-    DifficultyProfiler : Trains the models.
+    skcalib.difficulty.DifficultyProfiler : Trains the models.
 
     References
     ----------
@@ -144,7 +159,7 @@ def consistency_score(
 
     Examples
     --------
-    >>> from skcalib.difficulty import consistency_score
+    >>> from skcalib.difficulty.records import consistency_score
     >>> consistency_score([[0, 1], [0, 0]], [0, 1])
     array([1. , 0.5])
     """
@@ -158,8 +173,7 @@ def consensus_consistency(predictions: ArrayLike, *, mask: ArrayLike | None = No
 
     Parameters
     ----------
-    predictions, mask : array-like of shape (n_models, n_samples)
-        Labels predicted by every model, and which of them vote: see :func:`consensus_class`.
+    predictions, mask : of :func:`consensus_class`
 
     Returns
     -------
@@ -170,11 +184,11 @@ def consensus_consistency(predictions: ArrayLike, *, mask: ArrayLike | None = No
     --------
     consensus_class : The class itself, and the source of both.
     prediction_entropy : How far the votes are spread.
-    DifficultyProfiler : Trains the models.
+    skcalib.difficulty.DifficultyProfiler : Trains the models.
 
     Examples
     --------
-    >>> from skcalib.difficulty import consensus_consistency
+    >>> from skcalib.difficulty.records import consensus_consistency
     >>> consensus_consistency([[0, 2, 1], [0, 1, 2], [1, 2, 0]]).round(2)
     array([0.67, 0.67, 0.33])
     """
@@ -187,8 +201,7 @@ def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None)
 
     Parameters
     ----------
-    predictions, mask : array-like of shape (n_models, n_samples)
-        Labels predicted by every model, and which of them vote: see :func:`consensus_class`.
+    predictions, mask : of :func:`consensus_class`
 
     Returns
     -------
@@ -199,11 +212,11 @@ def prediction_entropy(predictions: ArrayLike, *, mask: ArrayLike | None = None)
     --------
     consensus_consistency : The fraction of the largest vote.
     skcalib.metrics.predictive_entropy : Entropy of predicted probabilities.
-    DifficultyProfiler : Trains the models.
+    skcalib.difficulty.DifficultyProfiler : Trains the models.
 
     Examples
     --------
-    >>> from skcalib.difficulty import prediction_entropy
+    >>> from skcalib.difficulty.records import prediction_entropy
     >>> prediction_entropy([[0, 2, 1], [0, 1, 2], [1, 2, 0]]).round(3)
     array([0.637, 0.637, 1.099])
     """
@@ -254,7 +267,7 @@ def iteration_learned(predictions: ArrayLike, *, final: ArrayLike | None = None)
 
     Examples
     --------
-    >>> from skcalib.difficulty import iteration_learned
+    >>> from skcalib.difficulty.records import iteration_learned
     >>> iteration_learned([[0, 1, 1], [0, 0, 1], [0, 1, 0]])
     array([0., 2., 2.])
     """
@@ -285,7 +298,7 @@ def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike)
 
     See Also
     --------
-    PredictionDepthScorer : Fits the probes to a network.
+    skcalib.difficulty.PredictionDepthScorer : Fits the probes to a network.
     iteration_learned : The same over steps of a training.
     difficulty_quadrant : The form of difficulty, from two depths.
 
@@ -296,7 +309,7 @@ def prediction_depth(probe_predictions: ArrayLike, final_predictions: ArrayLike)
 
     Examples
     --------
-    >>> from skcalib.difficulty import prediction_depth
+    >>> from skcalib.difficulty.records import prediction_depth
     >>> prediction_depth([[1, 1, 1], [1, 0, 1], [1, 1, 0]], [1, 1, 1])
     array([ 0.,  2., nan])
     """
@@ -337,7 +350,7 @@ def forgetting_events(predictions: ArrayLike, y: ArrayLike) -> NDArray:
 
     Examples
     --------
-    >>> from skcalib.difficulty import forgetting_events
+    >>> from skcalib.difficulty.records import forgetting_events
     >>> forgetting_events([[1, 0, 0], [0, 0, 1], [1, 0, 0]], [1, 0, 2])
     array([ 1.,  0., inf])
     """
@@ -433,7 +446,7 @@ def confidence_variability(
 
     Examples
     --------
-    >>> from skcalib.difficulty import confidence_variability
+    >>> from skcalib.difficulty.records import confidence_variability
     >>> confidence_variability([[0.2, 0.9], [0.8, 0.9]])
     array([0.3, 0. ])
     """
@@ -477,7 +490,7 @@ def area_under_margin(
 
     Examples
     --------
-    >>> from skcalib.difficulty import area_under_margin
+    >>> from skcalib.difficulty.records import area_under_margin
     >>> area_under_margin([[[2.0, 1.0], [0.0, 4.0]], [[3.0, 0.0], [0.0, 2.0]]], [0, 0])
     array([ 2., -3.])
     """
@@ -523,7 +536,7 @@ def el2n(y_proba: ArrayLike, y: ArrayLike, *, labels: ArrayLike | None = None) -
 
     Examples
     --------
-    >>> from skcalib.difficulty import el2n
+    >>> from skcalib.difficulty.records import el2n
     >>> el2n([[1.0, 0.0], [0.4, 0.6]], [0, 1]).round(3)
     array([0.   , 0.566])
     """
@@ -565,7 +578,7 @@ def output_margin(logits: ArrayLike) -> NDArray:
 
     Examples
     --------
-    >>> from skcalib.difficulty import output_margin
+    >>> from skcalib.difficulty.records import output_margin
     >>> output_margin([[3.0, 1.0, 2.5], [0.0, 4.0, 4.0]])
     array([0.5, 0. ])
     """
@@ -626,7 +639,7 @@ def corner_distances(depth_held_out: ArrayLike, depth_trained: ArrayLike) -> NDA
 
     Examples
     --------
-    >>> from skcalib.difficulty import corner_distances
+    >>> from skcalib.difficulty.records import corner_distances
     >>> corner_distances([0, 4, 1], [0, 4, 4])[:, 1].round(2)
     array([4., 4., 1.])
     """
@@ -671,7 +684,7 @@ def difficulty_quadrant(
 
     See Also
     --------
-    DifficultyProfiler : Measures both depths.
+    skcalib.difficulty.DifficultyProfiler : Measures both depths.
     corner_distances : How clear a case of its form a sample is.
     skcalib.plots.DifficultyPlaneDisplay : Draws them.
     prediction_depth : A depth from the predictions of probes.
@@ -684,7 +697,7 @@ def difficulty_quadrant(
 
     Examples
     --------
-    >>> from skcalib.difficulty import difficulty_quadrant
+    >>> from skcalib.difficulty.records import difficulty_quadrant
     >>> difficulty_quadrant([0, 1, 9, 8], [0, 9, 1, 8])
     array(['easy', 'looks_like_other_class', 'ambiguous_without_label',
            'ambiguous'], dtype='<U23')
