@@ -14,7 +14,7 @@ from ..utils._tables import as_table
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError
 from ._interval import Inversion, interval_of
-from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds
+from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, warn_of_few_groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,6 +142,7 @@ def compare_calibration(
         drawn, by_chance = resampled.drawn(seeds, n_jobs)
         ends = interval_of(resampled, drawn, by_chance, confidence_level)
         models.append(_Judged(resampled.estimate, *ends, *_center(resampled, drawn)))
+    warn_of_few_groups(resampled.error.groups)
     tail = (1 - confidence_level) / 2
     own = isinstance(resampled.error, GapError)
     differences = [(0.0, np.nan, np.nan)]

@@ -136,6 +136,29 @@ class GapError:
             values += self.errors_of_correct(stated, mass, drawn).tolist()
         return values
 
+    def by_signs(self, seeds: NDArray[np.int64]) -> list[float]:
+        """Return the errors where the gaps of every group keep their size and draw their sign.
+
+        Of a calibrated model the gaps of a group have mean 0, however alike its samples are, and
+        groups are independent: the wild bootstrap.
+        """
+        samples = np.arange(len(self.index))
+        members = csr_array((np.ones(len(samples)), (self.groups, samples)))
+        of_groups = members @ self._gap
+        mass, correct = (
+            None if m is None else (np.ones(len(samples)) @ m).reshape(-1, self.n_cells)
+            for m in (self._mass, self._correct)
+        )
+        values = []
+        for part in np.array_split(seeds, -(-len(seeds) * of_groups.shape[1] // _GAPS_AT_ONCE)):
+            generators = map(np.random.default_rng, part)
+            signs = np.array([rng.choice([-1.0, 1.0], members.shape[0]) for rng in generators])
+            drawn = (signs @ of_groups).reshape(len(part), -1, self.n_cells)
+            total = np.full(len(part), self.weight.sum())
+            gaps, chance = self._gaps(drawn, mass, correct, total)
+            values += self.errors(Draws(gaps, chance, total)).tolist()
+        return values
+
     def errors_of_correct(
         self, stated: NDArray, mass: NDArray, correct: NDArray
     ) -> NDArray[np.float64]:

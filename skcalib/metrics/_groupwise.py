@@ -16,7 +16,13 @@ from ..utils._tables import as_table
 from ..utils._validation import check_predictions
 from ._calibration_error import expected_calibration_error
 from ._interval import interval_of, pvalue_of
-from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, run
+from ._resampling import (
+    RESAMPLING_CONSTRAINTS,
+    Resampled,
+    draw_seeds,
+    run,
+    warn_of_few_groups,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +49,7 @@ def groupwise_calibration_error(
     n_jobs: int | None = None,
     random_state: Any = None,
     as_frame: bool = False,
+    groups: Any = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -54,7 +61,8 @@ def groupwise_calibration_error(
     underconfident for others. Small groups have large errors by chance alone, and among many
     groups some have a small p-value by chance: the intervals are those of
     :func:`calibration_error_interval`, the p-values those of :func:`calibration_test` after Holm's
-    correction [1]_: of independent samples, any false alarm is at most as probable as the level.
+    correction [1]_: any false alarm is at most as probable as the level, where samples are
+    independent or what belongs together is told by `groups`.
 
     Parameters
     ----------
@@ -69,6 +77,10 @@ def groupwise_calibration_error(
         Number of resamples. With m groups no corrected p-value is below m / (n_resamples + 1).
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
+    groups : array-like of shape (n_samples,), default=None
+        What samples that belong together have in common, such as the patient: texts, numbers,
+        categories. Every interval and p-value allows for it. Fewer than 20 bring a warning. The
+        metric has to be a calibration error of this package then.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. Samples of weight 0 are not counted.
     y_true, y_proba, metric, confidence_level, n_jobs : of :func:`calibration_error_interval`
@@ -113,10 +125,12 @@ def groupwise_calibration_error(
     predictions = check_predictions(y_true, y_proba, **given)
     codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
     names, index = group_codes(by, len(codes), name="by")
+    together = None if groups is None else group_codes(groups, len(codes), name="groups")[1]
     counted = np.ones(len(codes), dtype=bool) if weight is None else weight > 0
     n_samples = np.bincount(index[counted], minlength=len(names))
     rng = check_random_state(random_state)
     results = np.full((4, len(names)), np.nan)
+    judged = []
     for g in np.flatnonzero(n_samples >= min_samples):
         rows = counted & (index == g)
         resampled = Resampled.of(
@@ -124,14 +138,17 @@ def groupwise_calibration_error(
             options,
             codes[rows],
             proba[rows],
+            groups=None if together is None else together[rows],
             sample_weight=None if weight is None else weight[rows],
             labels=np.arange(2 if proba.ndim == 1 else proba.shape[1]),
         )
+        judged.append(resampled.error.groups)
         seeds = draw_seeds(rng, n_resamples)
         drawn = run(resampled.error.bootstrap, seeds, n_jobs)
-        by_chance = run(resampled.error.by_chance, seeds, n_jobs)
+        by_chance = resampled.by_chance(seeds, n_jobs)
         ends = interval_of(resampled, drawn, by_chance, confidence_level)
         results[:, g] = resampled.estimate, *ends, pvalue_of(resampled.statistic, by_chance)
+    warn_of_few_groups(*judged)
     error, low, high, pvalue = results
     columns = {"group": names, "n_samples": n_samples, "error": error, "low": low, "high": high}
     tested = ~np.isnan(pvalue)

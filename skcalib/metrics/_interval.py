@@ -14,7 +14,13 @@ from ..utils._private import Interval, validate_params
 from ..utils._proba import binomial_interval
 from ._calibration_error import expected_calibration_error
 from ._gaps import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
-from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, run
+from ._resampling import (
+    RESAMPLING_CONSTRAINTS,
+    ByChance,
+    Resampled,
+    draw_seeds,
+    warn_of_few_groups,
+)
 
 # Equal errors, summed in another order, differ by less.
 _ROUNDING = 1e-12
@@ -70,7 +76,8 @@ def calibration_error_interval(
     groups : array-like of shape (n_samples,), default=None
         What samples that belong together have in common, such as the patient or the user: texts,
         numbers, categories. Groups are resampled as a whole; without them, the interval of
-        repeated measurements is too narrow. There should be 30 or more.
+        repeated measurements is too narrow. There should be 30 or more; fewer than 20 bring a
+        warning.
     **options : dict
         Options of the metric, such as ``n_bins``.
 
@@ -93,8 +100,7 @@ def calibration_error_interval(
     which the error observed lies between the quantiles of those [1]_, with a tail of half of
     1 - `confidence_level` on each side. Beyond that,
 
-    - it begins at 0 if :func:`calibration_test` does not reject at the level of one tail (not with
-      `groups`, since the test draws every label by itself);
+    - it begins at 0 if :func:`calibration_test` does not reject at the level of one tail;
     - its lower end is computed for the gaps, and for gaps shrunk by their noise, and is the
       smaller of the two, since chance adds more to an error that comes from few bins;
     - its upper end is no lower than that of a calibrated model with the median error by chance,
@@ -122,6 +128,7 @@ def calibration_error_interval(
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
+    warn_of_few_groups(resampled.error.groups)
     drawn, by_chance = resampled.drawn(draw_seeds(random_state, n_resamples), n_jobs)
     return interval_of(resampled, drawn, by_chance, confidence_level)
 
@@ -136,6 +143,7 @@ def calibration_test(
     n_resamples: int = 999,
     n_jobs: int | None = None,
     random_state: Any = None,
+    groups: Any = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -147,9 +155,9 @@ def calibration_test(
     probabilities `n_resamples` times (consistency resampling [1]_), and the p-value is the
     fraction of errors that are as large as the one observed, which counts as one of them:
     ``(1 + #{T* >= T}) / (n_resamples + 1)``. The test keeps its level for every metric and every
-    number of independent samples; which departures it finds depends on the metric. Of repeated
-    rows, of groups or of a time series it may reject a calibrated model: see there whether
-    :func:`calibration_error_interval` with `groups` begins above 0.
+    number of independent samples; which departures it finds depends on the metric. Samples that
+    belong together, such as those of a patient, need `groups`: without them, a calibrated model is
+    rejected too often.
 
     Parameters
     ----------
@@ -163,6 +171,10 @@ def calibration_test(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. A sample gets one label whatever its weight: samples that were
         counted together have to be repeated instead.
+    groups : array-like of shape (n_samples,), default=None
+        What samples that belong together have in common, such as the patient or the user: texts,
+        numbers, categories. There should be 30 or more; fewer than 20 bring a warning. The metric
+        has to be a calibration error of this package then.
     n_jobs, random_state, **options : of :func:`calibration_error_interval`
 
     Returns
@@ -176,10 +188,19 @@ def calibration_test(
     calibration_error_interval : How large may the error be?
     groupwise_calibration_error : A corrected p-value for every group.
 
+    Notes
+    -----
+    With `groups`, the error is also compared with those of gaps (confidence minus correctness)
+    whose signs are drawn anew for every group: of a calibrated model, the gaps of a group have
+    mean 0 however alike its samples are (the wild bootstrap [2]_). The p-value is the larger of
+    the two, since errors that are rare may not have occurred among the samples.
+
     References
     ----------
     .. [1] J. Bröcker, L. A. Smith, "Increasing the Reliability of Reliability Diagrams", Weather
        and Forecasting 2007.
+    .. [2] A. C. Cameron, J. B. Gelbach, D. L. Miller, "Bootstrap-Based Improvements for Inference
+       with Clustered Errors", Review of Economics and Statistics 2008.
 
     Examples
     --------
@@ -195,33 +216,34 @@ def calibration_test(
     0.001
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-    resampled = Resampled.of(metric, options, y_true, y_proba, **given)
-    by_chance = run(resampled.error.by_chance, draw_seeds(random_state, n_resamples), n_jobs)
+    resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
+    warn_of_few_groups(resampled.error.groups)
+    by_chance = resampled.by_chance(draw_seeds(random_state, n_resamples), n_jobs)
     return CalibrationTestResult(resampled.estimate, pvalue_of(resampled.statistic, by_chance))
 
 
 def interval_of(
-    resampled: Resampled, drawn: list[Any], by_chance: list[float] | None, confidence_level: float
+    resampled: Resampled, drawn: list[Any], by_chance: ByChance, confidence_level: float
 ) -> tuple[float, float]:
-    """Return the interval from the bootstrap and, if they are known, the errors by chance."""
+    """Return the interval from the bootstrap and, of an error of ours, the errors by chance."""
     tail = (1 - confidence_level) / 2
     if not isinstance(resampled.error, GapError):
         low, high = np.quantile(drawn, [tail, 1 - tail])
         # Reflected: estimate - (high - estimate) and estimate + (estimate - low).
         return float(2 * resampled.estimate - high), float(2 * resampled.estimate - low)
     low, high = Inversion(resampled.error, drawn).interval(tail)
-    if by_chance is not None:
-        largest = np.quantile(by_chance, 1 - tail) + _ROUNDING
-        low = low if resampled.statistic > largest else 0.0
+    largest = max(float(np.quantile(errors, 1 - tail)) for errors in by_chance)
+    low = low if resampled.statistic > largest + _ROUNDING else 0.0
     if resampled.error.squared:
         low, high = low**2, high**2
     return float(low), float(min(high, 1.0))
 
 
-def pvalue_of(statistic: float, by_chance: list[float]) -> float:
-    """Return the p-value of an error, from the errors by chance."""
-    n_as_large = int(np.count_nonzero(np.array(by_chance) >= statistic - _ROUNDING))
-    return (1 + n_as_large) / (1 + len(by_chance))
+def pvalue_of(statistic: float, by_chance: ByChance) -> float:
+    """Return the p-value of an error, from the errors by chance: the largest of all ways."""
+    as_large = np.array(by_chance) >= statistic - _ROUNDING
+    n_as_large = int(np.count_nonzero(as_large, axis=1).max())
+    return (1 + n_as_large) / (1 + as_large.shape[1])
 
 
 def interval_of_bins(
@@ -238,7 +260,7 @@ def interval_of_bins(
     drawn = draws_of_binned(error, n_resamples, rng)
     by_chance = errors_by_chance_of_bins(error, sums, n_resamples, rng)
     resampled = Resampled(error.statistic, error.statistic, error)
-    return interval_of(resampled, drawn, by_chance, confidence_level)
+    return interval_of(resampled, drawn, [by_chance], confidence_level)
 
 
 class Inversion:

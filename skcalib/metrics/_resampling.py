@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from ..utils._groups import group_codes
 from ..utils._private import Interval
 from ..utils._validation import check_predictions, takes
+from ..utils._warnings import warn
 from ._bins import top_label
 from ._calibration_error import (
     debiased_calibration_error,
@@ -40,6 +41,12 @@ RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
 }
+
+
+# What few groups have in common says little of others: intervals of fewer are too narrow.
+_FEWEST_GROUPS = 20
+# Lists of errors of a calibrated model, one for each way to draw them.
+ByChance = list[list[float]]
 
 
 class AnyError(NamedTuple):
@@ -121,13 +128,37 @@ class Resampled(NamedTuple):
         own = gap_error(metric, options, estimate, codes, proba, weight, groups)
         return cls(estimate, estimate, anew) if own is None else cls(estimate, own.statistic, own)
 
-    def drawn(
-        self, seeds: NDArray[np.int64], n_jobs: int | None
-    ) -> tuple[list[Any], list[float] | None]:
-        """Return the errors of resamples and, of an error of ours without groups, by chance."""
-        known = isinstance(self.error, GapError) and self.error.groups is None
-        by_chance = run(self.error.by_chance, seeds, n_jobs) if known else None
+    def drawn(self, seeds: NDArray[np.int64], n_jobs: int | None) -> tuple[list[Any], ByChance]:
+        """Return the errors of resamples and, of an error of ours, by chance."""
+        by_chance = self.by_chance(seeds, n_jobs) if isinstance(self.error, GapError) else []
         return run(self.error.bootstrap, seeds, n_jobs), by_chance
+
+    def by_chance(self, seeds: NDArray[np.int64], n_jobs: int | None) -> ByChance:
+        """Return the errors of a calibrated model, in every way in which chance makes them.
+
+        Labels are drawn from the probabilities, each by itself. With groups, the signs of their
+        gaps are drawn as well: that sees how alike the samples of a group are, but knows nothing
+        of errors that a calibrated model would make and that did not occur.
+        """
+        by_chance = [run(self.error.by_chance, seeds, n_jobs)]
+        if self.error.groups is None:
+            return by_chance
+        if not isinstance(self.error, GapError):
+            raise ValueError(
+                "metric must be a calibration error of skcalib where groups are tested, "
+                f"got {getattr(self.error.metric, '__name__', self.error.metric)}."
+            )
+        return [*by_chance, run(self.error.by_signs, seeds, n_jobs)]
+
+
+def warn_of_few_groups(*codes: NDArray[np.intp] | None) -> None:
+    """Warn where one of several sets of samples has few groups, numbered from 0."""
+    fewest = min((int(groups.max()) + 1 for groups in codes if groups is not None), default=None)
+    if fewest is not None and fewest < _FEWEST_GROUPS:
+        warn(
+            f"groups must be {_FEWEST_GROUPS} or more for an interval or a test to be trusted, "
+            f"got {fewest}: so few say little of others. Collect samples of more groups."
+        )
 
 
 def check_metric(metric: Callable[..., float], *needed: str) -> None:

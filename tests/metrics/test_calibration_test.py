@@ -4,16 +4,22 @@ from itertools import product
 import numpy as np
 import pytest
 from joblib import parallel_config
+from sklearn.metrics import brier_score_loss
 
 from skcalib.metrics import (
+    calibration_error_interval,
     calibration_test,
     classwise_calibration_error,
+    debiased_calibration_error,
     expected_calibration_error,
     generalized_brier_score,
     ks_calibration_error,
     maximum_calibration_error,
     predictive_entropy,
+    smooth_calibration_error,
 )
+from skcalib.metrics._resampling import Resampled
+from skcalib.utils import SkcalibWarning
 
 
 def exact_pvalue(y, proba, metric):
@@ -129,3 +135,64 @@ def test_bad_options_are_named(options):
 def test_a_metric_of_another_kind_is_named(metric):
     with pytest.raises(TypeError, match=r"metric must be a function .* sample_weight and labels"):
         calibration_test([0, 1], [0.2, 0.7], metric=metric, n_resamples=5)
+
+
+def patients(rng, n_groups, n_each, power=1.0):
+    """Labels of calibrated probabilities (for power 1) that are all equal within a group."""
+    proba = np.repeat(rng.uniform(size=n_groups), n_each)
+    return np.repeat(rng.uniform(size=n_groups), n_each) < proba**power, proba
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        (expected_calibration_error, {"strategy": "quantile"}),
+        (maximum_calibration_error, {"n_bins": 5}),
+        (debiased_calibration_error, {}),
+        (ks_calibration_error, {}),
+        (smooth_calibration_error, {}),
+    ],
+)
+def test_groups_keep_the_level_and_find_errors(metric, options):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 10)
+    rejected = np.zeros(3)
+    n_draws = 60
+    for seed in range(n_draws):
+        options |= {"metric": metric, "n_resamples": 59, "random_state": seed}
+        y, proba = patients(rng, 60, 10)
+        rejected[0] += calibration_test(y, proba, **options).pvalue <= 0.05
+        rejected[1] += calibration_test(y, proba, groups=groups, **options).pvalue <= 0.05
+        y, proba = patients(rng, 60, 10, power=4)
+        rejected[2] += calibration_test(y, proba, groups=groups, **options).pvalue <= 0.05
+    alone, together, wrong = rejected / n_draws
+    assert together <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_draws) < alone
+    assert wrong > 0.5
+
+
+def test_signs_of_groups_are_drawn_as_the_definition_says():
+    rng = np.random.default_rng(3)
+    y, proba = patients(rng, 25, 4)
+    groups = np.repeat(rng.permutation(25), 4)
+    error = Resampled.of(expected_calibration_error, {"n_bins": 6}, y, proba, groups=groups).error
+    expected = []
+    for seed in range(5):
+        sign = np.random.default_rng(seed).choice([-1.0, 1.0], 25)[groups]
+        cell = np.digitize(proba, np.linspace(0, 1, 7)[1:-1])
+        gaps = np.bincount(cell, sign * (proba - y), minlength=6)
+        expected.append(np.abs(gaps).sum() / 100)
+    np.testing.assert_allclose(error.by_signs(np.arange(5)), expected)
+
+
+def test_few_groups_and_metrics_of_others_are_told():
+    rng = np.random.default_rng(0)
+    y, proba = patients(rng, 19, 10)
+    groups = np.repeat(np.arange(19), 10).astype(object)
+    groups[:10] = None
+    with pytest.warns(SkcalibWarning, match="groups must be 20 or more .*, got 19"):
+        calibration_test(y, proba, groups=groups, n_resamples=9)
+    with pytest.warns(SkcalibWarning, match="got 19"):
+        calibration_error_interval(y, proba, groups=groups, n_resamples=9)
+    groups = np.arange(190) // 9
+    with pytest.raises(ValueError, match=r"^metric must be a calibration error of skcalib where"):
+        calibration_test(y, proba, groups=groups, metric=brier_score_loss, n_resamples=9)

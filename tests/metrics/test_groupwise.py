@@ -10,6 +10,7 @@ from skcalib.metrics import (
     expected_calibration_error,
     groupwise_calibration_error,
 )
+from skcalib.utils import SkcalibWarning
 from skcalib.utils._groups import holm
 
 
@@ -153,3 +154,20 @@ def test_several_columns_and_missing_values_are_groups(data):
 def test_bad_groups(data, by, message):
     with pytest.raises((ValueError, TypeError), match=message):
         groupwise_calibration_error(*data[:2], by)
+
+
+def test_groups_are_kept_together_within_what_is_judged():
+    rng = np.random.default_rng(1)
+    patient = np.repeat(np.arange(60), 10)
+    by = np.where(patient < 30, "a", "b")
+    proba = np.repeat(rng.uniform(size=60), 10)
+    y = np.repeat(rng.uniform(size=60), 10) < proba
+    alone = groupwise_calibration_error(y, proba, by, n_resamples=99, random_state=0)
+    kept = groupwise_calibration_error(
+        y, proba, by, groups=patient, n_resamples=99, random_state=0
+    )
+    assert (kept["high"] - kept["low"] > 1.5 * (alone["high"] - alone["low"])).all()
+    assert (alone["pvalue"] < 0.05).all()
+    assert (kept["pvalue"] > 0.05).all()
+    with pytest.warns(SkcalibWarning, match="got 15"):
+        groupwise_calibration_error(y, proba, by, groups=patient // 2, n_resamples=9)
