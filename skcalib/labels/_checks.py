@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import binomtest
+from scipy.stats import beta
 
 # Probabilities are known no closer to 0 and 1 than this.
 _CLIP = 1e-4
@@ -29,6 +29,32 @@ class Recalibrated(NamedTuple):
     interval: tuple[float, float]
 
 
+def inclusion(weight: NDArray[np.float64], n_checks: int) -> NDArray[np.float64]:
+    """Return how likely every sample is drawn, in proportion to its weight and at most surely."""
+    proba = np.zeros_like(weight)
+    sure = np.zeros(len(weight), dtype=bool)
+    while True:
+        left = n_checks - int(sure.sum())
+        proba[~sure] = left * weight[~sure] / max(weight[~sure].sum(), np.finfo(float).tiny)
+        beyond = (proba > 1.0) & ~sure
+        if not beyond.any():
+            return np.where(sure, 1.0, proba)
+        sure |= beyond
+
+
+def drawn(proba: NDArray[np.float64], rng: np.random.RandomState) -> NDArray[np.intp]:
+    """Draw samples of these probabilities, which sum to a whole number: systematic sampling.
+
+    The samples stand in random order on a line, each as long as its probability, and every point
+    one unit after the other draws the sample it falls on.
+    """
+    order = rng.permutation(len(proba))
+    ends = np.cumsum(proba[order])
+    points = rng.uniform() + np.arange(round(float(ends[-1])))
+    place = np.minimum(np.searchsorted(ends, points, side="right"), len(order) - 1)
+    return np.sort(order[place])
+
+
 def recalibrated(
     p_correct: NDArray[np.float64],
     weight: NDArray[np.float64],
@@ -41,7 +67,8 @@ def recalibrated(
     the mean of 1 - p' over all samples plus the mean of w - (1 - p') over the checks, which takes
     out what the model has wrong [1]_; its standard error is that of the second mean, with half an
     error more than the checks have shown. `p_correct` and `weight` are of all samples; `checked`
-    holds positions drawn uniformly, and `is_wrong` whether the labels there were wrong.
+    holds positions drawn in proportion to weight (see :func:`inclusion`), and `is_wrong` whether
+    the labels there were wrong.
 
     References
     ----------
@@ -52,19 +79,30 @@ def recalibrated(
     intercept, slope = _line(score[checked], ~is_wrong)
     # Two crossing extremes would turn the ranking around: at worst, all samples are alike.
     corrected = expit(intercept + max(slope, 0.0) * score)
-    of_checks = weight[checked] / weight[checked].mean()
-    residual = of_checks * (is_wrong - (1.0 - corrected[checked]))
-    rate = float(np.average(1.0 - corrected, weights=weight) + residual.mean())
     n_checks, n_wrong = len(checked), int(is_wrong.sum())
-    unseen = 1.0 - n_checks / len(p_correct)
+    # What a check stands for: all alike, but for samples so heavy that they are always drawn.
+    of_check = weight[checked] / inclusion(weight, n_checks)[checked]
+    of_check /= of_check.mean()
+    residual = of_check * (is_wrong - (1.0 - corrected[checked]))
+    rate = float(np.average(1.0 - corrected, weights=weight) + residual.mean())
+    unseen = 1.0 - weight[checked].sum() / weight.sum()
     if min(n_wrong, n_checks - n_wrong) < _FEWEST:
-        low, high = binomtest(n_wrong, n_checks).proportion_ci()  # Clopper and Pearson's
+        n_effective = n_checks**2 / np.square(of_check).sum()
+        low, high = clopper_pearson(float(of_check @ is_wrong) / n_checks, n_effective)
     else:
         variance = residual.var(ddof=1) + _UNSEEN / n_checks
         error = 1.96 * np.sqrt(variance * unseen / n_checks)
         low, high = rate - error, rate + error
     low, high = max(low, 0.0), min(high, 1.0)
     return Recalibrated(corrected, float(np.clip(rate, low, high)), (float(low), float(high)))
+
+
+def clopper_pearson(rate: float, n: float) -> tuple[float, float]:
+    """Return the exact 95 % interval of a rate in n draws, which need not be a whole number."""
+    wrong, right = rate * n, (1.0 - rate) * n
+    low = beta.ppf(0.025, wrong, right + 1.0) if wrong > 0 else 0.0
+    high = beta.ppf(0.975, wrong + 1.0, right) if right > 0 else 1.0
+    return float(low), float(high)
 
 
 def _line(score: NDArray[np.float64], is_right: NDArray[np.bool_]) -> tuple[float, float]:

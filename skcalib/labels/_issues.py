@@ -14,20 +14,23 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..difficulty import RelativeMahalanobisScorer
-from ..utils._arrays import check_weights
+from ..utils._arrays import check_weights, effective_weights
+from ..utils._copies import n_copies, warn_of_copies
 from ..utils._estimators import (
     common_input_tags,
     joint_classes,
+    lists_folds,
     samples_and_labels,
     show_inner,
     warn_if_fitted,
 )
 from ..utils._labels import check_several_classes, encode
-from ..utils._private import HasMethods, Interval, StrOptions, _fit_context
+from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._tables import as_table, row_index
 from ..utils._validation import check_mask
 from ..utils._warnings import warn
-from ._checks import recalibrated
+from ._checks import drawn, inclusion, recalibrated
+from ._distinct import distinct_of, with_twins
 from ._judges import judges_of, remarks_on
 from ._noise_model import rate_interval
 from ._rounds import SURE, Given, Judged, discount, doubts_of, judge, missed_rate
@@ -36,6 +39,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FEWEST_OF_A_CLASS = 10
+_TWINS = (
+    "{} samples have a near twin with the same surprising label, such as an augmented copy; twins "
+    "are kept together and do not judge one another. If you know which belong together, pass "
+    "groups=."
+)
 # So many checks at random settle what the model alone leaves in doubt.
 _FEWEST_CHECKS = 50
 
@@ -257,30 +265,64 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
                 joint_classes(estimator, labels)
         for remark in remarks_on(self.estimator, X, labels):
             warn(remark)
-        judges = judges_of(self.estimator, X, labels, given_weight, self.cv, groups)
         self.classes_ = np.unique(labels)
         codes = encode(labels, self.classes_)
-        given = Given(codes, self.classes_, weight, known, judges, self.noise == "mixed")
-        self._show(judge(given, self.n_refits), labels)
+        # Ready probabilities have not seen a copy, and listed folds are of all samples.
+        as_it_is = isinstance(self.estimator, str) or lists_folds(self.cv)
+        once = distinct_of(None if as_it_is else X, codes, groups)
+        self.n_copies_ = n_copies(once.copies)
+        warn_of_copies(once.copies, labels)
+        rows = once.rows
+        judged_X = X if once.copies is None else _safe_indexing(X, rows)
+        together, of_rows = once.groups, once.mean(weight)
+        if not as_it_is and (twins := with_twins(judged_X, codes[rows], together)) is not None:
+            together = twins
+            of_rows /= np.bincount(twins)[twins]  # a copy is no further evidence
+            warn(_TWINS.format(len(twins) - len(np.unique(twins))))
+        judges = judges_of(
+            self.estimator,
+            judged_X,
+            labels[rows],
+            None if given_weight is None else once.mean(given_weight),
+            self.cv,
+            together,
+            asked=groups is not None,
+        )
+        given = Given(
+            codes[rows],
+            self.classes_,
+            effective_weights(of_rows),
+            once.any(known),
+            judges,
+            self.noise == "mixed",
+        )
+        self._show(
+            judge(given, self.n_refits), labels, weight, once.of_sample if self.n_copies_ else None
+        )
         self.estimator_ = next(iter(judges.values())).fitted
         show_inner(self, self.estimator_)
         for doubt in self.doubts_:
             warn(doubt)
         return self
 
-    def _show(self, judged: Judged, labels: NDArray) -> None:
-        """Set what `fit` has learned."""
+    def _show(
+        self, judged: Judged, labels: NDArray, weight: NDArray, of_sample: NDArray[np.intp] | None
+    ) -> None:
+        """Set what `fit` has learned; sample i is row ``of_sample[i]`` of what was judged."""
         last, fit, proba = judged.last, judged.fit, judged.proba.filled()
-        given, rows = last.given, np.arange(len(labels))
+        given, rows = last.given, np.arange(len(judged.last.given.codes))
         # Where the labels are as likely without any flips, there may be none.
         proba *= judged.believed
         proba[rows, given.codes] += 1.0 - judged.believed
         rate = float(np.average(1.0 - proba[rows, given.codes], weights=given.weight))
         if judged.weakness:
             discount(proba, given.codes, judged.weakness)
-        self.label_proba_, self._weight = proba, given.weight
         margin, difficulty = last.judged(fit)
         p_correct = proba[rows, given.codes]
+        if of_sample is not None:
+            margin, difficulty, p_correct = (v[of_sample] for v in (margin, difficulty, p_correct))
+            proba = proba[of_sample]
+        self.label_proba_, self._weight = proba, weight
         columns = {
             "label": labels,
             "suggested_label": self.classes_[proba.argmax(axis=1)],
@@ -292,7 +334,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.issues_ = as_table(columns, as_frame=False)
         wrong = 1.0 - p_correct.astype(np.float64)
         self._set_class_rates(wrong)
-        self.noise_rate_ = float(np.average(wrong, weights=given.weight))
+        self.noise_rate_ = float(np.average(wrong, weights=weight))
         # The rate of the model is that among labels nobody has verified.
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = unverified * np.array(rate_interval(last.likelihood, fit))
@@ -335,7 +377,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         -------
         positions : ndarray of shape (n_samples,)
             Positions in the `X` of `fit`, in rising order. All are equally likely, the suspicious
-            ones too.
+            ones too; with `sample_weight` in proportion to it, and none of weight 0.
 
         Raises
         ------
@@ -343,13 +385,12 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             If there are fewer samples than this.
         """
         check_is_fitted(self)
-        n_all = len(self.label_proba_)
+        n_all = int(np.count_nonzero(self._weight))
         if not isinstance(n_samples, Integral) or not 2 <= n_samples <= n_all:
             raise ValueError(
                 f"n_samples must be an int from 2 to the {n_all} samples, got {n_samples!r}."
             )
-        drawn = check_random_state(random_state).choice(n_all, int(n_samples), replace=False)
-        return np.sort(drawn)
+        return drawn(inclusion(self._weight, int(n_samples)), check_random_state(random_state))
 
     def recalibrate(self, positions: ArrayLike, true_labels: ArrayLike) -> Self:
         """Correct all probabilities and the noise rate by labels that somebody has checked.
@@ -379,7 +420,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If positions repeat or lie outside the samples, or a label is not in `classes_`.
+            If positions repeat or lie outside the samples or are of samples of weight 0, or a
+            label is not in `classes_`.
         """
         check_is_fitted(self)
         n_samples, n_classes = self.label_proba_.shape
@@ -392,6 +434,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 f"positions must be distinct and from 0 to {n_samples - 1}, got {len(distinct)} "
                 f"distinct ones of {len(rows)}, from {distinct[0]} to {distinct[-1]}."
+            )
+        if (self._weight[rows] == 0).any():
+            raise ValueError(
+                "positions must be of samples of positive weight, as draw_samples_to_check gives "
+                f"them, got {int(np.argmax(self._weight[rows] == 0))}."
             )
         true = encode(np.asarray(true_labels), self.classes_, name="true_labels")
         if true.shape != rows.shape:

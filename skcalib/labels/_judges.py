@@ -14,17 +14,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_array, gen_batches
 
 from ..difficulty import RelativeMahalanobisScorer
@@ -236,11 +237,50 @@ class OutOfBag:
         return _of_votes(proba, _N_TREES)
 
 
-class Neighbors:
-    """Distances by the labels of the nearest other samples; their number by likelihood."""
+class OutOfBagByGroup:
+    """Distances by the votes of those trees of a forest that have not seen the sample's group."""
 
-    def __init__(self, X: NDArray, weight: NDArray | None) -> None:
-        self.nearest = nearest_others(X, min(max(_NUMBERS_OF_NEIGHBORS), len(X) - 1))
+    def __init__(
+        self, forest: Any, X: NDArray, weight: NDArray | None, groups: NDArray[np.intp]
+    ) -> None:
+        self.forest, self.X, self.groups = forest, X, groups
+        self.weight = np.ones(len(X)) if weight is None else weight
+
+    def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
+        """Return the distances by trees that are fitted to these labels."""
+        rng = np.random.default_rng(0)
+        codes, n_groups = class_positions(labels, classes), int(self.groups.max()) + 1
+        votes = np.zeros((len(codes), len(classes)))
+        for _ in range(_N_TREES):
+            drawn = np.bincount(rng.integers(n_groups, size=n_groups), minlength=n_groups)
+            count = drawn[self.groups]
+            tree = DecisionTreeClassifier(
+                max_features="sqrt", min_samples_leaf=2, random_state=int(rng.integers(2**31))
+            ).fit(self.X, codes, count * self.weight)
+            out = np.flatnonzero(count == 0)
+            votes[np.ix_(out, tree.classes_)] += tree.predict_proba(self.X[out])
+        total = votes.sum(axis=1, keepdims=True)
+        # A sample that all trees have seen is left to the other judges.
+        proba = np.where(total > 0, votes / np.maximum(total, 1.0), 1.0 / len(classes))
+        return _of_votes(proba, _N_TREES)
+
+    @property
+    def fitted(self) -> Any:
+        """The forest, fitted on all samples."""
+        return self.forest
+
+
+class Neighbors:
+    """Distances by the labels of the nearest samples of other groups; their number by likelihood.
+
+    Without groups every other sample is one.
+    """
+
+    def __init__(
+        self, X: NDArray, weight: NDArray | None, groups: NDArray[np.intp] | None = None
+    ) -> None:
+        number = min(max(_NUMBERS_OF_NEIGHBORS), len(X) - 1)
+        self.nearest = nearest_others(X, number, groups)
         self.weight = np.ones(len(X)) if weight is None else weight
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
@@ -261,10 +301,24 @@ class Neighbors:
         return result
 
 
-def nearest_others(X: NDArray, n_neighbors: int) -> NDArray[np.intp]:
-    """Return positions of the nearest other samples, (n_samples, n_neighbors)."""
-    search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute").fit(X)
-    return search.kneighbors(return_distance=False)
+def nearest_others(
+    X: NDArray, n_neighbors: int, groups: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """Return positions of the nearest other samples, (n_samples, n_neighbors).
+
+    With `groups`, those of other groups: as many are searched for as the largest group could hide.
+    """
+    if groups is None:
+        search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute").fit(X)
+        return search.kneighbors(return_distance=False)
+    size = np.bincount(groups)
+    n_neighbors = min(n_neighbors, len(X) - int(size.max()))
+    search = NearestNeighbors(algorithm="brute").fit(X)
+    found = search.kneighbors(n_neighbors=n_neighbors + int(size.max()) - 1, return_distance=False)
+    # Members of the own group go last; the order of the others is kept.
+    own = groups[found] == groups[:, None]
+    order = np.argsort(own, axis=1, kind="stable")[:, :n_neighbors]
+    return np.take_along_axis(found, order, axis=1)
 
 
 def features_of(judges: dict[str, Any], rows: NDArray[np.intp]) -> NDArray | None:
@@ -320,15 +374,21 @@ def judges_of(
     labels: NDArray,
     weight: NDArray[np.float64] | None,
     cv: Any,
-    groups: ArrayLike | None,
+    groups: NDArray[np.intp] | None,
+    *,
+    asked: bool,
 ) -> dict[str, Any]:
-    """Return the judges by their names."""
+    """Return the judges by their names; `groups` are codes of samples that belong together.
+
+    `asked` tells whether somebody has asked for the groups: a scorer that leaves out single
+    samples is refused then, and does not mind a few equal rows of unlike labels.
+    """
     if isinstance(estimator, str):  # "precomputed"
-        if groups is not None:
+        if asked:
             raise ValueError("groups must be None for probabilities at hand, got groups.")
         return {estimator: Precomputed(X, labels)}
     if estimator is None:
-        return _default_judges(X, labels, weight, cv, groups)
+        return _default_judges(X, labels, weight, cv, groups, asked=asked)
     several = estimator if isinstance(estimator, list) else [estimator]
     judges: dict[str, Any] = {}
     folds = None
@@ -340,7 +400,7 @@ def judges_of(
             number += 1
             name = f"{base}_{number}"
         if isinstance(last, RelativeMahalanobisScorer):  # leaves samples out itself
-            if groups is not None:
+            if asked:
                 raise ValueError(
                     f"groups must be None for a {base}, which leaves out single samples, got "
                     "groups."
@@ -348,48 +408,58 @@ def judges_of(
             judges[name] = LeaveOneOut(judge, X, labels, weight)
             continue
         if folds is None:  # by the given labels, so that all judges and refits share them
-            folds = folds_of(_FOLDS if cv is None else cv, X, labels, groups)
+            folds = folds_of(_FOLDS if cv is None else cv, X, labels, groups, find_copies=False)
         judges[name] = OutOfFold(judge, X, weight, folds)
     return judges
 
 
 def _default_judges(
-    X: Any, labels: NDArray, weight: NDArray | None, cv: Any, groups: ArrayLike | None
+    X: Any,
+    labels: NDArray,
+    weight: NDArray | None,
+    cv: Any,
+    groups: NDArray[np.intp] | None,
+    *,
+    asked: bool,
 ) -> dict[str, Any]:
     """Return those that the number of samples, features and classes allows."""
     scorer = make_pipeline(StandardScaler(), RelativeMahalanobisScorer(shrinkage="auto"))
     distances = LeaveOneOut(scorer, _as_numbers(X), labels, weight)
     features, n_classes = np.asarray(distances.X), len(np.unique(labels))
     n_samples, n_features = features.shape
+    searched = n_samples**2 * n_features <= _MOST_OF_NEIGHBORS and n_samples > 2
     # With groups, single samples left out would be judged by others of their group.
-    judges: dict[str, Any] = {"distances": distances} if groups is None else {}
+    judges: dict[str, Any] = {} if asked else {"distances": distances}
     folds = _folds_of_default(features, labels, cv, groups)
     small = n_samples * n_features * n_classes <= _MOST_OF_REGRESSION
-    if folds is not None and (small or groups is not None):
+    if folds is not None and (small or asked):
         judges["logistic regression"] = _Regression(features, weight, folds)
-    if n_samples**2 * n_features <= _MOST_OF_NEIGHBORS and groups is None and n_samples > 2:
-        judges["neighbors"] = Neighbors(features, weight)
+    if searched:
+        judges["neighbors"] = Neighbors(features, weight, groups)
     if n_samples * n_classes * n_features**0.5 <= _MOST_OF_FOREST:
         forest = RandomForestClassifier(_N_TREES, min_samples_leaf=2, random_state=0)
-        judges["forest"] = OutOfBag(forest, features, weight)
-        if groups is not None and folds is not None:
-            judges["forest"] = OutOfFold(forest, features, weight, folds, _N_TREES)
+        judges["forest"] = (
+            OutOfBag(forest, features, weight)
+            if groups is None
+            else OutOfBagByGroup(forest, features, weight, groups)
+        )
     return judges
 
 
 def _folds_of_default(
-    X: NDArray, labels: NDArray, cv: Any, groups: ArrayLike | None
+    X: NDArray, labels: NDArray, cv: Any, groups: NDArray[np.intp] | None
 ) -> Folds | None:
     """Return folds of a judge that nobody has asked for; None if one may lack a second class."""
-    if cv is not None or groups is not None:
-        return folds_of(_FOLDS if cv is None else cv, X, labels, groups)
+    if cv is not None:
+        return folds_of(cv, X, labels, groups, find_copies=False)
     second, largest = np.sort(np.unique(labels, return_counts=True)[1])[-2:]
     if second < 2:
         return None
-    splitter = StratifiedKFold(min(_FOLDS, int(largest)), shuffle=True, random_state=0)
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = kind(min(_FOLDS, int(largest)), shuffle=True, random_state=0)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return folds_of(splitter, X, labels)
+        return folds_of(splitter, X, labels, groups, find_copies=False)
 
 
 def _as_numbers(X: Any) -> Any:

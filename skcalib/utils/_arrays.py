@@ -212,3 +212,12 @@ def count_unit(unit: float) -> float:
     Beyond these limits, the number of samples no longer changes a metric.
     """
     return float(np.clip(unit, 2.0**-100, 2.0**100))
+
+
+def effective_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights that sum to the effective number of samples, (sum w)^2 / sum w^2.
+
+    What infers counts with these: equal weights are all 1, whatever their size.
+    """
+    scaled = weight / weight.max()
+    return scaled * (scaled.sum() / np.square(scaled).sum())

@@ -4,7 +4,7 @@
 - Their probabilities and scores come back in the order of the classes that the caller names
   (:func:`class_columns`), whatever the order of `estimator.classes_`.
 - A frozen estimator is never trained; a fitted one that will be trained again brings a warning.
-- Samples that belong together (`groups`) stay together in all folds.
+- Samples that belong together (`groups`, equal rows of X) stay together in all folds.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import as_features, naming
+from ._copies import copy_codes, merged, warn_of_copies
 from ._groups import group_codes
 from ._labels import check_class_labels, class_positions, encode, shown
 from ._private import (
@@ -171,32 +172,62 @@ def predict_labels(estimator: Any, X: Any) -> NDArray[Any]:
 # Folds
 
 
-def folds_of(cv: Any, X: Any, labels: NDArray | None, groups: ArrayLike | None = None) -> Folds:
+def folds_of(
+    cv: Any, X: Any, labels: NDArray | None, groups: Any = None, *, find_copies: bool = True
+) -> Folds:
     """Return (train, test) of folds that leave out every sample once.
 
     An int is a number of folds, stratified by labels where there are any. With `groups`, the
-    samples of a group are left out together.
+    samples of a group are left out together. So are equal rows of X, except by folds that are
+    listed, and where the caller has looked for them already.
     """
-    cv = _grouped(cv, groups)
-    if groups is not None and not hasattr(cv, "split"):
+    n_samples = _num_samples(X)
+    if groups is not None and lists_folds(cv):
         raise ValueError("groups must be None where cv lists the folds, got groups.")
-    if groups is not None:
-        group_codes(groups, _num_samples(X))  # raises an error that names them
-    splitter = check_cv(cv, labels, classifier=labels is not None)
+    codes = None if groups is None else group_codes(groups, n_samples)[1]
+    splitter = check_cv(_grouped(cv, groups), labels, classifier=labels is not None)
+    n_folds = getattr(splitter, "n_splits", None)
+    copies = None
+    if find_copies and not lists_folds(cv):
+        copies = copy_codes(X, int(n_folds) if isinstance(n_folds, Integral) else 5)
+        warn_of_copies(copies, labels)
     try:
-        folds = list(splitter.split(X, labels, groups))
+        if copies is None:
+            folds = list(splitter.split(X, labels, codes))
+        elif codes is not None:
+            folds = list(splitter.split(X, labels, merged(codes, copies)))
+        else:
+            folds = _folds_of_distinct(splitter, X, labels, copies)
     except ValueError as error:
         raise ValueError(f"cv must fit the samples, got folds that do not: {error}") from error
     held_out = np.concatenate([test for _, test in folds])
-    if (np.bincount(held_out, minlength=_num_samples(X)) != 1).any():
+    if (np.bincount(held_out, minlength=n_samples) != 1).any():
         raise ValueError(
             "cv must leave out every sample exactly once, got folds that leave out "
-            f"{len(np.unique(held_out))} of {_num_samples(X)} samples in {len(held_out)} places."
+            f"{len(np.unique(held_out))} of {n_samples} samples in {len(held_out)} places."
         )
     return folds
 
 
-def _grouped(cv: Any, groups: ArrayLike | None) -> Any:
+def lists_folds(cv: Any) -> bool:
+    """Tell whether `cv` is neither a number of folds nor a splitter, but the folds themselves."""
+    return not (cv is None or isinstance(cv, Integral) or hasattr(cv, "split"))
+
+
+def _folds_of_distinct(
+    splitter: Any, X: Any, labels: NDArray | None, copies: NDArray[np.intp]
+) -> Folds:
+    """Return folds of the first of all equal rows; the others go where it goes."""
+    first = np.unique(copies, return_index=True)[1]
+    some = None if labels is None else labels[first]
+    folds = []
+    for train, test in splitter.split(_safe_indexing(X, first), some):
+        parts = [np.flatnonzero(np.isin(copies, part)) for part in (train, test)]
+        folds.append((parts[0], parts[1]))
+    return folds
+
+
+def _grouped(cv: Any, groups: Any) -> Any:
     """Return `cv`; where there are groups, a splitter that respects them for a number of folds."""
     if groups is None or not (cv is None or isinstance(cv, Integral)):
         return cv

@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from scipy.stats import beta
 
-from skcalib.labels._checks import recalibrated
+from skcalib.labels._checks import drawn, inclusion, recalibrated
 
 
 def _overconfident(n, seed):
@@ -62,9 +62,9 @@ def test_few_wrong_or_right_ones_get_the_exact_interval(wrong, n):
 
 
 def test_weights_count_samples():
-    p, wrong, rng = _overconfident(3000, 1)
+    p, wrong, _ = _overconfident(3000, 1)
     weight = np.where(wrong, 3.0, 1.0)
-    checked = rng.choice(3000, 1500, replace=False)
+    checked = drawn(inclusion(weight, 1500), np.random.RandomState(0))
     result = recalibrated(p, weight, checked, wrong[checked])
     assert result.rate == pytest.approx(np.average(wrong, weights=weight), abs=0.03)
     assert result.rate > wrong.mean() + 0.1

@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.labels import LabelIssueFinder, find_label_issues
+from skcalib.labels._checks import drawn, inclusion, recalibrated
 from skcalib.utils import SkcalibWarning
 
 X, Y = load_digits(return_X_y=True)
@@ -121,6 +122,7 @@ def test_any_classifier_gives_out_of_fold_probabilities():
 
 # Ten features tell the digits poorly.
 @pytest.mark.filterwarnings("ignore:The judges expect", "ignore:Labels that surprise")
+@pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_a_classifier_is_fitted_once_for_a_fold_and_a_round(monkeypatch):
     fitted = []
     fit = GaussianNB.fit
@@ -172,7 +174,7 @@ def test_columns_agree_with_each_other():
     np.testing.assert_allclose(finder.class_noise_rate_, rate)
 
 
-@pytest.mark.filterwarnings("ignore:Confusions of the judges")
+@pytest.mark.filterwarnings("ignore:Confusions of the judges", "ignore:.*rows of X are equal")
 def test_difficulty_and_margin_are_those_of_the_pooled_judges():
     finder = LabelIssueFinder(RelativeMahalanobisScorer(), n_refits=0).fit(X[:, 20:30], Y)
     others = np.arange(len(X)) != 5
@@ -189,17 +191,112 @@ def test_difficulty_and_margin_are_those_of_the_pooled_judges():
     assert (own[no_margin] >= 1 / 10 - 1e-9).all()
 
 
-def test_weight_zero_is_removal_and_weight_two_is_two_copies():
+def test_weight_zero_is_removal_and_only_ratios_of_weights_infer():
     given, _ = flip_labels(Y[:400], fraction=0.1, random_state=0)
-    weight = np.random.default_rng(0).integers(0, 3, 400)
-    rows = np.repeat(np.arange(400), weight)
     scorer = RelativeMahalanobisScorer(shrinkage=0.2)
-    # Folds are of rows: with them, copies may stand on both sides.
-    weighted = LabelIssueFinder(scorer, noise="random").fit(X[:400], given, sample_weight=weight)
-    repeated = LabelIssueFinder(scorer, noise="random").fit(X[rows], given[rows])
-    assert weighted.noise_rate_ == pytest.approx(repeated.noise_rate_, abs=1e-3)
-    p = weighted.issues_["p_label_correct"][rows]
-    np.testing.assert_allclose(p, repeated.issues_["p_label_correct"], atol=0.02)
+    finder = LabelIssueFinder(scorer, noise="random")
+    half = np.arange(400) % 2 == 0
+    without = finder.fit(X[:400][half], given[half])
+    p, rate = without.issues_["p_label_correct"], without.noise_rate_
+    weighted = finder.fit(X[:400], given, sample_weight=half.astype(float))
+    np.testing.assert_allclose(weighted.issues_["p_label_correct"][half], p, atol=1e-6)
+    assert weighted.noise_rate_ == pytest.approx(rate, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Labels that surprise")
+def test_ten_of_each_are_no_more_evidence_than_one():
+    given, _ = flip_labels(Y[:400], fraction=0.1, random_state=0)
+    widths = []
+    for weight in (None, np.full(400, 10.0), np.full(400, 1 / 400)):
+        finder = LabelIssueFinder(GaussianNB(), noise="random")
+        finder.fit(X[:400], given, sample_weight=weight)
+        widths.append(np.diff(finder.noise_rate_interval_))
+    np.testing.assert_allclose(widths, np.broadcast_to(widths[0], (3, 1)), rtol=0.02)
+
+
+@pytest.mark.parametrize("part", [0.2, 1.0])
+@pytest.mark.parametrize("estimator", [None, _scorer(), GaussianNB()])
+def test_copies_do_not_judge_one_another(part, estimator):
+    given, flipped = flip_labels(Y[:500], fraction=0.15, random_state=0)
+    rows = np.append(np.arange(500), np.arange(int(500 * part)))
+    alone = LabelIssueFinder(estimator).fit(X[:500], given)
+    with pytest.warns(SkcalibWarning, match=r"^\d+ of the \d+ rows of X are equal to an earlier"):
+        finder = LabelIssueFinder(estimator).fit(X[rows], given[rows])
+    assert finder.n_copies_ == int(500 * part)
+    assert alone.n_copies_ == 0
+    p = alone.issues_["p_label_correct"]
+    np.testing.assert_allclose(finder.issues_["p_label_correct"], p[rows], atol=1e-6)
+    low, high = finder.noise_rate_interval_
+    assert low <= flipped[rows].mean() <= high
+
+
+def test_copies_with_unlike_labels_are_told():
+    given, _ = flip_labels(Y[:500], fraction=0.15, random_state=0)
+    rows, labels = (
+        np.append(np.arange(500), np.arange(20)),
+        np.append(given, (given[:20] + 1) % 10),
+    )
+    with pytest.warns(SkcalibWarning, match="20 of them with another label"):
+        finder = LabelIssueFinder().fit(X[rows], labels)
+    # The right label of the two is the more probable one.
+    p = finder.issues_["p_label_correct"]
+    right = given[:20] == Y[:20]
+    assert np.mean(p[:20][right] > p[500:][right]) > 0.9
+
+
+def test_near_twins_do_not_judge_one_another():
+    given, flipped = flip_labels(Y[:500], fraction=0.2, random_state=0)
+    noise = np.random.default_rng(0).normal(scale=0.1 * X.std(), size=(500, X.shape[1]))
+    twice = np.concatenate([X[:500], X[:500] + noise])
+    with pytest.warns(SkcalibWarning, match=r"^\d+ samples have a near twin with the same surp"):
+        finder = LabelIssueFinder().fit(twice, np.tile(given, 2))
+    found = finder.issues_["is_issue"] & np.tile(flipped, 2)
+    assert found.sum() > 0.85 * 2 * flipped.sum()
+    low, high = finder.noise_rate_interval_
+    assert low <= flipped.mean() <= high
+
+
+def test_checks_are_drawn_in_proportion_to_weight():
+    weight = np.append(np.repeat([0.0, 1.0, 3.0], 100), 200.0)
+    proba = inclusion(weight, 20)
+    assert proba.sum() == pytest.approx(20)
+    assert proba[-1] == 1  # as a part of all it would be drawn more than surely
+    rng = np.random.RandomState(0)
+    count = np.zeros(301)
+    for _ in range(3000):
+        count[chosen := drawn(proba, rng)] += 1
+        assert len(np.unique(chosen)) == 20
+    assert not count[:100].any()
+    np.testing.assert_allclose(count / 3000, proba, atol=0.03)
+
+
+def test_the_interval_of_weighted_checks_holds_the_weighted_rate():
+    # Heavy samples are wrong more often: unweighted checks would answer half the rate.
+    rng = np.random.default_rng(0)
+    weight = rng.choice([1.0, 5.0], 4000)
+    wrong = rng.random(4000) < np.where(weight > 1, 0.25, 0.02)
+    rate, n_holds = np.average(wrong, weights=weight), 0
+    p_correct = np.full(4000, 0.9)
+    state = np.random.RandomState(0)
+    for _ in range(200):
+        checked = drawn(inclusion(weight, 100), state)
+        low, high = recalibrated(p_correct, weight, checked, wrong[checked]).interval
+        n_holds += low <= rate <= high
+    assert n_holds >= 0.9 * 200
+
+
+def test_groups_of_any_kind_are_groups():
+    given, _ = flip_labels(Y[:300], fraction=0.1, random_state=0)
+    numbers = np.arange(300) // 3
+    text = np.array([f"patient {i}" for i in numbers], dtype=object)
+    text[:3] = None
+    columns = [[i // 10, str(i % 10)] for i in numbers]
+    expected = LabelIssueFinder(GaussianNB()).fit(X[:300], given, groups=numbers).issues_
+    for groups in (text, columns):
+        finder = LabelIssueFinder(GaussianNB()).fit(X[:300], given, groups=groups)
+        assert (
+            np.abs(finder.issues_["p_label_correct"] - expected["p_label_correct"]).mean() < 0.05
+        )
 
 
 def test_verified_labels_are_no_issues():
@@ -327,8 +424,10 @@ PROBA = np.random.default_rng(0).dirichlet(np.ones(3), size=300)
 def test_verified_labels_narrow_the_interval_by_what_is_left():
     given, flipped = flip_labels(Y, fraction=0.2, random_state=0)
     plain = LabelIssueFinder(_scorer(), n_refits=0, noise="random").fit(X, given)
-    # Half of the samples are added again, verified and right: the rate is that of all.
-    data, labels = np.concatenate([X, X[~flipped]]), np.concatenate([given, Y[~flipped]])
+    # Most samples are added again, verified and right (a little moved, so that they are no
+    # copies): the rate is that of all.
+    moved = X[~flipped] + np.random.default_rng(0).normal(size=X[~flipped].shape)
+    data, labels = np.concatenate([X, moved]), np.concatenate([given, Y[~flipped]])
     known = np.arange(len(data)) >= len(X)
     more = LabelIssueFinder(_scorer(), n_refits=0, noise="random")
     more.fit(data, labels, verified=known)

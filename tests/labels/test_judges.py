@@ -17,6 +17,7 @@ from skcalib.labels import LabelIssueFinder
 from skcalib.labels._judges import (
     Neighbors,
     OutOfBag,
+    OutOfBagByGroup,
     OutOfFold,
     Precomputed,
     judges_of,
@@ -70,12 +71,12 @@ def test_weights_reach_the_classifiers_of_the_folds():
 
 
 def test_the_default_are_judges_of_standardized_features():
-    judges = judges_of(None, X, Y, None, None, None)
+    judges = judges_of(None, X, Y, None, None, None, asked=False)
     assert list(judges) == ["distances", "logistic regression", "neighbors", "forest"]
     np.testing.assert_allclose(judges["neighbors"].nearest.shape, (150, 40))
     scaled = StandardScaler().fit_transform(X)
     np.testing.assert_allclose(judges["logistic regression"].X, scaled)
-    one = judges_of(None, X * [1e6, 1, 1e-6, 1], Y, None, None, None)
+    one = judges_of(None, X * [1e6, 1, 1e-6, 1], Y, None, None, None, asked=False)
     for name, judge in one.items():
         changed = judge.distances(Y, CLASSES)[:]
         np.testing.assert_allclose(changed, judges[name].distances(Y, CLASSES)[:], rtol=1e-3)
@@ -84,19 +85,38 @@ def test_the_default_are_judges_of_standardized_features():
 def test_size_decides_who_judges(monkeypatch):
     for name in ("_MOST_OF_REGRESSION", "_MOST_OF_NEIGHBORS", "_MOST_OF_FOREST"):
         monkeypatch.setattr(f"skcalib.labels._judges.{name}", 1.0)
-    assert list(judges_of(None, X, Y, None, None, None)) == ["distances"]
+    assert list(judges_of(None, X, Y, None, None, None, asked=False)) == ["distances"]
 
 
 def test_groups_are_in_no_two_folds():
     groups = np.arange(len(X)) // 3
-    judges = judges_of(None, X, Y, None, None, groups)
-    assert list(judges) == ["logistic regression", "forest"]
-    for judge in judges.values():
-        for train, test in judge.folds:
-            assert not np.isin(groups[test], groups[train]).any()
-    one = judges_of([GaussianNB(), LogisticRegression()], X, Y, None, 3, groups)
+    judges = judges_of(None, X, Y, None, None, groups, asked=True)
+    assert list(judges) == ["logistic regression", "neighbors", "forest"]
+    for train, test in judges["logistic regression"].folds:
+        assert not np.isin(groups[test], groups[train]).any()
+    assert not (groups[judges["neighbors"].nearest] == groups[:, None]).any()
+    one = judges_of([GaussianNB(), LogisticRegression()], X, Y, None, 3, groups, asked=True)
     assert list(one) == ["GaussianNB", "LogisticRegression"]
     assert one["GaussianNB"].folds is one["LogisticRegression"].folds
+
+
+def test_a_forest_is_out_of_bag_by_group():
+    # Triplets with the same label, drawn at random: whoever has seen a twin foretells it.
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(100), 3)
+    features = rng.normal(size=(100, 5))[groups] + 0.01 * rng.normal(size=(300, 5))
+    labels, classes = rng.integers(0, 2, 100)[groups], np.arange(2)
+    forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0)
+
+    def accuracy(judge):
+        return np.mean(judge.distances(labels, classes).argmin(axis=1) == labels)
+
+    assert accuracy(OutOfBag(forest, features, None)) > 0.9
+    assert accuracy(OutOfBagByGroup(forest, features, None, groups)) < 0.65
+    # Without twins it is the forest of scikit-learn, but for the trees drawn.
+    alone = OutOfBagByGroup(forest, X, None, np.arange(len(X))).distances(Y, np.unique(Y))
+    usual = OutOfBag(forest, X, None).distances(Y, np.unique(Y))
+    assert np.mean(alone.argmin(axis=1) == usual.argmin(axis=1)) > 0.85
 
 
 def test_columns_of_probabilities_are_named_or_in_the_order_of_the_labels():
@@ -124,13 +144,13 @@ def test_columns_of_text_get_an_error_that_says_what_to_do():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"length": X[:, 0], "size": "medium"})
     with pytest.raises(ValueError, match="got column 'size' of other values; make_pipeline"):
-        judges_of(None, frame, Y, None, None, None)
+        judges_of(None, frame, Y, None, None, None, asked=False)
     with pytest.raises(ValueError, match="got column 'size' of other values; make_pipeline"):
-        judges_of(None, frame.astype({"size": "category"}), Y, None, None, None)
+        judges_of(None, frame.astype({"size": "category"}), Y, None, None, None, asked=False)
     texts = ["some words"] * len(Y)
     for given in (texts, np.array(texts), pd.Series(texts)):
         with pytest.raises(ValueError, match=r"got texts; make_pipeline.*into numbers"):
-            judges_of(None, given, Y, None, None, None)
+            judges_of(None, given, Y, None, None, None, asked=False)
 
 
 def test_scales_that_differ_are_named_where_they_matter():
@@ -222,7 +242,7 @@ def test_of_many_probabilities_on_disk_one_array_is_made(tmp_path, monkeypatch):
 def test_distances_are_those_without_the_sample_as_of_a_new_one():
     weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
     scorer = RMDScorer(relative=False, shrinkage="auto")
-    judge = judges_of(scorer, X, Y, weight, None, None)["RelativeMahalanobisScorer"]
+    judge = judges_of(scorer, X, Y, weight, None, None, asked=False)["RelativeMahalanobisScorer"]
     plain = scorer.fit(X, Y, weight).leave_one_out_transform(X, Y, weight)
     size = np.bincount(Y, weight)
     own, expected = [], plain * size / (size + 1)

@@ -1,0 +1,124 @@
+"""What is judged once: rows that are equal, with equal labels; and which samples are near twins.
+
+A copy is no second opinion. A judge that has seen the copy of a sample foretells its label, right
+or wrong, so that wrong labels of copies would never be found.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, issparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
+
+from ..utils._copies import copy_codes, merged
+from ..utils._groups import group_codes
+
+# Twins are looked for among as many nearest neighbors of as many samples, and believed where the
+# labels of twins agree more often than those of the next neighbors, by so much and so surely.
+_MOST_TWINS, _MOST_ASKED = 5, 2000
+_MORE_OFTEN, _STANDARD_ERRORS = 0.15, 4.5
+# Neighbors beyond all twins say which labels surprise: so many of them are of one other class.
+_RING, _SHARE_OF_RING = 10, 0.6
+
+
+class Distinct(NamedTuple):
+    """One row for all that are equal and have the same label."""
+
+    rows: NDArray[np.intp]  # positions of those that are judged
+    of_sample: NDArray[np.intp]  # for every sample, its place among these
+    groups: NDArray[np.intp] | None  # which of the rows belong together, None if none do
+    copies: NDArray[np.intp] | None  # group of equal rows of every sample, None if none is
+
+    def mean(self, values: NDArray) -> NDArray[np.float64]:
+        """Return the mean of positive values of equal samples, 0 where there is none."""
+        total = np.bincount(self.of_sample, values)
+        return total / np.maximum(np.bincount(self.of_sample, values > 0), 1)
+
+    def any(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return where a flag is set for one of the equal samples."""
+        return np.bincount(self.of_sample, flags).astype(bool)
+
+
+def distinct_of(X: Any, codes: NDArray[np.intp], groups: Any) -> Distinct:
+    """Return what of X, labels and groups is judged once, and what is judged apart.
+
+    X is None where every sample is judged.
+    """
+    n_samples = len(codes)
+    given = None if groups is None else group_codes(groups, n_samples)[1]
+    copies = None if X is None else copy_codes(X)
+    if copies is None:
+        every = np.arange(n_samples)
+        return Distinct(every, every, given, None)
+    pairs = copies * (codes.max() + 1) + codes
+    _, rows, of_sample = np.unique(pairs, return_index=True, return_inverse=True)
+    of_rows = copies[rows]
+    together = of_rows if len(np.unique(of_rows)) < len(rows) else None
+    if given is not None:
+        together = merged(given, copies)[rows]
+    return Distinct(rows, of_sample, together, copies)
+
+
+def with_twins(
+    X: Any, codes: NDArray[np.intp], groups: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """Return groups in which near twins, such as augmented pictures, are together; else None.
+
+    A wrong label surprises the neighbors of a sample, all alike. Where its nearest ones have the
+    same wrong label and the next ones do not, these are copies. X is looked at as it is and
+    standardized: noise in a column that is nearly constant parts copies after scaling.
+    """
+    if getattr(X, "ndim", 0) != 2 or issparse(X) or len(X) <= 2 * (_MOST_TWINS + _RING):
+        return None
+    X = np.asarray(X)
+    if X.dtype.kind not in "iuf" or not np.isfinite(X).all():
+        return None
+    X = X.astype(np.promote_types(X.dtype, np.float32), copy=False)
+    for features in (X, StandardScaler().fit_transform(X)):
+        n_twins = _n_twins(features, codes)
+        if n_twins:
+            return _linked(features, n_twins, groups)
+    return None
+
+
+def _n_twins(X: NDArray, codes: NDArray[np.intp]) -> int:
+    """Return how many near twins samples have, 0 where their labels show none."""
+    asked = np.random.default_rng(0).permutation(len(X))[:_MOST_ASKED]
+    search = NearestNeighbors(n_neighbors=_MOST_TWINS + _RING + 2, algorithm="brute").fit(X)
+    nearest = search.kneighbors(X[asked], return_distance=False)
+    # The sample itself is among them, first or after an equal one.
+    own = nearest == asked[:, None]
+    own[~own.any(axis=1), -1] = True
+    nearest = nearest[~own].reshape(len(asked), -1)
+    ring = codes[nearest[:, -_RING:]]
+    majority = np.array([np.bincount(row).argmax() for row in ring])
+    united = (ring == majority[:, None]).mean(axis=1) >= _SHARE_OF_RING
+    same = codes[nearest] == codes[asked][:, None]
+    surprising = united & (majority != codes[asked]) & (same[:, -_RING:].mean(axis=1) <= 1 / _RING)
+    found, largest = 0, _MORE_OFTEN
+    for number in range(1, _MOST_TWINS + 1):
+        # Where labels differ from place to place, they agree less and less, without such a step.
+        more = same[surprising, number - 1].astype(float) - same[surprising, number]
+        sure = more.sum() > _STANDARD_ERRORS * np.sqrt(np.square(more).sum())
+        if sure and more.mean() > largest:
+            found, largest = number, more.mean()
+    return found
+
+
+def _linked(X: NDArray, n_twins: int, groups: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Return groups of samples that are among the nearest of one another, and of `groups`."""
+    nearest = NearestNeighbors(n_neighbors=n_twins, algorithm="brute").fit(X).kneighbors_graph()
+    links = nearest.multiply(nearest.T).tocoo()
+    left, right = [links.row], [links.col]
+    if groups is not None:  # samples of a group are linked to its first one
+        start = np.unique(groups, return_index=True)[1]
+        left.append(np.arange(len(groups)))
+        right.append(start[groups])
+    rows, columns = np.concatenate(left), np.concatenate(right)
+    whole = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(len(X),) * 2)
+    return connected_components(whole, directed=False)[1].astype(np.intp)
