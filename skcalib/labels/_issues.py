@@ -110,6 +110,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         may tell of it). After `recalibrate`, an interval that holds whatever the model.
     is_trustworthy_ : bool
         Whether nothing speaks against the probabilities: `doubts_` is empty.
+    n_copies_ : int
+        How many rows of X are equal to an earlier one. Equal rows with equal labels are judged
+        once, and equal rows do not judge one another.
     doubts_ : tuple of str
         Reasons not to trust the probabilities, a sentence each; `fit` warns of them.
     judges_ : dict of str to float
@@ -232,8 +235,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             how many labels are wrong: that takes samples drawn at random, wrong ones among them
             (`recalibrate`).
         groups : array-like of shape (n_samples,), default=None
-            Which samples belong together, such as those of a patient: no group is in two folds
-            of a classifier. Judges that leave out single samples do not take part then.
+            Which samples belong together, such as those of a patient. A classifier is asked about
+            groups that it was not fitted on, a forest by the trees that have not seen the group,
+            neighbors are those of other groups. Distances, which leave out single samples, do not
+            take part then. Equal rows of X are a group without being asked.
 
         Returns
         -------
@@ -266,44 +271,53 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         for remark in remarks_on(self.estimator, X, labels):
             warn(remark)
         self.classes_ = np.unique(labels)
+        given, of_sample = self._judge_once(X, labels, given_weight, known, groups)
+        self._show(judge(given, self.n_refits), labels, weight, of_sample)
+        first: Any = next(iter(given.judges.values()))
+        self.estimator_ = first.fitted
+        show_inner(self, self.estimator_)
+        for doubt in self.doubts_:
+            warn(doubt)
+        return self
+
+    def _judge_once(
+        self,
+        X: Any,
+        labels: NDArray,
+        sample_weight: NDArray[np.float64] | None,
+        known: NDArray[np.bool_],
+        groups: Any,
+    ) -> tuple[Given, NDArray[np.intp] | None]:
+        """Return what is judged, and where the samples are in it; None where all are.
+
+        Equal rows with equal labels are judged once, and near twins are kept together.
+        """
         codes = encode(labels, self.classes_)
         # Ready probabilities have not seen a copy, and listed folds are of all samples.
         as_it_is = isinstance(self.estimator, str) or lists_folds(self.cv)
         once = distinct_of(None if as_it_is else X, codes, groups)
         self.n_copies_ = n_copies(once.copies)
         warn_of_copies(once.copies, labels)
-        rows = once.rows
-        judged_X = X if once.copies is None else _safe_indexing(X, rows)
-        together, of_rows = once.groups, once.mean(weight)
-        if not as_it_is and (twins := with_twins(judged_X, codes[rows], together)) is not None:
+        rows, together = once.rows, once.groups
+        X = X if once.copies is None else _safe_indexing(X, rows)
+        weight = once.mean(np.ones(len(labels)) if sample_weight is None else sample_weight)
+        counted = weight.copy()
+        if not as_it_is and (twins := with_twins(X, codes[rows], together)) is not None:
             together = twins
-            of_rows /= np.bincount(twins)[twins]  # a copy is no further evidence
+            counted /= np.bincount(twins)[twins]  # a copy is no further evidence
             warn(_TWINS.format(len(twins) - len(np.unique(twins))))
         judges = judges_of(
             self.estimator,
-            judged_X,
+            X,
             labels[rows],
-            None if given_weight is None else once.mean(given_weight),
+            None if sample_weight is None else weight,
             self.cv,
             together,
             asked=groups is not None,
         )
-        given = Given(
-            codes[rows],
-            self.classes_,
-            effective_weights(of_rows),
-            once.any(known),
-            judges,
-            self.noise == "mixed",
-        )
-        self._show(
-            judge(given, self.n_refits), labels, weight, once.of_sample if self.n_copies_ else None
-        )
-        self.estimator_ = next(iter(judges.values())).fitted
-        show_inner(self, self.estimator_)
-        for doubt in self.doubts_:
-            warn(doubt)
-        return self
+        counted, known = effective_weights(counted), once.any(known)
+        given = Given(codes[rows], self.classes_, counted, known, judges, self.noise == "mixed")
+        return given, once.of_sample if self.n_copies_ else None
 
     def _show(
         self, judged: Judged, labels: NDArray, weight: NDArray, of_sample: NDArray[np.intp] | None

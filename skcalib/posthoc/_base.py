@@ -12,9 +12,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, check_weights, count_unit, naming, scale_weights
+from ..utils._arrays import (
+    as_features,
+    check_weights,
+    count_unit,
+    naming,
+    scale_weights,
+    warn_if_normalized,
+)
 from ..utils._estimators import PredictByProba
 from ..utils._features import validate_data
+from ..utils._groups import group_codes
 from ..utils._labels import (
     check_class_labels,
     check_column_labels,
@@ -22,7 +30,7 @@ from ..utils._labels import (
     encode,
     refuse_names_in_other_order,
 )
-from ..utils._private import StrOptions, _fit_context
+from ..utils._private import StrOptions, _fit_context, _num_samples
 from ..utils._proba import check_values, holds_proba
 from ..utils._warnings import warn
 
@@ -106,6 +114,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
     _takes_missing_options: ClassVar[bool] = False
     # Whether the class of the largest score stays that of the largest probability.
     _keeps_order: ClassVar[bool] = False
+    # Whether `_fit` draws folds, and takes the groups that they have to keep together.
+    _has_folds: ClassVar[bool] = False
     # What a probability of 0 counts as; no other counts as less.
     _zero: float = SMALLEST
 
@@ -114,7 +124,13 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         self.classes = classes
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: Any = None,
+    ) -> Self:
         """Fit the calibrator to scores of samples that the model was not trained on.
 
         Parameters
@@ -126,6 +142,10 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
+        groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
+                default=None
+            Which samples belong together, such as those of a patient, by names of any kind. A
+            calibrator with folds of its own keeps them together; others make no use of them.
 
         Returns
         -------
@@ -135,18 +155,21 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         Raises
         ------
         ValueError
-            If X, `y` or `sample_weight` do not fit together, if X is not finite or not what
-            `input` says, if the labels do not determine what the columns are, or if the columns
-            of a DataFrame are named by the classes and in another order.
+            If X, `y`, `sample_weight` or `groups` do not fit together, if X is not finite or not
+            what `input` says, if the labels do not determine what the columns are, or if the
+            columns of a DataFrame are named by the classes and in another order.
         TypeError
             If X holds no numbers.
 
         Warns
         -----
         SkcalibWarning
-            If X holds probabilities where ``input="logits"``.
+            If X holds probabilities where ``input="logits"``, or if the weights sum to less than
+            half of the number of samples.
         """
-        return self._check_and_fit(X, y, sample_weight)
+        if groups is not None:
+            groups = group_codes(groups, _num_samples(X))[1]
+        return self._check_and_fit(X, y, sample_weight, groups)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return calibrated probabilities.
@@ -195,7 +218,11 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         """Return calibrated probabilities of checked scores, one column per class."""
 
     def _check_and_fit(
-        self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        groups: NDArray[np.intp] | None = None,
     ) -> Self:
         shape: tuple[int, ...] = tuple(getattr(y, "shape", ()))
         if len(shape) == 2 and shape[1] > 1:
@@ -226,15 +253,18 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.
             weight = weight * count_unit(unit)
+            warn_if_normalized(weight)
             # Only now: a label of weight 0 still counts among the classes.
             used = weight > 0
             scores, weight = scores[used], weight[used]
             codes = None if codes is None else codes[used]
+            groups = None if groups is None else groups[used]
         if self.input == "proba":
             proba = self._as_proba(scores)
             least = proba[proba > 0].min(initial=SMALLEST)
             self._zero = max(float(least), SMALLEST_BUT_0)
-        self._fit(scores, codes, weight)
+        more = {"groups": groups} if self._has_folds else {}
+        self._fit(scores, codes, weight, **more)
         return self
 
     def _read_scores(self, X: ArrayLike, reset: bool) -> NDArray:

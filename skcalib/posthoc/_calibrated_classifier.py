@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights
+from ..utils._copies import together
 from ..utils._estimators import (
     Folds,
     MetaClassifier,
@@ -20,12 +21,14 @@ from ..utils._estimators import (
     fit_clone,
     folds_of,
     inner_fit_params,
+    lists_folds,
     out_of_fold,
     samples_and_labels,
     warn_if_fitted,
 )
 from ..utils._labels import check_several_classes
 from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context, _safe_indexing
+from ..utils._validation import takes
 from ._base import PostHocCalibrator
 from ._groupwise import GroupwiseCalibration
 from ._registry import CALIBRATORS, calibrator_of
@@ -153,8 +156,11 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, for the classifier and the calibrator.
-        groups : array-like of shape (n_samples,), default=None
-            Which samples belong together, such as those of a patient: no group is in two folds.
+        groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
+                default=None
+            Which samples belong together, such as those of a patient, by names of any kind: no
+            group is in two folds, those of the calibrator included, with a frozen classifier too.
+            Equal rows of X are kept together without being asked.
         **fit_params : dict
             Further parameters of ``estimator.fit``; those with one entry per sample are cut to
             the samples of a fold.
@@ -207,6 +213,10 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             # Where all classes are in y, the calibrator finds them by itself.
             classes=None if np.isin(self.classes_, labels).all() else self.classes_.tolist(),
         )
+        # What belongs together in the folds does so in those of the calibrator.
+        codes = None if lists_folds(self.cv) and not frozen else together(X, groups)
+        if codes is not None and takes(calibrator.fit, "groups"):
+            by["groups"] = codes
         self.calibrator_ = calibrator.fit(scores, labels, sample_weight=weight, **by)
         return self
 

@@ -94,6 +94,8 @@ class GroupwiseCalibration(PostHocCalibrator):
         "calibrator": [PostHocCalibrator, StrOptions(set(CALIBRATORS)), None],
     }
 
+    _has_folds = True
+
     def __init__(
         self,
         calibrator: PostHocCalibrator | str | None = "auto",
@@ -111,6 +113,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        groups: Any = None,
         *,
         by: Any = None,
     ) -> Self:
@@ -124,9 +127,13 @@ class GroupwiseCalibration(PostHocCalibrator):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
+        groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
+                default=None
+            Which samples belong together, such as those of a patient: folds of the common map
+            keep them together.
         by : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
-            The group of every sample: texts, numbers, intervals or categories. None is one group.
+            What the samples differ by: texts, numbers, intervals or categories. None is one group.
 
         Returns
         -------
@@ -138,7 +145,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         ValueError
             If X, `y`, `sample_weight` and `by` do not fit together.
         """
-        self._check_and_fit(X, y, sample_weight)
+        super().fit(X, y, sample_weight, groups)
         proba = super().predict_proba(X)
         if by is None:
             by = np.zeros(len(proba), dtype=int)
@@ -194,10 +201,17 @@ class GroupwiseCalibration(PostHocCalibrator):
         proba = self.predict_proba(X, by=by)
         return self.classes_[proba.argmax(axis=1)]
 
-    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+    def _fit(
+        self,
+        scores: NDArray,
+        y: NDArray,
+        sample_weight: NDArray | None,
+        groups: NDArray[np.intp] | None = None,
+    ) -> None:
         given = {"input": self.input, "classes": list(range(len(self.classes_)))}
         calibrator = calibrator_of(self.calibrator).set_params(**given)
-        self.calibrator_ = calibrator.fit(scores, y, sample_weight)
+        more = {} if groups is None else {"groups": groups}
+        self.calibrator_ = calibrator.fit(scores, y, sample_weight, **more)
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         return self.calibrator_.predict_proba(scores)

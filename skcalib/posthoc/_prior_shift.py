@@ -168,7 +168,11 @@ class PriorShift(PostHocCalibrator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: Any = None,
     ) -> Self:
         """Find the new priors.
 
@@ -181,6 +185,8 @@ class PriorShift(PostHocCalibrator):
             Labels of the new population, where there are any.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
+        groups : array-like of shape (n_samples,), default=None
+            Not used: frequencies have no folds. Here as in every calibrator.
 
         Returns
         -------

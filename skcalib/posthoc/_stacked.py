@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ..utils import SkcalibWarning
-from ._base import PostHocCalibrator, simplex_weights
+from ..utils._groups import design_effect
+from ._base import SMALLEST, PostHocCalibrator, simplex_weights
 from ._linear import Ridge
 from ._matrix import StructuredMatrixScaling, StructuredVectorScaling
 from ._temperature import TemperatureScaling
@@ -102,7 +103,9 @@ class StackedCalibration(PostHocCalibrator):
     Notes
     -----
     The folds follow from the samples, not from their order or that of the classes, and nothing is
-    random. Up to 500 samples are folded twice, and the weights are fitted to both foldings. A
+    random. Up to 500 samples are folded twice, and the weights are fitted to both foldings. With
+    `groups`, no group is in two folds, and samples count by how much their log-losses differ
+    within groups: thirty alike of one person count as one. A
     sample of weight k is in one fold, k equal samples are in several: the maps are the same, and
     the weights of the mixture differ a little.
 
@@ -126,6 +129,7 @@ class StackedCalibration(PostHocCalibrator):
         "calibrators": [list, None],
     }
     _takes_missing_options = True
+    _has_folds = True
 
     def __init__(
         self,
@@ -138,17 +142,34 @@ class StackedCalibration(PostHocCalibrator):
         self.input = input
         self.classes = classes
 
-    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
+    def _fit(
+        self,
+        scores: NDArray,
+        y: NDArray,
+        sample_weight: NDArray | None,
+        groups: NDArray[np.intp] | None = None,
+    ) -> None:
+        if groups is not None and len(np.unique(groups)) < 2:
+            raise ValueError(
+                "groups must name at least two groups of positive weight, one to fit calibrators "
+                "and another one to judge them, got one."
+            )
         if len(y) < 2:
             raise ValueError(
                 "X must hold a sample to fit calibrators and another one to judge them, both of "
                 "positive weight, got one."
             )
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        candidates = self._candidates(scores)
         raw = self._as_proba(scores)
-        n_foldings = 2 if len(y) <= _FEW_SAMPLES else 1
-        foldings = [folds_by_class(raw, y, weight, seed) for seed in range(n_foldings)]
+        if groups is not None:
+            # Ten pictures of one person are not ten samples.
+            of_label = np.maximum(raw[np.arange(len(y)), y], SMALLEST)
+            effect = design_effect(-np.log(of_label), groups)
+            weight = sample_weight = weight / effect
+        n_effective = weight.sum() if groups is not None else len(y)
+        candidates = self._candidates(scores, n_effective)
+        n_foldings = 2 if n_effective <= _FEW_SAMPLES else 1
+        foldings = [folds_by_class(raw, y, weight, seed, groups) for seed in range(n_foldings)]
         proba = {AS_IT_IS: np.tile(raw, (n_foldings, 1))}
         for name, calibrator in candidates.items():
             proba[name] = np.empty_like(proba[AS_IT_IS])
@@ -180,10 +201,10 @@ class StackedCalibration(PostHocCalibrator):
         mixed /= mixed.sum(axis=1, keepdims=True)
         return mixed.astype(np.result_type(raw.dtype, np.float32), copy=False)
 
-    def _candidates(self, scores: NDArray) -> dict[str, PostHocCalibrator]:
+    def _candidates(self, scores: NDArray, n_effective: float) -> dict[str, PostHocCalibrator]:
         """Return unfitted calibrators that the data allow, and note why others are left out."""
         k = max(2, scores.shape[1])
-        loose = len(scores) >= _SAMPLES_OF_LOOSE_MATRIX * k
+        loose = n_effective >= _SAMPLES_OF_LOOSE_MATRIX * k
         self.left_out_: dict[str, str] = {}
         chosen = self.calibrators
         if chosen is None:
@@ -218,16 +239,38 @@ def _quietly_fit(
         return calibrator._check_and_fit(scores, y, weight)
 
 
-def folds_by_class(proba: NDArray, y: NDArray, weight: NDArray, seed: int) -> NDArray[np.intp]:
+def folds_by_class(
+    proba: NDArray,
+    y: NDArray,
+    weight: NDArray,
+    seed: int,
+    groups: NDArray[np.intp] | None = None,
+) -> NDArray[np.intp]:
     """Return the fold of every sample: the samples of a class take turns, in random order.
 
     Their order does not matter, nor that of classes unlike in count and mean squared probability.
+    With groups, these take turns as wholes, each in the line of its most frequent class.
     """
     rng = np.random.default_rng(seed)
     k = proba.shape[1]
     classes = np.lexsort((np.square(proba).mean(axis=0).round(9), np.bincount(y, minlength=k)))
     rank = np.argsort(classes)
     y, key = rank[y], (proba * rng.random(len(rank))[rank]).sum(axis=1)
+    if groups is not None:
+        _, groups = np.unique(groups, return_inverse=True)
+        size, count = np.bincount(groups), np.zeros((groups.max() + 1, k))
+        np.add.at(count, (groups, y), weight)
+        # A group stands for its samples by their mean; equal classes go to the frequent one.
+        mean, total = (np.bincount(groups, values) for values in (key, weight))
+        of_groups = (mean / size).round(9), count.argmax(axis=1), total
+        return _in_turns(*of_groups, rng)[groups]
+    return _in_turns(key, y, weight, rng)
+
+
+def _in_turns(
+    key: NDArray, y: NDArray, weight: NDArray, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return folds in which the entries of a class take turns, in an order that they determine."""
     order = np.lexsort((weight, y, key))[rng.permutation(len(y))]
     folds = np.empty(len(y), dtype=np.intp)
     folds[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % _N_FOLDS

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from ._warnings import warn
+
 _LENGTHS = re.compile(r"inconsistent numbers of samples: \[([\d, ]+)\]")
 _NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
 
@@ -221,3 +223,14 @@ def effective_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     scaled = weight / weight.max()
     return scaled * (scaled.sum() / np.square(scaled).sum())
+
+
+def warn_if_normalized(weight: NDArray[np.float64]) -> None:
+    """Warn where weights that count samples sum to less than half of the samples they weigh."""
+    n_samples, total = int(np.count_nonzero(weight)), float(weight.sum())
+    if total < 0.5 * n_samples:
+        warn(
+            f"sample_weight sums to {total:.3g} for {n_samples} samples. A weight of k counts as "
+            "k samples, so that weights which were normalized leave hardly any: multiply them by "
+            "len(y) / sample_weight.sum()."
+        )

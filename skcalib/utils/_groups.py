@@ -115,6 +115,22 @@ def _named(names: list[Any], used: Any) -> NDArray[Any]:
     return array
 
 
+def design_effect(values: NDArray[Any], groups: NDArray[np.intp]) -> float:
+    """Return how many times as large the variance of a mean is as of independent samples.
+
+    1 where the members of a group are as unlike as others, and at most the mean size of the groups
+    of a sample, where all are alike.
+    """
+    size = np.bincount(groups)
+    apart = values - values.mean()
+    of_groups = np.bincount(groups, apart)
+    n_groups, total = len(size), float(apart @ apart)
+    if n_groups < 2 or total <= 0:
+        return float(size @ size / size.sum())
+    found = n_groups / (n_groups - 1) * float(of_groups @ of_groups) / total
+    return float(np.clip(found, 1.0, size @ size / size.sum()))
+
+
 def holm(
     pvalues: NDArray[np.float64], share: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:

@@ -261,6 +261,7 @@ def test_other_scores_are_not(calibrator, change):
     calibrator().fit(scores[rows], y[rows])
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight sums to")
 @every
 @pytest.mark.parametrize("scale", [1e308, 1e-300])
 def test_huge_and_tiny_weights_are_their_ratios(calibrator, scale):
@@ -356,6 +357,7 @@ def test_bad_penalties(name, penalty):
         getattr(posthoc, name)(**{penalty: -1}).fit(*sample(n=60))
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight sums to")
 @pytest.mark.parametrize("calibrator", [MatrixScaling, DirichletCalibration])
 @pytest.mark.parametrize("scale", [1e99, 1e101, 1e300])
 def test_weights_beyond_all_counts_are_all_the_same(calibrator, scale):

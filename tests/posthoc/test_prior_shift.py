@@ -43,6 +43,7 @@ def test_known_priors_give_the_true_posterior(form):
     np.testing.assert_array_equal(shift.priors_, NEW)
 
 
+@pytest.mark.filterwarnings("ignore:sample_weight sums to")
 def test_labels_of_the_new_population_tell_the_priors():
     X, y = draw(500, NEW)
     scores, weight = posterior(X, TRAINING), np.random.default_rng(1).uniform(size=500)

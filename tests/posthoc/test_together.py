@@ -1,0 +1,120 @@
+"""Samples that belong together, and weights, in calibrators and calibrated classifiers."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import log_loss
+from sklearn.naive_bayes import GaussianNB
+
+from skcalib.posthoc import (
+    GroupwiseCalibration,
+    PostHocCalibratedClassifier,
+    StackedCalibration,
+    TemperatureScaling,
+)
+from skcalib.posthoc._stacked import folds_by_class
+from skcalib.utils import SkcalibWarning
+from skcalib.utils._groups import design_effect
+
+X, Y = load_digits(return_X_y=True)
+
+
+def people(n, seed, size=30, n_classes=6):
+    """Return logits, labels and names of n people, whose samples are nearly alike."""
+    rng = np.random.default_rng(seed)
+    label = rng.permutation(np.arange(n) % n_classes)
+    logits = 2 * np.eye(n_classes)[label] + 1.2 * rng.normal(size=(n, n_classes))
+    of = np.repeat(np.arange(n), size)
+    noise = 0.15 * rng.normal(size=(n * size, n_classes))
+    names = np.array([None, *(f"person {i}" for i in range(1, n))], dtype=object)
+    return 2 * (logits[of] + noise), label[of], names[of]
+
+
+def test_the_stack_is_no_worse_than_a_temperature_for_new_people():
+    differences = []
+    for seed in range(6):
+        logits, y, names = people(60, seed)
+        new, y_new, _ = people(300, 100 + seed)
+        stack = StackedCalibration().fit(logits, y, groups=names)
+        plain = TemperatureScaling().fit(logits, y)
+        losses = [log_loss(y_new, model.predict_proba(new)) for model in (stack, plain)]
+        differences.append(losses[0] - losses[1])
+    assert np.mean(differences) < 0.02
+    blind = log_loss(y_new, StackedCalibration().fit(logits, y).predict_proba(new))
+    assert blind > losses[0] + 0.2
+
+
+def test_no_group_is_in_two_folds_and_classes_take_turns():
+    rng = np.random.default_rng(0)
+    y, groups = rng.integers(0, 3, 600), rng.integers(0, 120, 600)
+    proba = rng.dirichlet(np.ones(3), 600)
+    folds = folds_by_class(proba, y, np.ones(600), 0, groups)
+    assert set(folds.tolist()) == {0, 1, 2, 3, 4}
+    assert len(np.unique(groups * 5 + folds)) == len(np.unique(groups))
+    order = rng.permutation(600)
+    shuffled = folds_by_class(proba[order], y[order], np.ones(600), 0, groups[order])
+    np.testing.assert_array_equal(shuffled, folds[order])
+    alone = folds_by_class(proba, y, np.ones(600), 0, np.arange(600))
+    sizes = [np.bincount(y[alone == fold]) for fold in range(5)]
+    assert np.ptp(sizes, axis=0).max() <= 1
+
+
+def test_design_effect_is_the_ratio_of_variances():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(400), 5)
+    values = rng.normal(size=2000)
+    assert design_effect(values, groups) == pytest.approx(1, abs=0.15)
+    assert design_effect(rng.normal(size=400)[groups], groups) == pytest.approx(5, abs=0.5)
+    # Correlation r within groups of m: 1 + (m - 1) r.
+    half = np.sqrt(0.5) * (rng.normal(size=400)[groups] + values)
+    assert design_effect(half, groups) == pytest.approx(3, abs=0.4)
+
+
+def test_one_group_cannot_be_judged():
+    logits, y, _ = people(12, 0)
+    with pytest.raises(ValueError, match=r"^groups must name at least two groups"):
+        StackedCalibration().fit(logits, y, groups=np.zeros(len(y)))
+    with pytest.raises(ValueError, match=r"^groups must have one entry for every sample, 360"):
+        TemperatureScaling().fit(logits, y, groups=[1, 2])
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_groups_and_equal_rows_reach_the_folds_of_the_calibrator(monkeypatch, frozen):
+    seen = []
+
+    def spy(*args):
+        seen.append(args[4])
+        return folds_by_class(*args)
+
+    monkeypatch.setattr("skcalib.posthoc._stacked.folds_by_class", spy)
+    model = GaussianNB().fit(X[900:], Y[900:])
+    model = FrozenEstimator(model) if frozen else GaussianNB()
+    names = np.array([f"p{i // 4}" for i in range(800)])
+    PostHocCalibratedClassifier(model).fit(X[:800], Y[:800], groups=names)
+    np.testing.assert_array_equal(np.unique(seen[-1]), np.arange(200))
+    rows = np.append(np.arange(800), np.arange(40))
+    PostHocCalibratedClassifier(model).fit(X[rows], Y[rows])
+    np.testing.assert_array_equal(seen[-1][800:], seen[-1][:40])
+    columns = PostHocCalibratedClassifier(model, by_columns=20)
+    columns.fit(X[:800], Y[:800], groups=names)
+    np.testing.assert_array_equal(np.unique(seen[-1]), np.arange(200))
+
+
+def test_a_table_twice_is_calibrated_as_the_table():
+    rows = np.append(np.arange(600), np.arange(600))
+    once = PostHocCalibratedClassifier(GaussianNB()).fit(X[:600], Y[:600])
+    with pytest.warns(SkcalibWarning, match="600 of the 1200 rows of X are equal"):
+        twice = PostHocCalibratedClassifier(GaussianNB()).fit(X[rows], Y[rows])
+    losses = [log_loss(Y[600:], model.predict_proba(X[600:])) for model in (once, twice)]
+    assert losses[1] < losses[0] + 0.05
+
+
+def test_weights_that_were_normalized_are_told():
+    logits, y, _ = people(60, 0)
+    tiny = np.full(len(y), 1 / len(y))
+    for calibrator in (TemperatureScaling(), StackedCalibration(), GroupwiseCalibration()):
+        with pytest.warns(SkcalibWarning, match="sample_weight sums to 1 for 1800 samples.*multi"):
+            calibrator.fit(logits, y, sample_weight=tiny)
+    half = (np.arange(len(y)) % 4 == 0).astype(float)  # 0 takes samples out
+    TemperatureScaling().fit(logits, y, sample_weight=half)
