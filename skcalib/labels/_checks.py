@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import beta
+
+from ..utils._proba import binomial_interval
 
 # Probabilities are known no closer to 0 and 1 than this.
 _CLIP = 1e-4
@@ -88,21 +89,14 @@ def recalibrated(
     unseen = 1.0 - weight[checked].sum() / weight.sum()
     if min(n_wrong, n_checks - n_wrong) < _FEWEST:
         n_effective = n_checks**2 / np.square(of_check).sum()
-        low, high = clopper_pearson(float(of_check @ is_wrong) / n_checks, n_effective)
+        fraction = np.asarray(of_check @ is_wrong / n_checks)
+        low, high = map(float, binomial_interval(fraction, np.asarray(n_effective), 0.95))
     else:
         variance = residual.var(ddof=1) + _UNSEEN / n_checks
         error = 1.96 * np.sqrt(variance * unseen / n_checks)
         low, high = rate - error, rate + error
     low, high = max(low, 0.0), min(high, 1.0)
     return Recalibrated(corrected, float(np.clip(rate, low, high)), (float(low), float(high)))
-
-
-def clopper_pearson(rate: float, n: float) -> tuple[float, float]:
-    """Return the exact 95 % interval of a rate in n draws, which need not be a whole number."""
-    wrong, right = rate * n, (1.0 - rate) * n
-    low = beta.ppf(0.025, wrong, right + 1.0) if wrong > 0 else 0.0
-    high = beta.ppf(0.975, wrong + 1.0, right) if right > 0 else 1.0
-    return float(low), float(high)
 
 
 def _line(score: NDArray[np.float64], is_right: NDArray[np.bool_]) -> tuple[float, float]:

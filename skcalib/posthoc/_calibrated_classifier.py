@@ -21,7 +21,6 @@ from ..utils._estimators import (
     fit_clone,
     folds_of,
     inner_fit_params,
-    lists_folds,
     out_of_fold,
     samples_and_labels,
     warn_if_fitted,
@@ -73,6 +72,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         The classifier, fitted on all samples.
     calibrator_ : PostHocCalibrator
         The fitted calibrator; a :class:`GroupwiseCalibration` where there are `by_columns`.
+    n_copies_ : int
+        How many rows of X are equal to an earlier one; equal rows are in one fold.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_ : int
@@ -214,7 +215,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             classes=None if np.isin(self.classes_, labels).all() else self.classes_.tolist(),
         )
         # What belongs together in the folds does so in those of the calibrator.
-        codes = None if lists_folds(self.cv) and not frozen else together(X, groups)
+        codes, self.n_copies_ = together(X, groups, labels, tell=frozen)
         if codes is not None and takes(calibrator.fit, "groups"):
             by["groups"] = codes
         self.calibrator_ = calibrator.fit(scores, labels, sample_weight=weight, **by)

@@ -3,6 +3,11 @@
 Accept the samples that are more confident than some value u. If m of the calibration samples are,
 these are m independent draws from all samples above u: the number of wrong ones among them is
 binomial, and no approximation is needed.
+
+Samples that belong together tell less than as many others. Korn and Graubard's number n* of
+samples, of as large a variance, takes the place of m then, as in health surveys: "Confidence
+Intervals for Proportions with Small Expected Number of Positive Counts Estimated from Survey
+Data", Survey Methodology 1998.
 """
 
 from __future__ import annotations
@@ -12,7 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, betaincinv
+from scipy.special import betainc, betaincinv
+
+# With errors in fewer groups, their variance says nothing: a group counts as one sample.
+_FEWEST_THAT_ERR = 3
 
 
 class RiskControl(NamedTuple):
@@ -29,23 +37,43 @@ class RiskControl(NamedTuple):
     bound: float
 
 
+class Accepted(NamedTuple):
+    """For every distinct confidence, from high to low, what lies at or above it."""
+
+    values: NDArray[np.floating]
+    n_accepted: NDArray[np.intp]
+    n_errors: NDArray[np.intp]
+    n_effective: NDArray[np.floating]  # independent samples that tell as much about the rate
+    n_apart: NDArray[np.intp]  # groups; samples where there are none
+
+
 def risk_control(
-    confidence: NDArray[np.floating], correct: NDArray[np.bool_], *, risk: float, delta: float
+    confidence: NDArray[np.floating],
+    correct: NDArray[np.bool_],
+    *,
+    risk: float,
+    delta: float,
+    groups: NDArray[np.intp] | None = None,
 ) -> RiskControl:
     """Return the laxest threshold found for which P(error rate > risk) <= delta."""
-    values, n_accepted, n_errors = _accepted_counts(confidence, correct)
-    last = _fixed_sequence(n_accepted, n_errors, risk, delta)
+    found = _accepted(confidence, correct, groups)
+    values, n_accepted, n_errors = found[:3]
+    last = _fixed_sequence(found, risk, delta)
     if last < 0:
         return RiskControl(np.inf, 0, 0, 1.0)
     # The boundary is the largest value that is not accepted, so that what lies between the two
     # on new data is accepted too: this is the event that the test is exact for.
     threshold = float(values[last + 1]) if last + 1 < len(values) else -np.inf
     n, k = int(n_accepted[last]), int(n_errors[last])
-    return RiskControl(threshold, n, k, upper_bound(k, n, delta))
+    n_effective = float(found.n_effective[last])
+    return RiskControl(threshold, n, k, upper_bound(k / n * n_effective, n_effective, delta))
 
 
-def upper_bound(n_errors: int, n_samples: int, delta: float) -> float:
-    """Return Clopper and Pearson's bound: an error rate above it has probability `delta`."""
+def upper_bound(n_errors: float, n_samples: float, delta: float) -> float:
+    """Return Clopper and Pearson's bound: an error rate above it has probability `delta`.
+
+    The numbers need not be whole.
+    """
     if n_errors == n_samples:
         return 1.0
     # The rate u at which P(Binomial(n, u) <= k) = delta. That probability is 1 - I_u(k + 1, n - k)
@@ -53,34 +81,79 @@ def upper_bound(n_errors: int, n_samples: int, delta: float) -> float:
     return float(betaincinv(n_errors + 1, n_samples - n_errors, 1 - delta))
 
 
-def _accepted_counts(
-    confidence: NDArray[np.floating], correct: NDArray[np.bool_]
-) -> tuple[NDArray[np.floating], NDArray[np.intp], NDArray[np.intp]]:
-    """Return distinct values from high to low, and for each the samples and errors at or above."""
+def _accepted(
+    confidence: NDArray[np.floating],
+    correct: NDArray[np.bool_],
+    groups: NDArray[np.intp] | None,
+) -> Accepted:
     # unique sorts upward, so negated. Equal confidences are accepted or declined together.
-    values, group = np.unique(-confidence, return_inverse=True)
-    size = np.bincount(group)
-    wrong = np.bincount(group, ~correct).astype(np.intp)
-    return -values, np.cumsum(size), np.cumsum(wrong)
+    values, tied = np.unique(-confidence, return_inverse=True)
+    n_accepted = np.cumsum(np.bincount(tied))
+    n_errors = np.cumsum(np.bincount(tied, ~correct)).astype(np.intp)
+    if groups is None:
+        return Accepted(-values, n_accepted, n_errors, n_accepted.astype(float), n_accepted)
+    order = np.argsort(tied, kind="stable")
+    sums = _sums_of_groups(groups[order], ~correct[order])[:, n_accepted - 1]
+    n_groups, n_that_err, of_accepted, of_errors, of_both = sums
+    rate = n_errors / n_accepted
+    # The sum over groups of (errors - rate * accepted)^2.
+    spread = of_errors - 2 * rate * of_both + np.square(rate) * of_accepted
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = n_groups / (n_groups - 1) * spread / np.square(n_accepted)
+        n_effective = rate * (1 - rate) / variance
+    known = (n_that_err >= _FEWEST_THAT_ERR) & np.isfinite(n_effective)
+    n_effective = np.where(known, np.clip(n_effective, n_groups, n_accepted), n_groups)
+    return Accepted(-values, n_accepted, n_errors, n_effective, n_groups.astype(np.intp))
 
 
-def _fixed_sequence(
-    n_accepted: NDArray[np.intp], n_errors: NDArray[np.intp], risk: float, delta: float
-) -> int:
+def _sums_of_groups(groups: NDArray[np.intp], wrong: NDArray[np.bool_]) -> NDArray[np.floating]:
+    """Return sums over the groups of the first i samples, for every i, as rows.
+
+    Groups; groups with an error; and with A samples and E errors of a group, the sums of A^2, of
+    E^2 and of A E.
+    """
+    together = np.argsort(groups, kind="stable")
+    starts = np.r_[True, np.diff(groups[together]) > 0]
+    begin = np.maximum.accumulate(np.where(starts, np.arange(len(groups)), 0))
+    before = np.arange(len(groups)) - begin  # samples of the group before this one
+    error = wrong[together]
+    errors: NDArray[np.intp] = np.cumsum(error) - error
+    errors_before = errors - errors[begin]
+    # What this sample adds: (A + 1)^2 - A^2, and so on.
+    added = np.array(
+        [
+            starts,
+            error & (errors_before == 0),
+            2 * before + 1,
+            error * (2 * errors_before + 1),
+            errors_before + error * (before + 1),
+        ],
+        dtype=float,
+    )
+    in_order = np.empty_like(added)
+    in_order[:, together] = added
+    return np.cumsum(in_order, axis=1)
+
+
+def _fixed_sequence(found: Accepted, risk: float, delta: float) -> int:
     """Return the last threshold that passes its test in an unbroken run, -1 where none does.
 
     The hypotheses "the error rate above this threshold exceeds `risk`" are tested from strict to
-    lax by their exact binomial p-values. A sequence that has not failed yet tests the next one at
-    its whole level, so their number costs nothing. But a wrong label among the first few samples
-    would end a single sequence. So others begin further on, each with a part of `delta`; a
-    sequence that gets there unbroken adds its level to theirs.
+    lax by their exact binomial p-values; with groups, by those of n* samples. A sequence that has
+    not failed yet tests the next one at its whole level, so their number costs nothing. But a
+    wrong label among the first few samples would end a single sequence. So others begin further
+    on, each with a part of `delta`; a sequence that gets there unbroken adds its level to theirs.
     """
     level, best = 0.0, -1
     # P(Binomial(n, risk) <= k): the larger the true rate, the less likely so few errors are, so
-    # this is the largest probability under "the error rate is at least risk".
-    p_value = bdtr(n_errors, n_accepted, risk)
-    starts, levels = _starts(n_accepted, risk, delta)
-    for start, stop, own_level in zip(starts, [*starts[1:], len(n_accepted)], levels):
+    # this is the largest probability under "the error rate is at least risk". It is the incomplete
+    # beta function, which numbers that are not whole have as well; 1 where all are wrong.
+    n = found.n_effective
+    k = found.n_errors / found.n_accepted * n
+    right = np.maximum(n - k, np.finfo(float).tiny)
+    p_value = np.where(k < n, betainc(right, k + 1, 1 - risk), 1.0)
+    starts, levels = _starts(found.n_apart, risk, delta)
+    for start, stop, own_level in zip(starts, [*starts[1:], len(n)], levels):
         level += own_level
         failed = p_value[start:stop] > level
         n_passed = int(np.argmax(failed)) if failed.any() else stop - start

@@ -7,7 +7,7 @@ are a group, without being asked.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,18 +64,30 @@ def warn_of_copies(codes: NDArray[np.intp] | None, labels: NDArray | None) -> No
     )
 
 
-def together(X: Any, groups: Any, n_folds: int = 5) -> NDArray[np.intp] | None:
-    """Return codes of the samples that belong together: by `groups`, and because rows are equal.
+class Together(NamedTuple):
+    """Codes of the samples that belong together, None if all stand alone; and how many copies."""
+
+    codes: NDArray[np.intp] | None
+    n_copies: int
+
+
+def together(
+    X: Any, groups: Any, labels: NDArray | None = None, *, tell: bool = False
+) -> Together:
+    """Return which samples belong together: by `groups`, and because rows are equal.
 
     Groups that share a row are one, unless that would leave fewer than half of the groups: then
-    the row, such as one of zeros, says nothing about where it comes from. None if all samples
-    stand alone.
+    the row, such as one of zeros, says nothing about where it comes from. `tell` warns of copies
+    where no folds do.
     """
-    copies = copy_codes(X, n_folds)
+    copies = copy_codes(X)
+    if tell:
+        warn_of_copies(copies, labels)
     if groups is None:
-        return copies
+        return Together(copies, n_copies(copies))
     given = group_codes(groups, _num_samples(X))[1]
-    return given if copies is None else merged(given, copies)
+    codes = given if copies is None else merged(given, copies)
+    return Together(codes, n_copies(copies))
 
 
 def merged(groups: NDArray[np.intp], copies: NDArray[np.intp]) -> NDArray[np.intp]:

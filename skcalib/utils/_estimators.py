@@ -178,8 +178,9 @@ def folds_of(
     """Return (train, test) of folds that leave out every sample once.
 
     An int is a number of folds, stratified by labels where there are any. With `groups`, the
-    samples of a group are left out together. So are equal rows of X, except by folds that are
-    listed, and where the caller has looked for them already.
+    samples of a group are left out together. So are equal rows of X; folds of a splitter stay as
+    it draws them, and copies of what they leave out leave the training part. A caller who has
+    looked for copies passes ``find_copies=False``.
     """
     n_samples = _num_samples(X)
     if groups is not None and lists_folds(cv):
@@ -188,12 +189,16 @@ def folds_of(
     splitter = check_cv(_grouped(cv, groups), labels, classifier=labels is not None)
     n_folds = getattr(splitter, "n_splits", None)
     copies = None
-    if find_copies and not lists_folds(cv):
+    if find_copies:
         copies = copy_codes(X, int(n_folds) if isinstance(n_folds, Integral) else 5)
         warn_of_copies(copies, labels)
+    is_number = cv is None or isinstance(cv, Integral)
     try:
         if copies is None:
             folds = list(splitter.split(X, labels, codes))
+        elif not is_number:
+            given = splitter.split(X, labels, codes)
+            folds = [(train[~np.isin(copies[train], copies[test])], test) for train, test in given]
         elif codes is not None:
             folds = list(splitter.split(X, labels, merged(codes, copies)))
         else:

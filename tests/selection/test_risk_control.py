@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from skcalib.selection._risk_control import (
-    _accepted_counts,
+    _accepted,
     _starts,
     risk_control,
     upper_bound,
@@ -19,8 +19,8 @@ def test_upper_bound_is_that_of_clopper_and_pearson(k, n):
 
 
 def test_counts_share_ties():
-    values, accepted, errors = _accepted_counts(
-        np.array([0.9, 0.5, 0.9, 0.7]), np.array([True, False, False, True])
+    values, accepted, errors, *_ = _accepted(
+        np.array([0.9, 0.5, 0.9, 0.7]), np.array([True, False, False, True]), None
     )
     assert values.tolist() == [0.9, 0.7, 0.5]
     assert accepted.tolist() == [2, 3, 4]
@@ -142,3 +142,56 @@ def test_wrong_labels_among_the_most_confident_do_not_end_the_search():
     correct[np.argsort(-confidence)[5]] = False
     found = risk_control(confidence, correct, risk=0.05, delta=0.1)
     assert found.n_accepted == 3000
+
+
+def reference_of_groups(wrong, groups):
+    """Return Korn and Graubard's number of samples, written out."""
+    n, names = len(wrong), np.unique(groups)
+    rate = wrong.mean()
+    sums = [(wrong[groups == g].sum(), (groups == g).sum()) for g in names]
+    if sum(errors > 0 for errors, _ in sums) < 3:
+        return len(names)
+    spread = sum((errors - rate * size) ** 2 for errors, size in sums)
+    variance = len(names) / (len(names) - 1) * spread / n**2
+    return float(np.clip(rate * (1 - rate) / variance, min(len(names), n), n))
+
+
+def test_the_effective_number_is_that_of_korn_and_graubard():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 15, 120)
+    confidence = rng.integers(0, 40, 120).astype(float)  # with ties
+    correct = rng.random(120) < 0.5 + 0.3 * (groups % 2)
+    found = _accepted(confidence, correct, groups)
+    for value, n_effective, n_apart in zip(found.values, found.n_effective, found.n_apart):
+        above = confidence >= value
+        expected = reference_of_groups(~correct[above], groups[above])
+        assert n_effective == pytest.approx(expected)
+        assert n_apart == len(np.unique(groups[above]))
+
+
+def test_groups_of_one_are_samples():
+    rng = np.random.default_rng(1)
+    confidence = rng.uniform(size=800)
+    correct = rng.random(800) < 0.6 + 0.4 * confidence
+    plain = risk_control(confidence, correct, risk=0.2, delta=0.1)
+    alone = risk_control(confidence, correct, risk=0.2, delta=0.1, groups=np.arange(800))
+    assert alone.n_accepted == pytest.approx(plain.n_accepted, rel=0.05)
+    assert alone.bound == pytest.approx(plain.bound, abs=0.005)
+
+
+def test_the_limit_holds_where_errors_gather_in_groups():
+    rng = np.random.default_rng(2)
+    groups = np.repeat(np.arange(100), 8)
+    broken = np.zeros(2)
+    for _ in range(150):
+        mean = rng.uniform(size=100)  # confidence; the error rate is .4 (1 - confidence)
+        rate = 0.4 * (1 - mean)
+        gathered = np.repeat(rng.beta(rate, 1 - rate), 8)  # correlation 1/2 within groups
+        correct = rng.random(800) >= gathered
+        confidence = np.repeat(mean, 8) + 1e-6 * rng.uniform(size=800)
+        for k, given in enumerate((None, groups)):
+            found = risk_control(confidence, correct, risk=0.1, delta=0.1, groups=given)
+            threshold = max(found.threshold, 0.0)
+            broken[k] += threshold < 1 and 0.2 * (1 - threshold) > 0.1
+    assert broken[0] / 150 > 0.15
+    assert broken[1] / 150 <= 0.1 + 2 * np.sqrt(0.1 * 0.9 / 150)

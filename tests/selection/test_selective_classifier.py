@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -156,3 +156,41 @@ def test_bad_input(options, fit_params, message):
     clf = SelectiveClassifier(LogisticRegression(), **options)
     with pytest.raises(ValueError, match=message):
         clf.fit(X[TRAIN], Y[TRAIN], **fit_params)
+
+
+def test_groups_count_with_a_frozen_classifier_too():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = (rng.random(80) < 1 / (1 + np.exp(-3 * X[:, 0]))).astype(int)
+    trained = LogisticRegression().fit(X[:20], y[:20])
+    groups = np.repeat([None, *(f"patient {i}" for i in range(1, 60))], 10)
+    rows, labels = X[20:].repeat(10, axis=0), y[20:].repeat(10)
+    near = rows + 0.01 * rng.normal(size=rows.shape)
+    model = SelectiveClassifier(FrozenEstimator(trained), risk=0.2)
+    blind = model.fit(near, labels).coverage_
+    assert model.fit(near, labels, groups=groups).coverage_ < blind
+    # Copies of a table are no further evidence.
+    once = model.fit(X[20:], y[20:])
+    expected = once.coverage_, once.risk_bound_
+    with pytest.warns(SkcalibWarning, match="540 of the 600 rows of X are equal"):
+        copied = model.fit(rows, labels)
+    assert (copied.coverage_, copied.risk_bound_) == pytest.approx(expected, abs=0.05)
+
+
+def test_a_confidence_that_is_fitted_is_judged_on_samples_it_has_not_seen():
+    class Memory(BaseEstimator):
+        """Sure of the samples that it was fitted on, which says nothing of others."""
+
+        def fit(self, X, y=None):
+            self.right_ = {row.tobytes() for row in X[y == (X[:, 0] > 0)]}
+            return self
+
+        def score_samples(self, X):
+            return np.array([float(row.tobytes() in self.right_) for row in X])
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.where(rng.random(400) < 0.6, X[:, 0] > 0, X[:, 0] <= 0)
+    trained = FrozenEstimator(LogisticRegression().fit(X[:, :1].repeat(2, 1), X[:, 0] > 0))
+    with pytest.warns(SkcalibWarning, match="every sample is declined"):
+        SelectiveClassifier(trained, risk=0.1, confidence=Memory()).fit(X, y)

@@ -65,12 +65,14 @@ def test_equal_rows_are_in_one_fold(cv):
 
 def test_groups_are_encoded_once_and_joined_by_equal_rows():
     text = np.array([None if i < 4 else f"p{i // 4}" for i in range(len(COPIES))], dtype=object)
-    codes = together(X[COPIES], text)
+    codes, n_found = together(X[COPIES], text)
+    assert n_found == 4
     # Rows 0 and 5 were copied to rows 120 to 122, of the last but one group.
     assert codes[0] == codes[5] == codes[122]
-    for cv in (3, GroupKFold(3)):
-        for train, test in folds_of(cv, X[COPIES], Y[COPIES], text):
-            assert not np.isin(codes[test], codes[train]).any()
+    for train, test in folds_of(3, X[COPIES], Y[COPIES], text):
+        assert not np.isin(codes[test], codes[train]).any()
+    for train, test in folds_of(GroupKFold(3), X[COPIES], Y[COPIES], text):
+        assert not np.isin(COPIES[test], COPIES[train]).any()
 
 
 def test_a_row_that_all_groups_have_joins_none():
@@ -94,7 +96,11 @@ def test_many_copies_and_unlike_labels_bring_a_warning():
         folds_of(5, np.tile(X, (2, 1)), np.tile(Y, 2))
 
 
-def test_listed_folds_are_taken_as_they_are():
-    listed = [(np.arange(62, 124), np.arange(62)), (np.arange(62), np.arange(62, 124))]
-    folds = folds_of(listed, X[COPIES], Y[COPIES])
-    np.testing.assert_array_equal(folds[0][1], np.arange(62))
+def test_folds_that_are_given_leave_out_what_they_say():
+    given = KFold(4, shuffle=True, random_state=0)
+    listed = list(given.split(X[COPIES]))
+    for cv in (given, listed):
+        for (train, test), (before, expected) in zip(folds_of(cv, X[COPIES], Y[COPIES]), listed):
+            np.testing.assert_array_equal(test, expected)
+            kept = before[~np.isin(COPIES[before], COPIES[test])]
+            np.testing.assert_array_equal(train, kept)
