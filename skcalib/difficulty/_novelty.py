@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._arrays import as_features, check_weights
+from ..utils._copies import together
 from ..utils._estimators import (
     MetaMixin,
     fit_clone,
@@ -27,6 +28,7 @@ from ..utils._estimators import (
     show_inner,
     warn_if_fitted,
 )
+from ..utils._groups import group_codes
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._warnings import warn
 from ._knn import KNNScorer
@@ -66,6 +68,8 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         The scorer, fitted on all samples.
     offset_ : float
         The threshold: samples of lower score are outliers.
+    n_copies_ : int
+        How many rows of X are equal to an earlier one; equal rows are left out together.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Of `scorer_`, where it has them.
 
@@ -121,8 +125,10 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights for the scorer, and for the fraction below the threshold. A row is left out
             with all of its weight.
-        groups : array-like of shape (n_samples,), default=None
-            What belongs together, as samples of a patient or repeated rows: in one fold each.
+        groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
+                default=None
+            Which samples belong together, such as those of a patient, by names of any kind: each
+            group is in one fold. Equal rows of X are kept together without being asked.
         **fit_params : dict
             Further parameters of ``scorer.fit``.
 
@@ -152,7 +158,9 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         params = inner_fit_params(self, "scorer", weight, fit_params, groups)
         self.scorer_ = fit_clone(self.scorer, X, labels, params=params)
         in_sample = self.cv is None or isinstance(self.scorer, FrozenEstimator)
-        one_by_one = self.cv == "auto" and groups is None
+        given = not (self.cv is None or self.cv == "auto" or isinstance(self.cv, Integral))
+        belong, self.n_copies_ = together(X, groups, labels, tell=not given)
+        one_by_one = self.cv == "auto" and belong is None
         if in_sample:
             scores = self.score_samples(X)
         elif one_by_one and isinstance(self.scorer_, KNNScorer):
@@ -164,7 +172,11 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
             # The least distance of all classes is the difficulty without a label.
             scores = _complete(-gaussians.to_all(rows, codes, lost).min(axis=1))
         else:
-            folds = folds_of(self._splitter(n_samples, labels, groups), X, labels, groups)
+            if given:  # folds of the user stay as they are drawn
+                folds = folds_of(self.cv, X, labels, groups)
+            else:
+                cv = self._splitter(n_samples, labels, belong)
+                folds = folds_of(cv, X, labels, belong, find_copies=False)
             scores = left_out(partial(self._score_fold, X, labels, params), folds)
         self.offset_ = _threshold(scores, self.contamination, weight, in_sample=in_sample)
         show_inner(self, self.scorer_)
@@ -180,10 +192,8 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         if self.cv == "auto":
             # Not stratified: folds are so small that most of every class remains.
             kind = KFold if groups is None else GroupKFold
-            n = n_samples if groups is None else len(np.unique(groups))
+            n = n_samples if groups is None else len(group_codes(groups, n_samples)[0])
             return kind(max(2, min(20, n)), shuffle=True, random_state=0)
-        if not isinstance(self.cv, Integral):
-            return self.cv
         # Shuffled, since samples are often sorted by class. The seed makes fits repeatable.
         splitter = KFold if labels is None else StratifiedKFold
         splitter = splitter if groups is None else StratifiedGroupKFold

@@ -297,7 +297,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         as_it_is = isinstance(self.estimator, str) or lists_folds(self.cv)
         once = distinct_of(None if as_it_is else X, codes, groups)
         self.n_copies_ = n_copies(once.copies)
-        warn_of_copies(once.copies, labels)
+        if groups is None:
+            warn_of_copies(once.copies, labels)
         rows, together = once.rows, once.groups
         X = X if once.copies is None else _safe_indexing(X, rows)
         weight = once.mean(np.ones(len(labels)) if sample_weight is None else sample_weight)

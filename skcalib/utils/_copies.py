@@ -78,10 +78,10 @@ def together(
 
     Groups that share a row are one, unless that would leave fewer than half of the groups: then
     the row, such as one of zeros, says nothing about where it comes from. `tell` warns of copies
-    where no folds do.
+    where no folds do; who passes groups knows of them.
     """
     copies = copy_codes(X)
-    if tell:
+    if tell and groups is None:
         warn_of_copies(copies, labels)
     if groups is None:
         return Together(copies, n_copies(copies))
@@ -127,8 +127,13 @@ def _codes_of_sparse(X: Any) -> NDArray[np.intp]:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     spans = zip(rows.indptr[:-1], rows.indptr[1:])
-    keys = [(rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in spans]
-    return _codes_of_keys(keys)
+    # A row without any entry, such as a text of unknown words, tells nothing and is no copy.
+    return _codes_of_keys(
+        [
+            (rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) if b > a else row
+            for row, (a, b) in enumerate(spans)
+        ]
+    )
 
 
 def _codes_of_objects(values: Any) -> NDArray[np.intp] | None:

@@ -191,7 +191,8 @@ def folds_of(
     copies = None
     if find_copies:
         copies = copy_codes(X, int(n_folds) if isinstance(n_folds, Integral) else 5)
-        warn_of_copies(copies, labels)
+        if groups is None:
+            warn_of_copies(copies, labels)
     is_number = cv is None or isinstance(cv, Integral)
     try:
         if copies is None:

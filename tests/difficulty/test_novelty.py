@@ -24,6 +24,7 @@ from skcalib.difficulty import (
 from skcalib.utils import SkcalibWarning
 
 X, y = load_iris(return_X_y=True)
+X[142, 0] += 0.01  # one flower is in it twice
 names = np.array(["setosa", "versicolor", "virginica"])[y]
 
 
@@ -88,6 +89,7 @@ def test_sorted_samples_without_labels_are_shuffled_into_folds():
     assert clone(detector).fit(X).offset_ == detector.offset_
 
 
+@pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_weight_is_repetition():
     count = np.random.default_rng(0).integers(0, 4, 150)
     weighted = NoveltyDetector(RMDScorer(), cv=None).fit(X, y, sample_weight=count)
@@ -302,3 +304,22 @@ def test_scores_of_minus_infinity_make_no_false_alarms():
         rng.normal(size=(400, 2))
     )
     assert 0.02 < (wide.predict(rng.normal(size=(4000, 2))) == -1).mean() < 0.08
+
+
+def test_copies_do_not_make_one_another_familiar():
+    once = NoveltyDetector(KNNScorer()).fit(X)
+    rows = np.append(np.arange(150), np.arange(150))
+    with pytest.warns(SkcalibWarning, match="150 of the 300 rows of X are equal"):
+        twice = NoveltyDetector(KNNScorer()).fit(X[rows])
+    assert twice.n_copies_ == 150
+    # Not 0, which it would be if every sample were its own neighbor.
+    assert twice.offset_ < 0.5 * once.offset_
+
+
+def test_groups_of_any_kind_are_groups():
+    text = np.array([None if i < 5 else f"flower {i // 5}" for i in range(150)], dtype=object)
+    found = [
+        NoveltyDetector(RMDScorer()).fit(X, names, groups=groups).offset_
+        for groups in (np.arange(150) // 5, text)
+    ]
+    assert found[0] == pytest.approx(found[1], rel=0.2)

@@ -33,12 +33,19 @@ def test_equal_rows_of_any_kind_are_found():
     assert n_copies(None) == 0
 
 
-def test_signs_of_zero_and_unstored_zeros_are_equal():
+def test_signs_of_zero_and_stored_zeros_are_equal():
     rows = np.append(np.arange(1.0, 100), [0.0, -0.0])[:, None]
     assert n_copies(copy_codes(rows)) == 1
-    stored = csr_array(rows)
-    stored.data[-1:] = 0.0
-    assert n_copies(copy_codes(stored)) >= 1
+    stored = csr_array(np.column_stack([np.append(np.arange(1.0, 100), 99.0), np.ones(100)]))
+    stored.data[-1] = 0.0
+    other = csr_array(np.column_stack([np.append(np.arange(1.0, 100), 99.0), np.zeros(100)]))
+    assert n_copies(copy_codes(stored)) == 0
+    assert n_copies(copy_codes(other)) == 1
+
+
+def test_rows_without_an_entry_are_no_copies():
+    words = csr_array(np.vstack([np.diag(np.arange(1.0, 61)), np.zeros((10, 60))]))
+    assert copy_codes(words) is None
 
 
 def test_few_distinct_rows_are_no_copies():
