@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,8 +45,11 @@ def _modules():
     return sorted(ROOT.rglob("*.py"))
 
 
-def _imports(path):
-    """Yield (absolute dotted name, whether it runs when the module is imported)."""
+def _imports(path, for_types=True):
+    """Yield (absolute dotted name, whether it runs when the module is imported).
+
+    Without `for_types`, imports that only type checkers see are left out.
+    """
     tree = ast.parse(path.read_text())
     package = ["skcalib", *path.relative_to(ROOT).parent.parts]
     late = {
@@ -54,10 +58,14 @@ def _imports(path):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         for node in ast.walk(function)
     }
+    unseen = set()
     for block in ast.walk(tree):
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
-            late.update(id(node) for node in ast.walk(block))
+            unseen.update(id(node) for node in ast.walk(block))
+    late |= unseen
     for node in ast.walk(tree):
+        if id(node) in unseen and not for_types:
+            continue
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, id(node) not in late
@@ -83,6 +91,23 @@ def test_imports_only_what_the_design_allows(path):
             target = names[1]
             allowed = MAY_IMPORT[room] | {room, "utils", "__version__"}
             assert target not in PACKAGES or target in allowed, f"{path} imports skcalib.{target}"
+
+
+def test_no_files_import_each_other_in_a_circle():
+    files = {}
+    for path in _modules():
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    # `from . import _file` names the package as well, which is loaded before its files anyway.
+    graph = {
+        name: {
+            other
+            for other, _ in _imports(path, for_types=False)
+            if other in files and not f"{name}.".startswith(f"{other}.")
+        }
+        for name, path in files.items()
+    }
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))

@@ -30,6 +30,7 @@ from ._bins import (
     sums_between,
 )
 from ._classwise import class_sums_between
+from ._inversion import interval_of_bins
 from ._per_sample import generalized_brier_score
 from ._smooth import error_of_excess, excess_on_grid, grid_steps
 
@@ -283,9 +284,6 @@ class CalibrationAccumulator:
         ValueError
             If there are no samples yet, or if `metric` is another one.
         """
-        # Not at the top: the interval imports the errors, which import this class.
-        from ._interval import interval_of_bins
-
         rules = {
             "expected_calibration_error": ("bins", self.norm),
             "maximum_calibration_error": ("bins", "max"),

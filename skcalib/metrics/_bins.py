@@ -5,7 +5,7 @@ Every calibration error compares the two; the binned ones are made of the sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -24,6 +24,35 @@ BINNING_CONSTRAINTS: dict[str, list[Any]] = {
     "strategy": [StrOptions({"uniform", "quantile"})],
 }
 NORM_CONSTRAINTS: dict[str, list[Any]] = {"norm": [StrOptions({"l1", "l2", "max"})]}
+
+
+class Kind(NamedTuple):
+    """What the gaps are whose norm a calibration error is; see :class:`._gaps.GapError`.
+
+    `top_label` says that a sample is (confidence, correct) to it, and nothing else.
+    """
+
+    rule: str
+    norm: str
+    top_label: bool
+    metric: Callable[..., Any]
+
+
+def declares(rule: str, norm: str, *, top_label: bool = True) -> Callable[..., Any]:
+    """Declare what a calibration error is made of, for its intervals and tests."""
+
+    def declare(metric: Callable[..., Any]) -> Callable[..., Any]:
+        metric._kind = Kind(rule, norm, top_label, metric)  # type: ignore[attr-defined]
+        return metric
+
+    return declare
+
+
+def kind_of(metric: Callable[..., Any]) -> Kind | None:
+    """Return what a metric has declared, None for one that is not of this package."""
+    kind = getattr(metric, "_kind", None)
+    # functools.wraps copies attributes: a function around a metric may do something else.
+    return kind if kind is not None and kind.metric is metric else None
 
 
 class Bins(NamedTuple):

@@ -19,12 +19,14 @@ from ._bins import (
     binned,
     curve_of,
     debiased_norm,
+    declares,
     gap_norm,
     top_label,
 )
 from ._ties import tie_groups
 
 
+@declares("bins", "l1")
 @validate_params(BINNING_CONSTRAINTS | NORM_CONSTRAINTS)
 def expected_calibration_error(
     y_true: ArrayLike,
@@ -110,6 +112,7 @@ def expected_calibration_error(
     return float(gap_norm(bins.sums, norm))
 
 
+@declares("bins", "max")
 @validate_params(BINNING_CONSTRAINTS)
 def maximum_calibration_error(
     y_true: ArrayLike,
@@ -158,6 +161,7 @@ def maximum_calibration_error(
     return float(gap_norm(bins.sums, "max"))
 
 
+@declares("debiased", "l2")
 @validate_params(BINNING_CONSTRAINTS | {"squared": ["boolean"]})
 def debiased_calibration_error(
     y_true: ArrayLike,
@@ -223,6 +227,7 @@ def debiased_calibration_error(
     return debiased_norm(bins.sums * count_unit(unit), squared=squared)
 
 
+@declares("ks", "max")
 def ks_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,

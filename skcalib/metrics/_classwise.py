@@ -12,9 +12,10 @@ from ..utils._binning import bin_index, quantile_sums, round_down, uniform_edges
 from ..utils._private import StrOptions, validate_params
 from ..utils._proba import check_values, iter_proba_blocks
 from ..utils._validation import Predictions, check_predictions
-from ._bins import BINNING_CONSTRAINTS, NORM_CONSTRAINTS, binned, gap_norm, sums_between
+from ._bins import BINNING_CONSTRAINTS, NORM_CONSTRAINTS, binned, declares, gap_norm, sums_between
 
 
+@declares("bins", "l1", top_label=False)
 @validate_params(
     BINNING_CONSTRAINTS | NORM_CONSTRAINTS | {"average": [StrOptions({"macro"}), None]}
 )

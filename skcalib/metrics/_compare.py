@@ -13,7 +13,7 @@ from ..utils._private import Interval, validate_params
 from ..utils._tables import as_table
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError
-from ._interval import Inversion, interval_of
+from ._inversion import Inversion, interval_of
 from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, warn_of_few_groups
 
 if TYPE_CHECKING:

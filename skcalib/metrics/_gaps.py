@@ -16,14 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..utils._binning import bin_index, quantile_edges, uniform_edges
-from ._calibration_error import (
-    debiased_calibration_error,
-    expected_calibration_error,
-    ks_calibration_error,
-    maximum_calibration_error,
-)
-from ._classwise import classwise_calibration_error
-from ._smooth import error_of_excess, smooth_calibration_error, smooth_on_grid
+from ._bins import kind_of
+from ._smooth import error_of_excess, smooth_on_grid
 
 # Cells of the Kolmogorov-Smirnov error, whose largest sum is looked for at their ends: they hold
 # a thousandth of the samples each, and all of it where there are fewer distinct confidences.
@@ -36,13 +30,6 @@ _MOST_STEPS = 2**13
 _COUNTS_AT_ONCE = 2**21
 _GAPS_AT_ONCE = 2**20
 
-# The binned errors, with the norm of those that leave no choice.
-_BINNED = {
-    expected_calibration_error: "l1",
-    maximum_calibration_error: "max",
-    classwise_calibration_error: "l1",
-    debiased_calibration_error: "l2",
-}
 # With gaps (..., n_classes, n_cells), the mean of the norms over the classes.
 _NORMS: dict[str, Callable[[NDArray], NDArray]] = {
     "l1": lambda gaps: np.abs(gaps).sum(axis=-1).mean(axis=-1),
@@ -297,12 +284,15 @@ def gap_error(
     groups: NDArray[np.intp] | None,
 ) -> GapError | None:
     """Return the error as a norm of gaps, None where the metric is not one of this package."""
+    kind = kind_of(metric)
+    if kind is None:
+        return None
     samples = codes, proba, np.ones(len(codes)) if weight is None else weight, groups
     columns = proba.reshape(len(codes), -1)
-    if metric is ks_calibration_error:
+    if kind.rule == "ks":
         edges = quantile_edges(proba, _N_GROUPS)
         return GapError("ks", "max", bin_index(columns, edges), len(edges) - 1, *samples)
-    if metric is smooth_calibration_error:
+    if kind.rule == "smooth":
         # At the bandwidth of the estimate, the errors of resamples compare with it as their own
         # smooth errors do: both say whether the error at this bandwidth exceeds it.
         bandwidth = options.get("bandwidth") or max(estimate, 1 / _MOST_STEPS)
@@ -310,8 +300,6 @@ def gap_error(
         index = np.rint(np.clip(columns, 0, 1) * n_steps).astype(np.intp)
         rule = "kernel" if options.get("bandwidth") else "smooth"
         return GapError(rule, "l1", index, n_steps + 1, *samples, bandwidth)
-    if metric not in _BINNED:
-        return None
     bound = inspect.signature(metric).bind(codes, proba, **options)
     bound.apply_defaults()
     given = bound.arguments
@@ -319,7 +307,6 @@ def gap_error(
     if given["strategy"] == "quantile":
         every = [quantile_edges(column, given["n_bins"], weight) for column in columns.T]
     index = np.stack([bin_index(c, edges) for c, edges in zip(columns.T, every)], axis=1)
-    rule = "debiased" if metric is debiased_calibration_error else "bins"
-    norm = given.get("norm", _BINNED[metric])
+    norm = given.get("norm", kind.norm)
     n_cells = max(map(len, every)) - 1
-    return GapError(rule, norm, index, n_cells, *samples, squared=given.get("squared", False))
+    return GapError(kind.rule, norm, index, n_cells, *samples, squared=given.get("squared", False))

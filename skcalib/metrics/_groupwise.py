@@ -15,7 +15,7 @@ from ..utils._private import Interval, validate_params
 from ..utils._tables import as_table
 from ..utils._validation import check_predictions
 from ._calibration_error import expected_calibration_error
-from ._interval import interval_of, pvalue_of
+from ._inversion import interval_of, pvalue_of
 from ._resampling import (
     RESAMPLING_CONSTRAINTS,
     Resampled,

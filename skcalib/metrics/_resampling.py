@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -15,25 +16,8 @@ from ..utils._groups import group_codes
 from ..utils._private import Interval
 from ..utils._validation import check_predictions, takes
 from ..utils._warnings import warn
-from ._bins import top_label
-from ._calibration_error import (
-    debiased_calibration_error,
-    expected_calibration_error,
-    ks_calibration_error,
-    maximum_calibration_error,
-)
+from ._bins import kind_of, top_label
 from ._gaps import GapError, drawn_counts, drawn_labels, gap_error
-from ._smooth import smooth_calibration_error
-
-# They see a sample as (confidence, correct), so that is all that has to be resampled.
-_TOP_LABEL_METRICS = (
-    expected_calibration_error,
-    maximum_calibration_error,
-    debiased_calibration_error,
-    ks_calibration_error,
-    smooth_calibration_error,
-)
-
 
 RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
     "metric": [callable],
@@ -45,6 +29,9 @@ RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
 
 # What few groups have in common says little of others: intervals of fewer are too narrow.
 _FEWEST_GROUPS = 20
+# Labels that tell a calibration error from a score; what rounding leaves of the error then.
+_EXPECTED_LABELS_AT_ONCE = 2**20
+_NOTHING = 1e-6
 # Lists of errors of a calibrated model, one for each way to draw them.
 ByChance = list[list[float]]
 
@@ -73,6 +60,21 @@ class AnyError(NamedTuple):
             codes, self.proba, sample_weight=weight, labels=classes, **self.options
         )
         return as_number(value)
+
+    def is_zero_of_expected_labels(self) -> bool:
+        """Tell a calibration error from a score, such as the log-loss.
+
+        Where every sample has all labels, each as often as its probability says, nothing is left
+        of a calibration error.
+        """
+        n_classes = 2 if self.proba.ndim == 1 else self.proba.shape[1]
+        step = -(-len(self.proba) * n_classes // _EXPECTED_LABELS_AT_ONCE)
+        proba = self.proba[::step].astype(np.float64)
+        columns = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
+        codes = np.tile(np.arange(n_classes), len(proba))
+        proba = np.repeat(proba, n_classes, axis=0)
+        expected = self._replace(codes=codes, proba=proba, weight=columns.ravel())
+        return abs(expected.value()) < _NOTHING
 
     def bootstrap(self, seeds: NDArray[np.int64]) -> list[float]:
         """Return the metric of samples, or of groups, drawn with replacement."""
@@ -107,12 +109,14 @@ class Resampled(NamedTuple):
         **given: Any,
     ) -> Resampled:
         """Check one call of the metric; `given` are weights and labels."""
+        metric, options = _unwrapped(metric, options)
         check_metric(metric, "sample_weight", "labels")
         predictions = check_predictions(y_true, y_proba, **given)
         codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
         if groups is not None:
             groups = group_codes(groups, len(codes), name="groups")[1]
-        if metric in _TOP_LABEL_METRICS:
+        kind = kind_of(metric)
+        if kind is not None and kind.top_label:
             # From here on two classes: the confidence is the probability of "correct".
             proba, correct = top_label(predictions)
             codes = correct.astype(np.intp)
@@ -129,8 +133,12 @@ class Resampled(NamedTuple):
         return cls(estimate, estimate, anew) if own is None else cls(estimate, own.statistic, own)
 
     def drawn(self, seeds: NDArray[np.int64], n_jobs: int | None) -> tuple[list[Any], ByChance]:
-        """Return the errors of resamples and, of an error of ours, by chance."""
-        by_chance = self.by_chance(seeds, n_jobs) if isinstance(self.error, GapError) else []
+        """Return the errors of resamples and, of a calibration error, by chance."""
+        by_chance: ByChance = []
+        if isinstance(self.error, GapError):
+            by_chance = self.by_chance(seeds, n_jobs)
+        elif self.error.is_zero_of_expected_labels():
+            by_chance = [run(self.error.by_chance, seeds, n_jobs)]
         return run(self.error.bootstrap, seeds, n_jobs), by_chance
 
     def by_chance(self, seeds: NDArray[np.int64], n_jobs: int | None) -> ByChance:
@@ -149,6 +157,13 @@ class Resampled(NamedTuple):
                 f"got {getattr(self.error.metric, '__name__', self.error.metric)}."
             )
         return [*by_chance, run(self.error.by_signs, seeds, n_jobs)]
+
+
+def _unwrapped(metric: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the metric inside of a partial, and its options with those that are given there."""
+    while isinstance(metric, partial) and not metric.args:
+        metric, options = metric.func, metric.keywords | options
+    return metric, options
 
 
 def warn_of_few_groups(*codes: NDArray[np.intp] | None) -> None:

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from ..utils._private import Interval, validate_params
 from ..utils._validation import Predictions, check_predictions
-from ._bins import iter_top_label
+from ._bins import declares, iter_top_label
 
 # Steps of the grid on [0, 1]. The binned series is off by about (step / bandwidth)^2 / 12 of the
 # error. Where the bandwidth is the error, that is below 1e-5 from 3e-5 on; a narrow bandwidth
@@ -24,6 +24,7 @@ _STEPS_PER_BANDWIDTH = 150
 _STEPS_OF_INTEGRAL = 64
 
 
+@declares("smooth", "l1")
 @validate_params({"bandwidth": [None, Interval(Real, 0, 1, closed="right")]})
 def smooth_calibration_error(
     y_true: ArrayLike,

@@ -1,5 +1,5 @@
 import inspect
-from functools import partial
+from functools import partial, wraps
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from joblib import parallel_config
 from skcalib.datasets import make_predictions
 from skcalib.metrics import (
     calibration_error_interval,
+    calibration_test,
     classwise_calibration_error,
     debiased_calibration_error,
     expected_calibration_error,
@@ -299,3 +300,55 @@ def test_metric_of_the_user(data):
 def test_bad_options(data, options):
     with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter"):
         calibration_error_interval(*data[:2], **options)
+
+
+def test_a_partial_is_the_metric_with_options():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([0.3] * 3, size=200)
+    y = np.array([rng.choice(3, p=p) for p in proba])
+    inner = partial(partial(debiased_calibration_error, n_bins=7), strategy="quantile")
+    options = {"n_resamples": 50, "random_state": 0}
+    expected = calibration_error_interval(
+        y, proba, metric=debiased_calibration_error, n_bins=5, strategy="quantile", **options
+    )
+    assert calibration_error_interval(y, proba, metric=inner, n_bins=5, **options) == expected
+    assert calibration_test(y, proba, metric=inner, **options) == calibration_test(
+        y, proba, metric=debiased_calibration_error, n_bins=7, strategy="quantile", **options
+    )
+
+
+@pytest.mark.parametrize("shape", ["positive class", "several classes"])
+def test_a_calibration_error_of_others_begins_at_zero_where_chance_explains_it(shape):
+    @wraps(expected_calibration_error)  # copies what the metric declares of itself
+    def doubled(y_true, y_proba, **options):
+        return 2 * expected_calibration_error(y_true, y_proba, **options)
+
+    rng = np.random.default_rng(1)
+    options = {"metric": doubled, "n_resamples": 60}
+    begins_at_zero, held = 0, 0
+    for seed in range(30):
+        if shape == "positive class":
+            proba = rng.uniform(size=200)
+            y, wrong = rng.uniform(size=200) < proba, rng.uniform(size=200) < proba**3
+        else:
+            proba = rng.dirichlet([1.0] * 4, size=200)
+            y = np.array([rng.choice(4, p=p) for p in proba])
+            wrong = (proba.argmin(axis=1)).astype(int)
+        low, high = calibration_error_interval(y, proba, random_state=seed, **options)
+        begins_at_zero += low == 0
+        held += low <= 0 <= high
+        assert high >= doubled(y, proba)
+        assert calibration_error_interval(wrong, proba, random_state=seed, **options)[0] > 0
+    assert begins_at_zero == held >= 27
+
+
+def test_a_score_of_others_is_no_calibration_error():
+    rng = np.random.default_rng(1)
+    proba = rng.uniform(0.2, 0.8, size=400)
+    y = rng.uniform(size=400) < proba
+    low, high = calibration_error_interval(y, proba, metric=brier_of, random_state=0)
+    assert 0 < low < brier_of(y, proba) < high
+
+
+def brier_of(y_true, y_proba, sample_weight=None, labels=None):
+    return float(np.average((y_proba - y_true) ** 2, weights=sample_weight))

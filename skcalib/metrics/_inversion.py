@@ -1,0 +1,140 @@
+"""The interval of a calibration error from its resamples, and the p-value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from ..utils._proba import binomial_interval
+from ._gaps import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
+from ._resampling import ByChance, Resampled
+
+# Equal errors, summed in another order, differ by less.
+_ROUNDING = 1e-12
+
+
+def interval_of(
+    resampled: Resampled, drawn: list[Any], by_chance: ByChance, confidence_level: float
+) -> tuple[float, float]:
+    """Return the interval from the bootstrap and, of a calibration error, the errors by chance."""
+    tail = (1 - confidence_level) / 2
+    if not isinstance(resampled.error, GapError):
+        # Reflected: estimate - (high - estimate) and estimate + (estimate - low).
+        high, low = 2 * resampled.estimate - np.quantile(drawn, [tail, 1 - tail])
+        if not by_chance:
+            return float(low), float(high)
+        # Of a calibration error, chance adds to the estimate and to its resamples once more: the
+        # reflected interval may lie below the truth.
+        high = max(high, resampled.estimate)
+    else:
+        low, high = Inversion(resampled.error, drawn).interval(tail)
+    largest = max(float(np.quantile(errors, 1 - tail)) for errors in by_chance)
+    low = low if resampled.statistic > largest + _ROUNDING else 0.0
+    if not isinstance(resampled.error, GapError):
+        return float(low), float(high)
+    if resampled.error.squared:
+        low, high = low**2, high**2
+    return float(low), float(min(high, 1.0))
+
+
+def pvalue_of(statistic: float, by_chance: ByChance) -> float:
+    """Return the p-value of an error, from the errors by chance: the largest of all ways."""
+    as_large = np.array(by_chance) >= statistic - _ROUNDING
+    n_as_large = int(np.count_nonzero(as_large, axis=1).max())
+    return (1 + n_as_large) / (1 + as_large.shape[1])
+
+
+def interval_of_bins(
+    rule: str,
+    norm: str,
+    sums: NDArray[np.float64],
+    confidence_level: float,
+    n_resamples: int,
+    random_state: Any,
+) -> tuple[float, float]:
+    """Return the interval of the error of sums over bins, whose weights count samples."""
+    error = binned_error(rule, norm, sums)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    drawn = draws_of_binned(error, n_resamples, rng)
+    by_chance = errors_by_chance_of_bins(error, sums, n_resamples, rng)
+    resampled = Resampled(error.statistic, error.statistic, error)
+    return interval_of(resampled, drawn, [by_chance], confidence_level)
+
+
+class Inversion:
+    """What errors would be observed if the true gaps were a multiple of those observed."""
+
+    def __init__(self, error: GapError, drawn: list[Draws]) -> None:
+        self.error, self.gaps = error, error.observed.gaps
+        self.resamples = Draws(*(np.concatenate(parts) for parts in zip(*drawn)))
+        # What a resample deviates by from the samples stands for what these do from the truth.
+        self.noise = self.resamples._replace(gaps=self.resamples.gaps - self.gaps)
+        self.by_noise = error.errors(self.noise)
+
+    def interval(self, tail: float) -> tuple[float, float]:
+        """Return the ends of the interval, each missed with probability `tail`."""
+        observed = self.error.statistic
+        low = 0.0
+        if (self.by_noise >= observed).mean() < tail:
+            variance = self.noise.gaps.var(axis=0)
+            square = np.where(self.gaps != 0, self.gaps**2, 1.0)
+            shrunk = self.gaps * np.clip(1 - variance / square, 0, 1)
+            low = min(
+                self._true_error(shape, lambda errors: (errors >= observed).mean() >= tail)
+                for shape in (self.gaps, shrunk)
+                if shape.any()
+            )
+        # An error below the median by chance is luck, and no evidence of a small true error.
+        least = max(observed, float(np.median(self.by_noise)))
+        high = self._true_error(self.gaps, lambda errors: (errors <= least).mean() < tail)
+        return low, max(high, self._least_upper_end(tail))
+
+    def median(self) -> tuple[float, NDArray[np.float64]]:
+        """Return the true error for which the observed one is the median, and errors around it."""
+        observed = self.error.statistic
+        scale = self._scale(self.gaps, lambda errors: np.median(errors) >= observed)
+        return self.error.true_error(self.gaps, scale), self._errors(self.gaps, scale)
+
+    def _errors(self, shape: NDArray, scale: float) -> NDArray[np.float64]:
+        return self.error.errors(self.noise, shape, scale)
+
+    def _true_error(self, shape: NDArray, holds: Callable[[NDArray], Any]) -> float:
+        return self.error.true_error(shape, self._scale(shape, holds))
+
+    def _scale(self, shape: NDArray, holds: Callable[[NDArray], Any]) -> float:
+        """Return the least multiple of `shape` whose errors do what `holds` says."""
+        if not shape.any() or holds(self.by_noise):
+            return 0.0
+        low, high = 0.0, 1.0
+        while not holds(self._errors(shape, high)) and high < 2.0**20:
+            low, high = high, 2 * high
+        while high - low > 1e-4 * high:
+            middle = (low + high) / 2
+            if holds(self._errors(shape, middle)):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def _least_upper_end(self, tail: float) -> float:
+        """Return the upper limit of parts of the error, which it is no smaller than."""
+        error, (gaps, _, accuracy) = self.error, self.error.observed
+        if gaps.shape[1] > 1:
+            return 0.0  # no part of the mean over the classes
+        n_samples = np.asarray(error.n_effective)
+        if error.groups is not None:
+            # As many independent samples as would give the accuracy the variance that it has.
+            variance = max(float(self.resamples.accuracy.var()), 1e-12)
+            n_groups = float(error.groups.max() + 1)
+            n_samples = np.clip(accuracy * (1 - accuracy) / variance, n_groups, n_samples)
+        ends = np.concatenate(binomial_interval(accuracy, n_samples, 1 - 2 * tail))
+        limit = float(np.abs(ends - np.average(error.proba, weights=error.weight)).max())
+        if error.rule == "ks":
+            place = np.abs(gaps[0, 0]).argmax()
+            sums = np.sign(gaps[0, 0, place]) * self.resamples.gaps[:, 0, place]
+            limit = max(limit, float(np.quantile(sums, 1 - tail)))
+        return limit
