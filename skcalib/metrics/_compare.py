@@ -107,7 +107,7 @@ def compare_calibration(
     [1]_). Its lower end is ``d - sqrt(a^2 + b^2 - 2 r a b)``, where a leads from the error of the
     model down to its lower end, and b from the first error up to its upper end. Where one of the
     two intervals begins at 0, r is -1, the worst case. For a `metric` of your own it is the basic
-    bootstrap interval of the difference.
+    bootstrap interval of the difference. Models that agree on every sample differ by exactly 0.
 
     References
     ----------
@@ -168,6 +168,8 @@ def _difference(
     first: _Judged, other: _Judged, tail: float, own: bool
 ) -> tuple[float, float, float]:
     """Return the difference of two errors and the ends of its interval."""
+    if np.array_equal(first.resamples, other.resamples):
+        return 0.0, 0.0, 0.0  # the same errors on every resample: the same predictions
     difference = other.center - first.center
     if not own:
         ends = np.quantile(other.resamples - first.resamples, [1 - tail, tail])

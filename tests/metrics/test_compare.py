@@ -113,3 +113,14 @@ def test_options_groups_and_frames():
         compare_calibration(y, {})
     with pytest.raises(ValueError, match="y_proba must hold probabilities in"):
         compare_calibration(y, {"a": probas["true"] * 2})
+
+
+@pytest.mark.parametrize("metric", [expected_calibration_error, log_loss])
+def test_identical_models_differ_by_exactly_nothing(metric):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), size=200)
+    y = rng.integers(3, size=200)
+    table = compare_calibration(
+        y, {"a": proba, "b": proba.copy()}, metric=metric, n_resamples=50, random_state=0
+    )
+    assert table[["difference", "difference_low", "difference_high"]][1].tolist() == (0, 0, 0)
