@@ -9,6 +9,7 @@ import pytest
 import skcalib
 
 coverage = pytest.importorskip("benchmarks.coverage")
+dependence = pytest.importorskip("benchmarks.dependence")
 false_alarms = pytest.importorskip("benchmarks.false_alarms")
 prior_shift = pytest.importorskip("benchmarks.prior_shift")
 selective_guarantee = pytest.importorskip("benchmarks.selective_guarantee")
@@ -48,6 +49,7 @@ def test_a_promise_stands_and_is_measured(promise):
 
 def test_tables_of_the_guide_are_those_of_the_simulations():
     assert coverage.guide_table(results("coverage")) in guide("intervals")
+    assert dependence.guide_table(results("dependence")) in guide("guarantees")
     differences = results("coverage_differences")
     assert coverage.table_of_differences(differences) in guide("intervals")
     assert min(line["coverage"] for line in differences) >= 0.9
@@ -148,3 +150,20 @@ def test_prior_shift_keeps_that_on_sets_that_did_not_choose_its_constant():
     assert [round(mean, 4) for mean in means] == [0.0004, 0.0016]
     gains = [sum(moved[name]) / len(moved[name]) for name in names]
     assert [round(gain, 2) for gain in gains] == [-0.21, -0.26, -0.3]
+
+
+def test_promises_hold_where_groups_are_told():
+    for line in results("dependence"):
+        alone = line["layout"].startswith("600")
+        if line["told"] or alone:
+            noise = max(line["se"], (line["limit"] * (1 - line["limit"]) / line["draws"]) ** 0.5)
+            assert line["broken"] <= line["limit"] + 2 * noise, line
+
+
+def test_dependence_is_measured_as_the_file_says(monkeypatch):
+    monkeypatch.setattr(dependence, "LIMITS", {"test": 0.05, "answers, frozen": 0.1})
+    rows = list(dependence.records(draws=12))
+    rows = [row for row in rows if row["layout"] == "60 groups of 10"]
+    assert [row["told"] for row in rows] == [False, True, False, True]
+    assert rows[0]["broken"] > 0.5 > 0.3 > rows[1]["broken"]
+    assert rows[2]["coverage"] > rows[3]["coverage"] > 0
