@@ -532,7 +532,8 @@ def find_label_issues(
         Positions drawn at random, and the true labels of these samples, for
         :meth:`LabelIssueFinder.recalibrate`.
     as_frame : bool, default=False
-        Whether to return a DataFrame (needs pandas), with the index of X or y.
+        Whether to return a DataFrame (needs pandas). Its index names the samples: it is that of X
+        or y or, without one, the position, so that ``y[issues.index]`` are labels of these rows.
 
     Returns
     -------
@@ -570,4 +571,4 @@ def find_label_issues(
     order = np.lexsort([-issues["margin"], issues["p_label_correct"]])
     columns = {"sample": order, **{name: issues[name][order] for name in issues.dtype.names or ()}}
     index = row_index(X, y)
-    return as_table(columns, as_frame=as_frame, index=None if index is None else index[order])
+    return as_table(columns, as_frame=as_frame, index=order if index is None else index[order])

@@ -360,6 +360,15 @@ def test_table_is_ranked_and_keeps_the_index():
     assert list(table.index[:5]) == [f"image {i}" for i in issues["sample"][:5]]
     assert list(table["label"][:5]) == list(WORDS[issues["label"][:5]])
     np.testing.assert_allclose(table["p_label_correct"], issues["p_label_correct"], atol=1e-6)
+    plain = find_label_issues(_scorer(), X, given, as_frame=True)
+    np.testing.assert_array_equal(plain.index, plain["sample"])  # not the rank
+    # The obvious repair goes to the samples that it names.
+    repaired = pd.Series(given).copy()
+    wrong = plain[plain["is_issue"]]
+    repaired[wrong.index] = wrong["suggested_label"]
+    assert (repaired == Y).mean() > (given == Y).mean()
+    series = find_label_issues(_scorer(), X, pd.Series(given, index=frame.index), as_frame=True)
+    assert list(series.index) == list(table.index)
 
 
 @pytest.mark.parametrize(
