@@ -104,12 +104,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         more often than on easy ones**, as those that people give: the model takes wrong labels of
         hard samples for doubt of the judges. After `recalibrate` the estimate is unbiased.
     noise_rate_interval_ : tuple of two floats
-        95 % interval of `noise_rate_`. After `fit`, by profile likelihood: it covers the chance by
-        which labels went wrong if they did so as the model has it, not that the model may be
-        wrong. It reaches up to the rate of another explanation that is about as likely (`doubts_`
-        may tell of it). After `recalibrate`, an interval that holds whatever the model.
+        95 % interval of the fraction of wrong labels. After `fit`, its lower end is that of the
+        profile likelihood, if labels went wrong as the model has it. Its upper end reaches up to
+        all labels that the judges do not expect: mistakes of people on hard samples look like
+        mistakes of the judges. It does not cover mistakes that the judges have learned. After
+        `recalibrate`, an interval that holds whatever the model.
     is_trustworthy_ : bool
-        Whether nothing speaks against the probabilities: `doubts_` is empty.
+        Whether the probabilities were checked: True after `recalibrate` with 50 checks or more.
+        Labels alone cannot tell; `doubts_` says what speaks against the probabilities before.
     n_copies_ : int
         How many rows of X are equal to an earlier one. Equal rows with equal labels are judged
         once, and equal rows do not judge one another.
@@ -361,10 +363,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             high = max(high, unverified * last.near.rate)
         n_issues = int(self.issues_["is_issue"].sum())
         missed = missed_rate(unverified * judged.hinted, max(high, 1.5 * self.noise_rate_))
-        self.noise_rate_interval_ = (float(low), float(max(high, missed)))
+        high = max(high, missed, unverified * last.disagreement(fit))
+        self.noise_rate_interval_ = (float(low), float(high))
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
         self.doubts_: tuple[str, ...] = doubts_of(judged, missed, n_issues)
-        self.is_trustworthy_ = not self.doubts_
+        self.is_trustworthy_ = False  # until somebody has checked labels
         self._p_of_model = p_correct.astype(np.float64)
         self.n_checks_ = 0
         self._checked: tuple[NDArray, NDArray] | None = None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import entropy
 
+from ..utils._proba import binomial_interval
 from ._judges import ByRows, Judge, blocks_of, features_of, nearest_others
 from ._noise_model import (
     Choice,
@@ -152,6 +153,21 @@ class Round:
         part = self.likelihood
         nearest = pool(part.distances, fit.weights).argmin(axis=1)
         return float(part.weight @ (nearest == part.codes)) / part.total
+
+    def disagreement(self, fit: NoiseFit) -> float:
+        """Return how many labels nobody verified may be other than the pooled judges expect.
+
+        That is the upper end of the interval of this fraction. What people get wrong are hard
+        samples, which judges get wrong as well: labels alone do not tell these mistakes apart, so
+        that all of them may be wrong labels.
+        """
+        part = self.likelihood
+        weight = part.weight * ~part.verified
+        if not weight.any():
+            return 0.0
+        nearest = pool(part.distances, fit.weights).argmin(axis=1)
+        fraction = np.asarray(weight @ (nearest != part.codes) / weight.sum())
+        return float(binomial_interval(fraction, np.asarray(weight.sum()), 0.95)[1])
 
     def surprises(self, fit: NoiseFit) -> tuple[float, float]:
         """Return the correlation of surprises between neighbors, and its standard error.

@@ -41,7 +41,7 @@ def test_right_labels_of_calibrated_judges_are_left_alone():
             finder = LabelIssueFinder("precomputed").fit(proba, labels)
         assert finder.issues_["is_issue"].mean() < 0.005
         assert finder.noise_rate_interval_[0] == 0
-        assert finder.is_trustworthy_
+        assert not finder.doubts_
 
 
 def test_noise_has_to_earn_its_number():
@@ -179,7 +179,7 @@ def test_judges_that_fit_the_classes_badly_warn():
     given, _ = flip_labels(y, fraction=0.2, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert LabelIssueFinder(GaussianNB()).fit(X, given).is_trustworthy_
+        assert not LabelIssueFinder(GaussianNB()).fit(X, given).doubts_
 
 
 def test_flips_between_classes_have_to_be_ahead_before_and_after_refits(monkeypatch):
@@ -205,7 +205,7 @@ def test_rates_that_nobody_can_exclude_are_in_the_interval():
     assert finder.noise_rate_interval_[1] > 0.2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert finder.fit(X, y).is_trustworthy_
+        assert not finder.fit(X, y).doubts_
 
 
 def test_weak_judges_find_no_near_flips_and_the_interval_holds_their_rate():
@@ -286,9 +286,7 @@ def test_judges_that_know_nothing_warn(n_classes):
         assert not finder.is_trustworthy_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert finder.fit(
-            np.eye(n_classes)[labels] * 0.6 + 0.4 / n_classes, labels
-        ).is_trustworthy_
+        assert not finder.fit(np.eye(n_classes)[labels] * 0.6 + 0.4 / n_classes, labels).doubts_
 
 
 def test_features_of_noise_warn():
