@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             pos_label=options.pos_label,
             sample_weight=options.weight,
             by=options.by,
+            groups=options.groups,
             title=options.title,
             random_state=options.seed,
         )
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--pos-label", help="the positive class of two, where one column has its probability")
     add("--weight", help="a column of sample weights")
     add("--by", action="append", default=[], help="a column to break results down by; repeatable")
+    add("--groups", help="a column that says which samples belong together, such as patients")
     add("--title", help="heading of the page (default: the name of the file)")
     add("--seed", type=int, default=0, help="seed of resamples and folds (default: 0)")
     return parser

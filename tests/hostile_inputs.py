@@ -346,7 +346,7 @@ def report_calls() -> Iterator[Call]:
 
     def read(**given: Any) -> tuple[Any, ...]:
         data = read_data(labels=None, **given)
-        return data.codes, data.proba, data.weight, *data.groups.values()
+        return data.codes, data.proba, data.weight, *data.by.values()
 
     arguments = {name: ROLES[name] for name in ("y_true", "y_proba", "sample_weight", "by")}
     yield Call("skcalib.report.CalibrationReport.from_predictions", read, arguments)

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..difficulty import RelativeMahalanobisScorer
-from ..utils._arrays import check_weights, effective_weights
+from ..utils._arrays import check_weights, effective_weights, warn_if_normalized
 from ..utils._copies import n_copies, warn_of_copies
 from ..utils._estimators import (
     common_input_tags,
@@ -256,11 +256,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         -----
         SkcalibWarning
             If the probabilities cannot be trusted; if class probabilities are taken for features;
-            if columns differ in scale a thousandfold, and the estimator does not scale them.
+            if columns differ in scale a thousandfold, and the estimator does not scale them; if
+            weights sum to less than half of the number of samples.
         """
         X, labels = samples_and_labels(X, y)
         given_weight = check_weights(sample_weight, len(labels))
         weight = np.ones(len(labels)) if given_weight is None else given_weight
+        warn_if_normalized(weight)
         known = np.zeros(len(labels), dtype=bool)
         if verified is not None:
             known = check_mask(verified, known.shape, "verified")

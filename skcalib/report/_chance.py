@@ -22,19 +22,29 @@ MANY = 10_000
 FARTHEST = 40.0
 
 
-def mean_test(outcome: NDArray[Any], proba: NDArray[Any], weight: NDArray[Any] | None) -> float:
+def mean_test(
+    outcome: NDArray[Any],
+    proba: NDArray[Any],
+    weight: NDArray[Any] | None,
+    effect: float = 1.0,
+) -> float:
     """Return how probable it is that a calibrated model is as far off as this, on average.
 
-    Two-sided: twice the probability of the nearer tail.
+    Two-sided: twice the probability of the nearer tail. Samples that belong together tell as much
+    as one in `effect` of them would alone.
     """
-    x, w, n, s = _prepared(outcome, proba, weight)
+    x, w, n, s = _prepared(outcome, proba, weight, effect)
     tails = (_tail(x, w, n, s), _tail(-x, w, n, float(w @ n) - s))
     # Above 0, so that p-values can be compared by their quotients.
     return float(np.clip(2 * min(tails), 1e-300, 1))
 
 
 def mean_range(
-    outcome: NDArray[Any], proba: NDArray[Any], weight: NDArray[Any] | None, level: float
+    outcome: NDArray[Any],
+    proba: NDArray[Any],
+    weight: NDArray[Any] | None,
+    level: float,
+    effect: float = 1.0,
 ) -> tuple[float, float]:
     """Return the frequencies that the outcomes do not contradict, an interval of this level.
 
@@ -42,7 +52,7 @@ def mean_range(
     :func:`mean_test` lets them: what was said lies outside exactly where the test rejects it.
     With equal probabilities this is the interval of Clopper and Pearson.
     """
-    x, w, n, s = _prepared(outcome, proba, weight)
+    x, w, n, s = _prepared(outcome, proba, weight, effect)
     tail, total = (1 - level) / 2, float(w @ n)
 
     def excess(shift: float, sign: int) -> float:
@@ -61,17 +71,17 @@ def mean_range(
 
 
 def _prepared(
-    outcome: NDArray[Any], proba: NDArray[Any], weight: NDArray[Any] | None
+    outcome: NDArray[Any], proba: NDArray[Any], weight: NDArray[Any] | None, effect: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
     """Return logits, weights of mean 1, how many samples have them, and the sum of outcomes."""
     x = logit(np.clip(proba.astype(np.float64), SMALLEST, 1 - SMALLEST))
     if weight is not None:
         w = weight / weight.mean()
-        return x, w, np.ones(len(x)), float(w @ outcome)
+        return x, w, np.full(len(x), 1 / effect), float(w @ outcome) / effect
     if len(x) > MANY:
         x = np.round(x, 2)
     x, n = np.unique(x, return_counts=True)
-    return x, np.ones(len(x)), n.astype(np.float64), float(np.sum(outcome))
+    return x, np.ones(len(x)), n / effect, float(np.sum(outcome)) / effect
 
 
 def _tail(

@@ -66,7 +66,8 @@ def _interval(
     belief = with_unseen(belief, data.mass.sum())
     first, second = (mean((belief * scores**k).sum(axis=1), data.mass) for k in (1, 2))
     of_labels = scores[np.arange(len(scores)), data.codes]
-    return mean_interval(of_labels, data.mass, level, second - first**2)
+    mass = data.mass / data.effect(of_labels)
+    return mean_interval(of_labels, mass, level, second - first**2)
 
 
 def _entry(data: ReportData, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
@@ -93,6 +94,7 @@ def _paired_errors(models: Mapping[str, ReportData], level: float) -> dict[str, 
         n_bins=N_BINS,
         n_resamples=500,
         random_state=first.seed,
+        groups=first.groups,
     )
     names = ("difference", "difference_low", "difference_high")
     return {

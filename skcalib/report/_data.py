@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from ..utils._groups import group_codes
+from ..utils._groups import design_effect, group_codes
 from ..utils._proba import binomial_interval
 from ..utils._validation import check_predictions
 from ._document import label
@@ -35,7 +35,8 @@ class ReportData:
     """Checked input of a report, without the samples of weight 0.
 
     ``codes`` are the columns of the true classes, ``numbers`` the positions of the samples in
-    what was given; ``features``, ``shown`` and ``groups`` are None where nothing was given.
+    what was given; ``features``, ``shown``, ``by`` and ``groups`` are None where nothing was
+    given. ``by`` breaks the results down; samples of one of the ``groups`` belong together.
     """
 
     codes: NDArray[np.intp]
@@ -50,8 +51,17 @@ class ReportData:
     features: Any = None
     shown: Any = None
     scorer: Any = None
-    groups: Mapping[str, Groups] | None = None
+    by: Mapping[str, Groups] | None = None
+    groups: NDArray[np.intp] | None = None
     source: Mapping[str, Any] | None = None
+
+    def effect(
+        self, values: NDArray[np.float64], members: NDArray[np.bool_] | slice = slice(None)
+    ) -> float:
+        """Return how many times as large groups make the variance of the mean of some samples."""
+        if self.groups is None:
+            return 1.0
+        return design_effect(values, _numbered(self.groups[members]))
 
     @property
     def predictions(self) -> dict[str, Any]:
@@ -110,6 +120,7 @@ def read_data(
     labels: ArrayLike | None,
     pos_label: Any = None,
     by: Any = None,
+    groups: Any = None,
     sample_weight: ArrayLike | None = None,
     random_state: Any = 0,
     **others: Any,
@@ -133,9 +144,15 @@ def read_data(
         numbers=kept,
         seed=_seed(random_state),
         n_given=n_given,
-        groups=_read_groups(by, n_given, kept),
+        by=_read_groups(by, n_given, kept),
+        groups=None if groups is None else _numbered(group_codes(groups, n_given)[1][kept]),
         **others,
     )
+
+
+def _numbered(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return codes of the groups that are left, numbered from 0."""
+    return np.unique(codes, return_inverse=True)[1]
 
 
 def _check_lengths(n_samples: int, others: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ def read_predictions(
     pos_label: str | None = None,
     sample_weight: str | None = None,
     by: Sequence[str] = (),
+    groups: str | None = None,
 ) -> dict[str, Any]:
     """Return the arguments of a report; labels are compared with names of columns as text."""
     for name, value in (("by", by), ("classes", classes)):
@@ -39,10 +40,17 @@ def read_predictions(
     header, layout = _layout(text, path)
     label = label or _label_column(header, path)
     special = [label, *([sample_weight] if sample_weight else []), *by]
+    together = [] if groups is None else [groups]
+    special += together
     for name in (*special, *(classes or ())):
         if name not in header:
             raise ValueError(f"{path} must have a column {name!r}, got {', '.join(header)}.")
-    frame = _read(path, header, {**how, **layout}, as_text=[label, *by])
+    frame = _read(
+        path,
+        header,
+        {**how, **layout},
+        as_text=[label, *by, *together],
+    )
     y_true, found = _labels(frame, label, path)
     table = _Table(path, frame, [name for name in header if name not in special])
     judged = table.judged(found, classes, pos_label)
@@ -54,6 +62,7 @@ def read_predictions(
         "y_true": y_true,
         **judged,
         "sample_weight": table.numbers(sample_weight) if sample_weight else None,
+        "groups": None if groups is None else _group(frame[groups]),
         "by": {name: _group(frame[name]) for name in by} or None,
         "source": {
             "file": path.name,

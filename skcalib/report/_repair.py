@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
 from ..metrics import expected_calibration_error
 from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
@@ -35,7 +35,11 @@ def results(data: ReportData) -> dict[str, Any]:
     given: dict[str, Any] = {
         "folds": _folds(data),
         "classes": classes,
-        "params": {} if data.weight is None else {"sample_weight": data.weight},
+        "params": {
+            name: values
+            for name, values in (("sample_weight", data.weight), ("groups", data.groups))
+            if values is not None
+        },
     }
     kinds: list[Any] = [StackedCalibration, TemperatureScaling, IsotonicCalibration]
     for kind in kinds[:1] if data.proba.size > MANY_NUMBERS else kinds:
@@ -56,6 +60,9 @@ def results(data: ReportData) -> dict[str, Any]:
 
 def _folds(data: ReportData) -> Folds:
     """Return shuffled folds, stratified where every class has a sample for each."""
+    if data.groups is not None:
+        grouped = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=data.seed)
+        return list(grouped.split(data.proba, data.codes, data.groups))
     count = np.bincount(data.codes)
     kind = StratifiedKFold if count[count > 0].min() >= N_FOLDS else KFold
     folds = kind(N_FOLDS, shuffle=True, random_state=data.seed)
@@ -76,7 +83,9 @@ def _scores(
         "accuracy": mean(correct.astype(np.float64), data.mass),
         "expected_calibration_error": expected_calibration_error(**predictions, n_bins=N_BINS),
         "log_loss": mean(losses, data.mass),
-        "log_loss_difference": mean_interval(losses - before, data.mass),
+        "log_loss_difference": mean_interval(
+            losses - before, data.mass / data.effect(losses - before)
+        ),
     }
 
 

@@ -84,6 +84,7 @@ class CalibrationReport:
         scorer: Any = None,
         images: Any = None,
         by: Any = None,
+        groups: Any = None,
         sample_weight: ArrayLike | None = None,
         title: str | None = None,
         random_state: Any = 0,
@@ -105,6 +106,9 @@ class CalibrationReport:
         by : array-like of shape (n_samples,), dict or DataFrame of such, default=None
             Groups that are judged as well: strings, numbers, categories, intervals. Missing
             values are a group.
+        groups : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
+            Which samples belong together, such as those of a patient, by names of any kind.
+            Intervals, tests, thresholds and calibrators allow for it.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k samples. The tests take a sample
             for one outcome whatever its weight, and the counts of samples ignore weights.
@@ -130,6 +134,7 @@ class CalibrationReport:
             estimator.predict_proba(X),
             labels=estimator.classes_,
             by=by,
+            groups=groups,
             sample_weight=sample_weight,
             random_state=random_state,
             title=title,
@@ -150,6 +155,7 @@ class CalibrationReport:
         pos_label: Any = None,
         images: Any = None,
         by: Any = None,
+        groups: Any = None,
         sample_weight: ArrayLike | None = None,
         title: str | None = None,
         random_state: Any = 0,
@@ -159,14 +165,15 @@ class CalibrationReport:
         Parameters
         ----------
         y_true, y_proba, labels, pos_label : of :func:`~skcalib.metrics.expected_calibration_error`
-        images, by, sample_weight, title, random_state : of :meth:`from_estimator`
+        images, by, groups, sample_weight, title, random_state : of :meth:`from_estimator`
 
         Returns
         -------
         report : CalibrationReport
             The report.
         """
-        given = {"labels": labels, "pos_label": pos_label, "by": by, "title": title}
+        given = {"labels": labels, "pos_label": pos_label, "by": by, "groups": groups}
+        given |= {"title": title}
         given |= {"sample_weight": sample_weight, "random_state": random_state, "shown": images}
         return cls(_gather(read_data(y_true, y_proba, **given)))
 
@@ -180,6 +187,7 @@ class CalibrationReport:
         pos_label: str | None = None,
         sample_weight: str | None = None,
         by: Sequence[str] = (),
+        groups: str | None = None,
         title: str | None = None,
         random_state: Any = 0,
     ) -> Self:
@@ -209,6 +217,8 @@ class CalibrationReport:
             Name of the column of weights.
         by : sequence of str, default=()
             Names of columns of groups.
+        groups : str, default=None
+            Name of the column that says which samples belong together.
         title, random_state : of :meth:`from_estimator`
 
         Returns
@@ -223,7 +233,7 @@ class CalibrationReport:
             number; and as :meth:`from_predictions`.
         """
         path = Path(path)
-        table = read_predictions(path, label, classes, pos_label, sample_weight, by)
+        table = read_predictions(path, label, classes, pos_label, sample_weight, by, groups)
         data = read_data(**table, title=title or path.stem, random_state=random_state)
         return cls(_gather(data))
 
@@ -235,6 +245,7 @@ class CalibrationReport:
         *,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
+        groups: Any = None,
         sample_weight: ArrayLike | None = None,
         title: str | None = None,
         random_state: Any = 0,
@@ -249,6 +260,8 @@ class CalibrationReport:
         y_true : array-like of shape (n_samples,), or dict of str -> array-like
             True labels of the samples that all models were given: differences are taken sample
             by sample. A dict of labels by the same names: the samples are different ones.
+        groups : array-like of shape (n_samples,), default=None
+            Which samples belong together, if all models have the same ones.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, if all models have the same ones.
         labels, pos_label, title, random_state : of :meth:`from_predictions`
@@ -283,7 +296,7 @@ class CalibrationReport:
                 f"y_true must have the names of y_probas, {list(y_probas)}, got {list(y_true)}."
             )
         given = {"labels": labels, "pos_label": pos_label, "sample_weight": sample_weight}
-        given["random_state"] = random_state
+        given |= {"random_state": random_state, "groups": groups}
         models = {
             str(name): read_data(y_true if paired else y_true[name], y_proba, **given)
             for name, y_proba in y_probas.items()
@@ -349,7 +362,7 @@ def _gather(data: ReportData) -> dict[str, Any]:
             "calibration": trust,
             "selective": _silence.results(data),
             "classes": _parts.results(data),
-            "groups": list(data.groups or {}),
+            "groups": list(data.by or {}),
             "hardest": _samples.hardest(data),
             "issues": _samples.issues(data),
             "calibrators": _repair.results(data),

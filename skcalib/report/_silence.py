@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
 
 from ..metrics import risk_coverage_curve
 from ..plots import RiskCoverageDisplay
-from ..posthoc import StackedCalibration
-from ..selection import SelectiveClassifier
+from ..utils._risk_control import risk_control
 from ._data import LEVEL, ReportData, thinned
 from ._document import NONE, Picture, Section, Table, Text, percent, threshold
 
@@ -40,22 +37,19 @@ def _thresholds(data: ReportData, risks: list[float]) -> list[dict[str, Any]]:
     # The exact test behind a threshold counts samples.
     if data.weight is not None or len(np.unique(data.codes)) < 2:
         return []
-    as_it_is = StackedCalibration([], input="proba", classes=np.arange(len(data.classes)))
-    as_it_is = FrozenEstimator(as_it_is.fit(data.proba, data.codes))
     found = []
     for risk in risks:
-        model = SelectiveClassifier(as_it_is, risk=risk, delta=1 - LEVEL)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that nothing is accepted
-            model.fit(data.proba, data.codes)
-        kept = bool(np.isfinite(model.threshold_))
+        kept = risk_control(
+            data.confidence, data.correct, risk=risk, delta=1 - LEVEL, groups=data.groups
+        )
+        answers = kept.n_accepted > 0
         found.append(
             {
                 "risk": risk,
-                "kept": kept,
-                "threshold": float(model.threshold_) if kept else None,
-                "coverage": float(model.coverage_),
-                "error_rate": float(model.error_rate_) if kept else None,
+                "kept": answers,
+                "threshold": kept.threshold if answers else None,
+                "coverage": kept.n_accepted / len(data.codes),
+                "error_rate": kept.n_errors / kept.n_accepted if answers else None,
             }
         )
     return found

@@ -59,6 +59,7 @@ def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
         confidence_level=LEVEL,
         n_resamples=n_resamples(len(data.codes)),
         random_state=data.seed,
+        groups=data.groups,
     )
     value = expected_calibration_error(**predictions, n_bins=N_BINS)
     cells = reliability_curve(**predictions, n_bins=N_BINS)

@@ -32,7 +32,7 @@ def results(data: ReportData, trust: dict[str, Any]) -> dict[str, Any]:
     group or a class is tested in two or three ways, and the p-values multiplied by two or three;
     Holm's correction follows over all of them.
     """
-    n_groups = sum(len(groups.names) for groups in (data.groups or {}).values())
+    n_groups = sum(len(groups.names) for groups in (data.by or {}).values())
     n_parts = n_groups + (len(data.classes) if len(data.classes) > 2 else 0)
     share = 0.5 / n_parts if n_parts else 0.0
     whole = 1 - n_parts * share
@@ -53,7 +53,7 @@ def results(data: ReportData, trust: dict[str, Any]) -> dict[str, Any]:
 def _groups(data: ReportData, share: float) -> list[dict[str, Any]]:
     return [
         {**_tested(data, "group", name, groups.codes == g, share), "column": column}
-        for column, groups in (data.groups or {}).items()
+        for column, groups in (data.by or {}).items()
         for g, name in enumerate(groups.names)
     ]
 
@@ -89,7 +89,8 @@ def _view(
     share: float,
 ) -> dict[str, Any]:
     weight = None if data.weight is None else data.weight[members]
-    low, high = mean_range(outcome[members], proba[members], weight, 1 - ALPHA * share)
+    effect = data.effect(outcome[members] - proba[members], members)
+    low, high = mean_range(outcome[members], proba[members], weight, 1 - ALPHA * share, effect)
     return {
         "view": what,
         "says": mean(proba[members].astype(np.float64), data.mass[members]),
@@ -98,7 +99,7 @@ def _view(
             "low": low,
             "high": high,
         },
-        "pvalue": mean_test(outcome[members], proba[members], weight),
+        "pvalue": mean_test(outcome[members], proba[members], weight, effect),
     }
 
 
@@ -116,13 +117,14 @@ def _local_pvalue(
     """
     outcome, proba = outcome[members], proba[members].astype(np.float64)
     weight = None if data.weight is None else data.weight[members]
-    pvalues = []
+    place, pvalues = np.flatnonzero(members), []
     for edges in (uniform_edges(N_BINS), quantile_edges(proba, N_BINS, weight)):
         index = bin_index(proba, edges)
         bins = np.unique(index)
         for rows in (*(index == b for b in bins), *(index > b for b in bins[:-1])):
             in_bin = None if weight is None else weight[rows]
-            pvalues.append(mean_test(outcome[rows], proba[rows], in_bin))
+            effect = data.effect(outcome[rows] - proba[rows], place[rows])
+            pvalues.append(mean_test(outcome[rows], proba[rows], in_bin, effect))
     return min(len(pvalues) * min(pvalues), 1.0)
 
 
@@ -137,6 +139,8 @@ def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | 
         for name, value in data.judged.items()
     }
     draws: dict[str, Any] = {"n_bins": N_BINS, "random_state": data.seed}
+    if data.groups is not None:
+        draws["groups"] = data.groups[members]
     pvalue = calibration_test(**chosen, n_resamples=N_RESAMPLES, **draws).pvalue
     if needed is None or pvalue > ALPHA:
         return pvalue

@@ -34,8 +34,8 @@ from ..utils._estimators import (
 )
 from ..utils._labels import check_several_classes
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils._risk_control import risk_control
 from ..utils._warnings import warn
-from ._risk_control import risk_control
 
 _FROM_PROBA = {
     "msp": confidence_score,

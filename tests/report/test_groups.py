@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skcalib.__main__ import main
 from skcalib.datasets import make_predictions
 from skcalib.report import CalibrationReport
 from skcalib.report._data import read_data
@@ -16,7 +17,7 @@ def predictions():
 
 
 def names_and_sizes(predictions, groups):
-    found = read_data(*predictions, labels=None, by=groups).groups["group"]
+    found = read_data(*predictions, labels=None, by=groups).by["group"]
     return dict(zip(found.names, np.bincount(found.codes).tolist()))
 
 
@@ -89,3 +90,68 @@ def test_intervals_and_categories_keep_their_order(predictions):
 def test_groups_of_one_name_are_refused(groups):
     with pytest.raises(ValueError, match=r"by must have distinct names, got '\w+' twice"):
         CalibrationReport.from_predictions([0, 1], [0.2, 0.7], by=groups)
+
+
+def patients(n, size, seed, off=0.0):
+    """Return labels and probabilities of patients, whose labels agree (correlation 1/2)."""
+    rng = np.random.default_rng(seed)
+    stated = rng.uniform(0.02, 0.98, n)
+    true = np.clip(stated + off, 0.01, 0.99)
+    rate = rng.beta(true, 1 - true).repeat(size)
+    names = np.array([f"patient {i}" for i in range(n)]).repeat(size)
+    return (rng.random(n * size) < rate).astype(int), stated.repeat(size), names
+
+
+def test_samples_that_belong_together_accuse_no_calibrated_model():
+    accused = np.zeros(2)
+    for seed in range(12):
+        y, p, names = patients(60, 8, seed)
+        for k, groups in enumerate((None, names)):
+            report = CalibrationReport.from_predictions(y, p, groups=groups)
+            accused[k] += report.results_["verdict"]["tested"][0]["off"]
+    assert accused[0] >= 6  # blind to groups
+    assert accused[1] <= 1
+
+
+def test_groups_widen_every_number():
+    y, p, names = patients(100, 6, 0, off=0.15)
+    blind, grouped = (
+        CalibrationReport.from_predictions(y, p, groups=groups).results_
+        for groups in (None, names)
+    )
+
+    def widths(results):
+        error = results["calibration"]["views"]["positive_class"]["errors"]
+        error = error["expected_calibration_error"]
+        gain = results["calibrators"]["table"][1]["log_loss_difference"]
+        mean = results["verdict"]["tested"][0]["views"][0]["is"]
+        return [part["high"] - part["low"] for part in (error, gain, mean)]
+
+    assert (np.array(widths(grouped)) > 1.1 * np.array(widths(blind))).all()
+    limits = [
+        {entry["risk"]: entry["coverage"] for entry in results["selective"]["table"]}
+        for results in (blind, grouped)
+    ]
+    assert all(limits[1][risk] <= limits[0][risk] for risk in limits[0])
+    models = {"one": p, "other": np.clip(p + 0.1, 0, 1)}
+    found = [
+        CalibrationReport.compare(models, y, groups=groups).results_["comparison"]
+        for groups in (None, names)
+    ]
+    loss = [part["differences"]["other"]["log_loss"] for part in found]
+    assert loss[1]["high"] - loss[1]["low"] > loss[0]["high"] - loss[0]["low"]
+
+
+def test_a_column_of_a_file_names_the_groups(tmp_path):
+    pd = pytest.importorskip("pandas")
+    y, p, names = patients(60, 8, 3)
+    pd.DataFrame({"label": y, "1": p, "patient": names}).to_csv(tmp_path / "p.csv", index=False)
+    expected = CalibrationReport.from_predictions(y, p, groups=names).results_
+    found = CalibrationReport.from_csv(tmp_path / "p.csv", groups="patient").results_
+    ends = [
+        results["calibration"]["views"]["positive_class"]["errors"]["expected_calibration_error"]
+        for results in (found, expected)
+    ]
+    assert ends[0] == pytest.approx(ends[1])
+    main(["report", str(tmp_path / "p.csv"), "-o", str(tmp_path / "r.md"), "--groups", "patient"])
+    assert (tmp_path / "r.md").exists()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from skcalib.selection._risk_control import (
+from skcalib.utils._risk_control import (
     _accepted,
     _starts,
     risk_control,
