@@ -18,12 +18,16 @@ from sklearn.preprocessing import StandardScaler
 from ..utils._copies import copy_codes, merged
 from ..utils._groups import group_codes
 
-# Twins are looked for among as many nearest neighbors of as many samples, and believed where the
-# labels of twins agree more often than those of the next neighbors, by so much and so surely.
-_MOST_TWINS, _MOST_ASKED = 5, 2000
-_MORE_OFTEN, _STANDARD_ERRORS = 0.15, 4.5
-# Neighbors beyond all twins say which labels surprise: so many of them are of one other class.
-_RING, _SHARE_OF_RING = 10, 0.6
+# Twins are looked for among so many nearest neighbors of so many samples.
+_MOST_TWINS = 5
+_MOST_ASKED = 2000
+# They are believed where the labels of twins agree more often than those of the next neighbor, by
+# so much, and by so many standard errors.
+_MORE_OFTEN = 0.15
+_STANDARD_ERRORS = 4.5
+# A label is surprising where so many neighbors beyond all twins hold one other class at least.
+_RING = 10
+_SHARE_OF_RING = 0.6
 
 
 class Distinct(NamedTuple):
@@ -34,10 +38,9 @@ class Distinct(NamedTuple):
     groups: NDArray[np.intp] | None  # which of the rows belong together, None if none do
     copies: NDArray[np.intp] | None  # group of equal rows of every sample, None if none is
 
-    def mean(self, values: NDArray) -> NDArray[np.float64]:
-        """Return the mean of positive values of equal samples, 0 where there is none."""
-        total = np.bincount(self.of_sample, values)
-        return total / np.maximum(np.bincount(self.of_sample, values > 0), 1)
+    def total(self, values: NDArray) -> NDArray[np.float64]:
+        """Return the sum of the values of equal samples."""
+        return np.bincount(self.of_sample, values).astype(np.float64)
 
     def any(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return where a flag is set for one of the equal samples."""

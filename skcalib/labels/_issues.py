@@ -19,6 +19,7 @@ from ..utils._copies import n_copies, warn_of_copies
 from ..utils._estimators import (
     common_input_tags,
     joint_classes,
+    last_step,
     lists_folds,
     samples_and_labels,
     show_inner,
@@ -27,7 +28,7 @@ from ..utils._estimators import (
 from ..utils._labels import check_several_classes, encode
 from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils._tables import as_table, row_index
-from ..utils._validation import check_mask
+from ..utils._validation import check_mask, takes
 from ..utils._warnings import warn
 from ._checks import drawn, inclusion, recalibrated
 from ._distinct import distinct_of, with_twins
@@ -305,7 +306,18 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             warn_of_copies(once.copies, labels)
         rows, together = once.rows, once.groups
         X = X if once.copies is None else _safe_indexing(X, rows)
-        weight = once.mean(np.ones(len(labels)) if sample_weight is None else sample_weight)
+        if sample_weight is None:  # a table that comes twice is the table
+            weight = effective_weights(once.total(np.ones(len(labels))))
+        else:
+            weight = once.total(sample_weight)
+        # Judges that take no weights judge every distinct row alike, unless weights were given.
+        several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
+        takes_weights = all(
+            judge is None or takes(last_step(judge)[0].fit, "sample_weight")
+            for judge in several
+            if not isinstance(judge, str)
+        )
+        counted_twice = self.n_copies_ > 0 and (takes_weights or sample_weight is not None)
         counted = weight.copy()
         if not as_it_is and (twins := with_twins(X, codes[rows], together)) is not None:
             together = twins
@@ -315,7 +327,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             self.estimator,
             X,
             labels[rows],
-            None if sample_weight is None else weight,
+            weight if counted_twice else sample_weight,
             self.cv,
             together,
             asked=groups is not None,

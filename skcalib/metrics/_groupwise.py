@@ -62,7 +62,7 @@ def groupwise_calibration_error(
     groups some have a small p-value by chance: the intervals are those of
     :func:`calibration_error_interval`, the p-values those of :func:`calibration_test` after Holm's
     correction [1]_: any false alarm is at most as probable as the level, where samples are
-    independent or what belongs together is told by `groups`.
+    independent, or `groups` say what belongs together.
 
     Parameters
     ----------
