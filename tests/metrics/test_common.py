@@ -589,6 +589,18 @@ def test_defaults_are_those_of_the_docstring(name):
         assert text == default.__name__ if callable(default) else ast.literal_eval(text) == default
 
 
+# There the number of samples matters, and each says how.
+COUNTING = {
+    "area_under_risk_coverage",
+    "calibration_test",
+    "debiased_calibration_error",
+    "excess_area_under_risk_coverage",
+    "groupwise_calibration_error",
+    "isotonic_reliability_curve",
+    "smooth_reliability_curve",
+}
+
+
 @pytest.mark.parametrize("parameter", ["y_true", "sample_weight", "labels", "pos_label"])
 def test_shared_parameters_have_one_text(parameter):
     texts = {}
@@ -598,7 +610,6 @@ def test_shared_parameters_have_one_text(parameter):
         # The first of them takes arrays in chunks as well, and tells what the others refer to.
         if found and name != "expected_calibration_error":
             texts.setdefault(found[1], []).append(name)
-    # In the debiased error and the areas, the number of samples matters.
     if parameter == "sample_weight":
-        texts = {text: names for text, names in texts.items() if len(names) > 1}
+        texts = {text: names for text, names in texts.items() if not set(names) <= COUNTING}
     assert len(texts) <= 1, texts
