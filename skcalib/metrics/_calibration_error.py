@@ -55,7 +55,8 @@ def expected_calibration_error(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
         by them, or of the positive class. Here, in the maximum and the debiased error and in
-        :func:`reliability_curve`, the chunks of dask arrays are added up where they are.
+        :func:`~skcalib.metrics.reliability_curve`, the chunks of dask arrays are added up where
+        they are.
     n_bins : int, default=15
         Number of bins, at least 1.
     strategy : {"uniform", "quantile"}, default="uniform"

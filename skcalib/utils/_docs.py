@@ -85,7 +85,9 @@ def _entry(source: Callable[..., Any], name: str) -> str:
     found = re.search(head + r"(?P<body>(?:\n(?: +.*)?)*)", doc, re.MULTILINE)
     if found is None:
         raise ValueError(f"{source.__qualname__} must describe {name!r}, got no entry of it.")
-    return f"{name}{found[1] or ''}{found['body']}".rstrip()
+    entry = f"{name}{found[1] or ''}{found['body']}".rstrip()
+    # Keys of citations belong to the references of the source.
+    return re.sub(r"\[(\d+)\]_", r"[\1]", entry)
 
 
 def _with_default(entry: str, parameter: inspect.Parameter | None) -> str:

@@ -139,7 +139,8 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Draws the splits and the seeds of the networks.
     threshold : float, default=None
-        Depths above it are high in `difficulty_type`; None as in :func:`difficulty_quadrant`.
+        Depths above it are high in `difficulty_type`; None as in
+        :func:`~skcalib.difficulty.records.difficulty_quadrant`.
     folder : str or path, default=None
         Where finished repeats are kept, by :class:`joblib.Memory`. A study that is fitted again,
         after an interruption or with more repeats, reads them instead of training; other studies
@@ -168,7 +169,8 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         - ``difficulty_type``: "easy", "looks_like_other_class", "ambiguous_without_label",
           "ambiguous", or "undefined" where a depth is NaN.
         - ``corner_distance``: from the nearest corner of the plane of the two depths, in layers,
-          as in :func:`corner_distances`; the smallest are the clearest samples of a form.
+          as in :func:`~skcalib.difficulty.records.corner_distances`; the smallest are the clearest
+          samples of a form.
     predictions_ : ndarray of shape (n_repeats, n_samples)
         Labels predicted by every network.
     depth_ : ndarray of shape (n_repeats, n_samples)
@@ -183,7 +185,7 @@ class DifficultyProfiler(RequiresLabels, BaseEstimator):
         Labels.
     held_out_ : ndarray of bool of shape (n_repeats, n_samples)
         True where the network did not train on the sample: the ``mask`` of
-        :func:`consistency_score` and its like.
+        :func:`~skcalib.difficulty.records.consistency_score` and its like.
     n_features_in_, feature_names_in_ : int and ndarray of str
         Number of features and, where the input has them, their names.
 
