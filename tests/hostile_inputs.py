@@ -492,7 +492,7 @@ EXCUSED = [
      r"|NoveltyDetector",
      "sample_weight", "weights of"),
     # Names of any kind; a missing one is a group of its own, and there may be several columns.
-    (r"[gG]roupwise|CalibrationReport|_interval|compare_", "by|groups",
+    (r"[gG]roupwise|CalibrationReport|_interval|compare_|calibration_test", "by|groups",
      "NaN|inf|None inside|pandas NA|fractions|beyond|bytes|dates|spans|records|two col|a dict"),
     (r"Ensemble|Stacked|Temperature", "X", "-inf"),  # a class that is no option of the sample
     (r"flip_labels", "y", "one sample"),  # the only array

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from ..utils._blocks import FEW_COLUMNS
 from ..utils._private import Interval, StrOptions
 from ..utils._proba import iter_proba_blocks
 from ..utils._validation import Predictions
+
+Metric = TypeVar("Metric", bound=Callable[..., Any])
 
 BINNING_CONSTRAINTS: dict[str, list[Any]] = {
     "n_bins": [Interval(Integral, 1, None, closed="left")],
@@ -38,10 +40,10 @@ class Kind(NamedTuple):
     metric: Callable[..., Any]
 
 
-def declares(rule: str, norm: str, *, top_label: bool = True) -> Callable[..., Any]:
+def declares(rule: str, norm: str, *, top_label: bool = True) -> Callable[[Metric], Metric]:
     """Declare what a calibration error is made of, for its intervals and tests."""
 
-    def declare(metric: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(metric: Metric) -> Metric:
         metric._kind = Kind(rule, norm, top_label, metric)  # type: ignore[attr-defined]
         return metric
 
