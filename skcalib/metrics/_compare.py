@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..utils._groups import group_codes
 from ..utils._private import Interval, validate_params
 from ..utils._tables import as_table
+from ..utils._validation import Predictions, check_predictions
+from ._bins import top_label
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError
 from ._inversion import Inversion, interval_of
+from ._recalibration import Recalibration, paired_pvalue, recalibration
 from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, warn_of_few_groups
 
 if TYPE_CHECKING:
@@ -84,7 +88,10 @@ def compare_calibration(
         In the order of `y_probas`, with ``model``, ``error`` (smaller = better), the ends ``low``
         and ``high`` of its interval, and its error minus that of the first model: ``difference``
         (negative = better than the first), ``difference_low`` and ``difference_high``. For the
-        first model the difference is 0 and its interval NaN.
+        first model the difference is 0 and its interval NaN. ``gain`` is the log-likelihood per
+        sample, in nats, that recalibration would gain (larger = worse calibrated), and ``pvalue``,
+        in [0, 1], that of a paired test of equal gains; small = the model of the larger gain is
+        worse calibrated. Both are NaN for a `metric` that is no calibration error of this package.
 
     Raises
     ------
@@ -109,10 +116,19 @@ def compare_calibration(
     two intervals begins at 0, r is -1, the worst case. For a `metric` of your own it is the basic
     bootstrap interval of the difference. Models that agree on every sample differ by exactly 0.
 
+    Where one of two models is calibrated, its interval begins at 0, and the interval of the
+    difference, which allows for the worst, rarely excludes 0. The p-value has power there. It
+    compares what recalibration would gain: Cox's ``logit q = a + b logit p`` [2]_ of the
+    confidence (of several classes, of the top label) raises the log-likelihood of a model by G
+    per sample, and ``sqrt(2 G)`` of the two models is compared by what every sample, or group,
+    contributes to the difference. It sees probabilities that are too bold, too timid or too high,
+    not those that are wrong in some places and right on the whole.
+
     References
     ----------
     .. [1] G. Y. Zou, A. Donner, "Construction of Confidence Limits About Effect Measures: A
        General Approach", Statistics in Medicine 2008.
+    .. [2] D. R. Cox, "Two Further Applications of a Model for Binary Regression", Biometrika 1958.
 
     Examples
     --------
@@ -135,25 +151,45 @@ def compare_calibration(
     if not y_probas:
         raise ValueError("y_probas must name at least one model, got none.")
     seeds = draw_seeds(random_state, n_resamples)
-    given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
-    models = []
+    given: dict[str, Any] = {
+        "sample_weight": sample_weight,
+        "labels": labels,
+        "pos_label": pos_label,
+    }
+    models, recalibrated = [], []
     for y_proba in y_probas.values():
         resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
         drawn, by_chance = resampled.drawn(seeds, n_jobs)
         ends = interval_of(resampled, drawn, by_chance, confidence_level)
         models.append(_Judged(resampled.estimate, *ends, *_center(resampled, drawn)))
+        own = isinstance(resampled.error, GapError)
+        if own:
+            recalibrated.append(_recalibration(check_predictions(y_true, y_proba, **given)))
     warn_of_few_groups(resampled.error.groups)
     tail = (1 - confidence_level) / 2
-    own = isinstance(resampled.error, GapError)
     differences = [(0.0, np.nan, np.nan)]
     differences += [_difference(models[0], model, tail, own) for model in models[1:]]
     columns: dict[str, Any] = {"model": list(y_probas)}
     columns |= {name: [getattr(m, name) for m in models] for name in ("error", "low", "high")}
     names = "difference", "difference_low", "difference_high"
     columns |= dict(zip(names, zip(*differences)))
+    columns |= dict.fromkeys(("gain", "pvalue"), [np.nan] * len(models))
+    if own:
+        codes = None if groups is None else group_codes(groups, len(recalibrated[0][1]))[1]
+        (first, weight), *others = recalibrated
+        pvalues = [paired_pvalue(first, other, weight, codes) for other, _ in others]
+        columns |= {"gain": [found.distance**2 / 2 for found, _ in recalibrated]}
+        columns |= {"pvalue": [np.nan, *pvalues]}
     return as_table(
         {name: np.array(column) for name, column in columns.items()}, as_frame=as_frame
     )
+
+
+def _recalibration(predictions: Predictions) -> tuple[Recalibration, NDArray[np.float64]]:
+    """Return how far a model is from calibration, and the weights of the samples."""
+    proba, outcome = top_label(predictions)
+    weight = np.ones(len(proba)) if predictions.weight is None else predictions.weight
+    return recalibration(proba, outcome, weight), weight
 
 
 def _center(resampled: Resampled, drawn: list[Any]) -> tuple[float, NDArray[np.float64]]:

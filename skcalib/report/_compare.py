@@ -12,9 +12,12 @@ from ..metrics import compare_calibration
 from ..utils._proba import LOSS_FLOOR, with_unseen
 from . import _method, _trust, _verdict
 from ._data import LEVEL, N_BINS, ReportData, mean, mean_interval
-from ._document import Document, Section, Table, Text, count, number, with_interval
+from ._document import Document, Section, Table, Text, count, number, percent, with_interval
 from ._first import TONES
 
+# Of the difference of two models that are as well calibrated, one is found with at most this
+# probability, by the paired test or by the interval of the page's level.
+ALPHA = 0.05
 # What is compared, and how it is shown; of the accuracy larger is better, of the others smaller.
 ERROR = "expected_calibration_error"
 MEASURES = {
@@ -96,11 +99,15 @@ def _paired_errors(models: Mapping[str, ReportData], level: float) -> dict[str, 
         random_state=first.seed,
         groups=first.groups,
     )
-    names = ("difference", "difference_low", "difference_high")
-    return {
-        str(line["model"]): dict(zip(("value", "low", "high"), (line[name] for name in names)))
+    of = {"value": "difference", "low": "difference_low", "high": "difference_high"}
+    found = {
+        str(line["model"]): {name: float(line[column]) for name, column in of.items()}
         for line in lines
     }
+    for line in lines[1:]:
+        sign = np.sign(line["gain"] - lines["gain"][0])
+        found[str(line["model"])] |= {"pvalue": float(line["pvalue"]), "sign": float(sign)}
+    return found
 
 
 def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, float]:
@@ -114,23 +121,50 @@ def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, floa
 def headline(results: dict[str, Any]) -> str:
     """Return which model is better calibrated than the first, where that can be told."""
     found = results["comparison"]
-    errors = {name: change[ERROR] for name, change in found["differences"].items()}
     first = next(iter(found["models"]))
     told = []
-    for how, names in (
-        ("better", [name for name, error in errors.items() if error["high"] < 0]),
-        ("worse", [name for name, error in errors.items() if error["low"] > 0]),
-    ):
+    signs = _signs(found)
+    for how, sign in (("better", -1), ("worse", 1)):
+        names = [name for name, found_sign in signs.items() if found_sign == sign]
         if names:
             verb = "is" if len(names) == 1 else "are"
             told.append(f"{' and '.join(names)} {verb} {how} calibrated than {first}")
     if told:
         return "; ".join(told) + "."
+    off = [name for name, entry in found["models"].items() if _is_off(entry)]
+    if off and len(off) < len(found["models"]):
+        verb = "is" if len(off) == 1 else "are"
+        return (
+            f"{' and '.join(off)} {verb} off by more than chance; whether the others are better "
+            "calibrated, these samples cannot tell."
+        )
     return f"No difference in calibration shows between {' and '.join(found['models'])}."
 
 
+def _is_off(entry: dict[str, Any]) -> bool:
+    return entry["verdict"]["kind"] not in ("calibrated", "undecided")
+
+
+def _signs(found: dict[str, Any]) -> dict[str, int]:
+    """Return 1 for a model that is worse calibrated than the first, -1 for a better one, else 0.
+
+    The interval of the difference decides or, of the same samples, the paired test, where the
+    error differs in the same direction as what recalibration would gain.
+    """
+    n_others = max(len(found["differences"]), 1)
+    needed = (ALPHA - (1 - LEVEL)) / n_others
+    signs = {}
+    for name, change in found["differences"].items():
+        error = change[ERROR]
+        sign = int(np.sign(error["value"]))
+        clear = not error["low"] <= 0 <= error["high"]
+        by_test = error.get("pvalue", 1.0) <= needed and sign == error.get("sign", 0)
+        signs[name] = sign if clear or by_test else 0
+    return signs
+
+
 def explanation(results: dict[str, Any]) -> str:
-    """Return what the log-losses say, which also count how well classes are told apart."""
+    """Return how clear it is, and what the log-losses say, which also count how much is known."""
     sentences = []
     for name, change in results["comparison"]["differences"].items():
         loss = change["log_loss"]
@@ -141,7 +175,20 @@ def explanation(results: dict[str, Any]) -> str:
         low, high = sorted(sign * loss[end] for end in ("low", "high"))
         by = f"{number(abs(loss['value']))} ({number(low)} to {number(high)})"
         sentences.append(f"The log-loss of {name} is {how} by {by}.")
+    first = next(iter(results["comparison"]["models"]))
+    for name, change in results["comparison"]["differences"].items():
+        if "pvalue" in change[ERROR]:
+            pairs = _of_pairs(change[ERROR]["pvalue"])
+            sentences.append(
+                f"By what recalibration would gain, {pairs} of pairs that are as well calibrated "
+                f"as each other differ as clearly as {name} and {first}."
+            )
     return " ".join(sentences)
+
+
+def _of_pairs(pvalue: float) -> str:
+    """Return a p-value as a fraction of pairs."""
+    return "fewer than 0.1 %" if pvalue < 0.001 else percent(pvalue)
 
 
 def document(results: dict[str, Any]) -> Document:

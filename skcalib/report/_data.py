@@ -21,6 +21,8 @@ from ._document import label
 # calibrated models about one is accused; at .95 it would be five.
 LEVEL = 0.99
 N_BINS = 15
+# An error that does not matter, as most users see it: 5 points; a parameter of every report.
+TOLERANCE = 0.05
 
 
 class Groups(NamedTuple):
@@ -54,9 +56,10 @@ class ReportData:
     by: Mapping[str, Groups] | None = None
     groups: NDArray[np.intp] | None = None
     source: Mapping[str, Any] | None = None
+    tolerance: float = TOLERANCE
 
     def effect(
-        self, values: NDArray[np.float64], members: NDArray[np.bool_] | slice = slice(None)
+        self, values: NDArray[np.float64], members: NDArray[Any] | slice = slice(None)
     ) -> float:
         """Return how many times as large groups make the variance of the mean of some samples."""
         if self.groups is None:
@@ -134,6 +137,8 @@ def read_data(
         # Both columns: what is said of two classes does not depend on the form of the input.
         proba = np.column_stack([1 - proba.astype(np.float64), proba])
     n_given = len(proba)
+    if not 0 < others.get("tolerance", TOLERANCE) < 1:
+        raise ValueError(f"tolerance must be in (0, 1), got {others['tolerance']!r}.")
     _check_lengths(n_given, others)
     kept = np.arange(n_given) if weight is None else np.flatnonzero(weight)
     return ReportData(

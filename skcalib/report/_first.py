@@ -6,11 +6,20 @@ from typing import Any
 
 from . import _method, _parts, _repair, _samples, _silence, _trust
 from ._data import LEVEL
-from ._document import Document, Section, count, interval, percent, points, threshold
-from ._verdict import TOLERANCE, few, names_of, of_models, parts_called
+from ._document import (
+    Document,
+    Section,
+    count,
+    interval,
+    label,
+    percent,
+    points,
+    threshold,
+)
+from ._verdict import few, matters, names_of, of_models, parts_called, phrase
 
 # The color of a kind of verdict; all other kinds are bad.
-TONES = {"calibrated": "good", "undecided": "open"}
+TONES = {"calibrated": "good", "undecided": "open", "small": "open", "gain": "open"}
 
 
 def document(results: dict[str, Any]) -> Document:
@@ -56,9 +65,11 @@ def _believable(results: dict[str, Any]) -> tuple[str, str, str, str]:
     everybody = results["verdict"]["tested"][0]
     judged = next(iter(results["calibration"]["views"].values()))
     error = judged["errors"]["expected_calibration_error"]
-    answer, tone = ("no", "bad") if everybody["off"] else ("unclear", "open")
+    answer, tone = ("no", "bad") if matters(everybody) else ("unclear", "open")
     if everybody["clear"]:
         answer, tone = "yes", "good"
+    if everybody["small"]:
+        answer, tone = f"within {points(everybody['hidden'])}", "good"
     low, high = (100 * error[end] for end in ("low", "high"))
     detail = (
         f"calibration error {points(error['value'])}, 99 % interval {low:.1f} to {high:.1f}; "
@@ -72,7 +83,7 @@ def _for_everybody(tested: list[dict[str, Any]]) -> tuple[str, str, str, str]:
     called = parts_called(parts)
     questions = {"groups": "For everybody?", "classes": "For every class?"}
     question = questions.get(called, "For every group and class?")
-    off = [part for part in parts if part["off"]]
+    off = [part for part in parts if matters(part)]
     unclear = [part for part in parts if not part["off"] and not part["clear"]]
     if off:
         detail = names_of(off, len(parts)) if len(off) < 4 else "named below"
@@ -84,7 +95,7 @@ def _for_everybody(tested: list[dict[str, Any]]) -> tuple[str, str, str, str]:
     if unclear:
         detail = (
             f"{few(len(unclear), len(parts), called)} too few samples: an error above "
-            f"{points(TOLERANCE['part'])} could hide"
+            f"{points(max(part['tolerance'] for part in unclear))} could hide"
         )
         return question, "unclear", detail, "open"
     worst = max(part["hidden"] for part in parts)
@@ -101,16 +112,24 @@ def _accurate(overview: dict[str, Any]) -> tuple[str, str, str, str]:
     return "How often is it right?", percent(accuracy["value"]), detail, ""
 
 
+def _followed(results: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return what is known of declining once the advice is followed, and a word for it."""
+    after = results["after_calibration"]
+    return (results["selective"], "") if after is None else (after["selective"], "calibrated ")
+
+
 def _declining(results: dict[str, Any]) -> tuple[str, str, str, str]:
-    selective = results["selective"]
+    selective, calibrated = _followed(results)
     promise = selective["promise"]
     if promise is None:
         detail = "of all samples; declining promises no lower error rate here"
         return "How often is it wrong?", percent(selective["error_rate"]), detail, ""
-    question = f"If it may decline, at most {_rate(promise['risk'])} wrong"
+    first = "Once calibrated, if" if calibrated else "If"
+    question = f"{first} it may decline, at most {_rate(promise['risk'])} wrong"
     if promise["kept"]:
         detail = (
-            f"of the samples: those with a confidence above {threshold(promise['threshold'])}. "
+            f"of the samples: those with a {calibrated}confidence above "
+            f"{threshold(promise['threshold'])}. "
             f"Kept on new samples of the same kind, with {percent(LEVEL, 0)} certainty"
         )
         return question, f"{percent(promise['coverage'], 0)} answered", detail, ""
@@ -134,29 +153,46 @@ def _actions(results: dict[str, Any]) -> list[tuple[str, str] | None]:
 
 
 def _about_parts(results: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what to do about groups and classes where no calibrator for everybody comes first."""
     everybody, *parts = results["verdict"]["tested"]
-    if everybody["off"]:  # everybody comes first
+    if matters(everybody) or results["after_calibration"] is not None:
         return []
     found = []
     for kind in ("group", "class"):
-        off = [part for part in parts if part["off"] and part["kind"] == kind]
+        off = [part for part in parts if matters(part) and part["kind"] == kind]
         if not off:
             continue
         name = names_of(off, sum(part["kind"] == kind for part in parts))
-        how = "calibrate it alone" if len(off) == 1 else "calibrate each alone"
-        found.append(
-            (
-                f"Do not rely on the probabilities of {name}",
-                f": look for the cause, or {how}, and judge again.",
-            )
-        )
+        found.append((f"Do not rely on the probabilities of {name}", f": {_repair_of(off)}."))
     return found
 
 
+def _repair_of(off: list[dict[str, Any]]) -> str:
+    if off[0]["kind"] == "class":
+        return "look for the cause, and judge again"
+    return (
+        "look for the cause, or calibrate every group by itself "
+        "(skcalib.posthoc.GroupwiseCalibration), and judge again"
+    )
+
+
 def _about_parts_later(results: dict[str, Any]) -> tuple[str, str] | None:
+    """Return what is still off after the calibrator that is advised, or is off beside it."""
     everybody, *parts = results["verdict"]["tested"]
-    off = [part for part in parts if part["off"]]
-    if not everybody["off"] or not off:
+    after = results["after_calibration"]
+    if after is not None:
+        parts = after["tested"][1:]
+        off = sorted((part for part in parts if part["off"]), key=lambda part: part["pvalue"])
+        if not off:
+            return None
+        positive = f"class {label(results['overview']['classes'][-1])}"
+        return (
+            f"Then look at {names_of(off, len(parts))} again",
+            f": after calibration, judged on samples left out, {phrase(off[0], positive)}. "
+            f"{_repair_of(off)[0].upper()}{_repair_of(off)[1:]}.",
+        )
+    off = [part for part in parts if matters(part)]
+    if not matters(everybody) or not off:
         return None
     verb = "is" if len(off) == 1 else "are"
     return (
@@ -169,7 +205,7 @@ def _about_size(results: dict[str, Any]) -> tuple[str, str] | None:
     everybody, *parts = results["verdict"]["tested"]
     unclear = [part for part in parts if not part["clear"] and not part["off"]]
     if everybody["off"] or (everybody["clear"] and not unclear):
-        return None
+        return None  # more samples are for what cannot be told yet
     what, least = ("", everybody)
     if everybody["clear"]:
         least = max(unclear, key=lambda part: part["hidden"])
@@ -184,14 +220,17 @@ def _about_size(results: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _about_declining(results: dict[str, Any]) -> tuple[str, str] | None:
-    promise = results["selective"]["promise"]
+    selective, calibrated = _followed(results)
+    promise = selective["promise"]
     if promise is None or not promise["kept"]:
         return None
+    then = "Then decline" if calibrated else "Decline"
+    found = " The threshold was found on calibrated samples left out." if calibrated else ""
     return (
-        f"Decline below a confidence of {threshold(promise['threshold'])}",
+        f"{then} below a {calibrated}confidence of {threshold(promise['threshold'])}",
         f" to be wrong in at most {_rate(promise['risk'])} of the answers instead of "
-        f"{percent(results['selective']['error_rate'])}; {percent(promise['coverage'], 0)} of the "
-        "samples are answered then.",
+        f"{percent(selective['error_rate'])}; {percent(promise['coverage'], 0)} of the "
+        f"samples are answered then.{found}",
     )
 
 

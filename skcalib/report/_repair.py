@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,15 @@ ROUNDING = 1e-9
 MANY_NUMBERS = 1_000_000
 
 
-def results(data: ReportData) -> dict[str, Any]:
-    """Return scores as they are and after every calibrator, with paired differences."""
+def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
+    """Return scores as they are and after every calibrator, with paired differences.
+
+    And, where a calibrator is recommended, the same samples with their calibrated probabilities,
+    each by a calibrator that it was not fitted to: what is advised next is judged on them.
+    """
     if len(data.codes) < FEWEST or len(np.unique(data.codes)) < 2:
         reason = f"that takes {FEWEST} samples and two classes among them"
-        return {"table": None, "reason": reason, "best": None, "code": ""}
+        return {"table": None, "reason": reason, "best": None, "code": ""}, None
     before = label_log_loss(data.proba, data.codes)
     table = [_scores(data, "as it is", data.proba, before)]
     classes = np.arange(len(data.classes))
@@ -41,21 +46,24 @@ def results(data: ReportData) -> dict[str, Any]:
             if values is not None
         },
     }
+    calibrated: list[NDArray[Any]] = []
     kinds: list[Any] = [StackedCalibration, TemperatureScaling, IsotonicCalibration]
     for kind in kinds[:1] if data.proba.size > MANY_NUMBERS else kinds:
         calibrator = kind(input="proba", classes=classes)
         proba = out_of_fold(calibrator, data.proba, data.codes, **given)
+        calibrated.append(proba)
         table.append(_scores(data, kind.__name__, proba, before))
     auto = table[1]
     # One rule, that of "auto": it is recommended where it gains more than chance.
     helps = auto["log_loss_difference"]["high"] < -ROUNDING
-    return {
+    found = {
         "table": table,
         "reason": None,
         "auto": auto["name"],
         "best": auto["name"] if helps else None,
         "code": _code(auto["name"], data.model is not None) if helps else "",
     }
+    return found, replace(data, proba=calibrated[0]) if helps else None
 
 
 def _folds(data: ReportData) -> Folds:

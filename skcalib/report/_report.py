@@ -15,7 +15,7 @@ from ..utils._arrays import calling
 from ..utils._files import write_atomically
 from ..utils._validation import check_has
 from . import _compare, _first, _method, _parts, _repair, _samples, _silence, _trust, _verdict
-from ._data import ReportData, plain, read_data
+from ._data import TOLERANCE, ReportData, plain, read_data
 from ._document import Document
 from ._read import read_predictions
 from ._render import as_html, as_markdown
@@ -86,6 +86,7 @@ class CalibrationReport:
         by: Any = None,
         groups: Any = None,
         sample_weight: ArrayLike | None = None,
+        tolerance: float = TOLERANCE,
         title: str | None = None,
         random_state: Any = 0,
     ) -> Self:
@@ -112,6 +113,11 @@ class CalibrationReport:
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k samples. The tests take a sample
             for one outcome whatever its weight, and the counts of samples ignore weights.
+        tolerance : float, default=0.05
+            Largest error that does not matter, in (0, 1), of everybody; twice as much of a
+            group or class. What is off by more than chance and surely by less than this is told
+            apart from what may be off enough to matter. With two classes, at most a quarter of
+            what is said of the rarer one.
         title : str, default=None
             Heading of the page. None takes the class of the estimator.
         random_state : int, RandomState instance or None, default=0
@@ -137,6 +143,7 @@ class CalibrationReport:
             groups=groups,
             sample_weight=sample_weight,
             random_state=random_state,
+            tolerance=tolerance,
             title=title,
             model=type(estimator).__name__,
             features=X,
@@ -157,6 +164,7 @@ class CalibrationReport:
         by: Any = None,
         groups: Any = None,
         sample_weight: ArrayLike | None = None,
+        tolerance: float = TOLERANCE,
         title: str | None = None,
         random_state: Any = 0,
     ) -> Self:
@@ -165,7 +173,8 @@ class CalibrationReport:
         Parameters
         ----------
         y_true, y_proba, labels, pos_label : of :func:`~skcalib.metrics.expected_calibration_error`
-        images, by, groups, sample_weight, title, random_state : of :meth:`from_estimator`
+        images, by, groups, sample_weight, tolerance : of :meth:`from_estimator`
+        title, random_state : of :meth:`from_estimator`
 
         Returns
         -------
@@ -173,7 +182,7 @@ class CalibrationReport:
             The report.
         """
         given = {"labels": labels, "pos_label": pos_label, "by": by, "groups": groups}
-        given |= {"title": title}
+        given |= {"title": title, "tolerance": tolerance}
         given |= {"sample_weight": sample_weight, "random_state": random_state, "shown": images}
         return cls(_gather(read_data(y_true, y_proba, **given)))
 
@@ -188,6 +197,7 @@ class CalibrationReport:
         sample_weight: str | None = None,
         by: Sequence[str] = (),
         groups: str | None = None,
+        tolerance: float = TOLERANCE,
         title: str | None = None,
         random_state: Any = 0,
     ) -> Self:
@@ -219,7 +229,7 @@ class CalibrationReport:
             Names of columns of groups.
         groups : str, default=None
             Name of the column that says which samples belong together.
-        title, random_state : of :meth:`from_estimator`
+        tolerance, title, random_state : of :meth:`from_estimator`
 
         Returns
         -------
@@ -234,7 +244,9 @@ class CalibrationReport:
         """
         path = Path(path)
         table = read_predictions(path, label, classes, pos_label, sample_weight, by, groups)
-        data = read_data(**table, title=title or path.stem, random_state=random_state)
+        data = read_data(
+            **table, tolerance=tolerance, title=title or path.stem, random_state=random_state
+        )
         return cls(_gather(data))
 
     @classmethod
@@ -356,16 +368,18 @@ def _gather(data: ReportData) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         trust = _trust.results(data)
+        calibrators, calibrated = _repair.results(data)
         results: dict[str, Any] = {
             "overview": _trust.overview(data),
-            "verdict": _verdict.results(data, trust),
+            "verdict": _verdict.results(data, trust, calibrators),
             "calibration": trust,
             "selective": _silence.results(data),
             "classes": _parts.results(data),
             "groups": list(data.by or {}),
             "hardest": _samples.hardest(data),
             "issues": _samples.issues(data),
-            "calibrators": _repair.results(data),
+            "calibrators": calibrators,
+            "after_calibration": None if calibrated is None else _after(calibrated),
             "method": _method.method(data),
         }
     # What was warned of on the way belongs to the page; each fold may have said it.
@@ -373,6 +387,11 @@ def _gather(data: ReportData) -> dict[str, Any]:
     notes = _method.notes(data)
     results["warnings"] = notes + [f"Warned of on the way: {message}" for message in messages]
     return dict(plain(results))
+
+
+def _after(calibrated: ReportData) -> dict[str, Any]:
+    """Return what is advised once the probabilities are calibrated, judged on samples left out."""
+    return {"tested": _verdict.judge(calibrated), "selective": _silence.results(calibrated)}
 
 
 def _worth_showing(X: Any) -> Any:

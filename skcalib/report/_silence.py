@@ -57,26 +57,32 @@ def _thresholds(data: ReportData, risks: list[float]) -> list[dict[str, Any]]:
 
 def section(results: dict[str, Any]) -> Section:
     """Return what declining the least confident samples gains."""
-    selective = results["selective"]
-    rows = [
-        [
-            percent(entry["risk"]),
-            percent(entry["coverage"]) if entry["kept"] else "not promised",
-            threshold(entry["threshold"]),
-            percent(entry["error_rate"]) if entry["kept"] else NONE,
+    selective, after = results["selective"], results["after_calibration"]
+    as_it_is = _table(selective, "confidence above")
+    blocks: list[Any] = []
+    if after is not None:
+        blocks = [
+            *_table(after["selective"], "calibrated confidence above"),
+            Text(
+                "First calibrate, then decline: these thresholds are confidences after "
+                f"{results['calibrators']['best']}, of samples that it was not fitted on. The "
+                "thresholds below are for the probabilities as they are, and keep nothing after "
+                "calibration.",
+                note=True,
+            ),
         ]
-        for entry in selective["table"]
-    ]
-    header = ["wrong, at most", "samples answered", "confidence above", "wrong here"]
-    note = (
-        f"Each of these limits is kept on new samples of the same kind with {percent(LEVEL, 0)} "
-        "certainty, by skcalib.selection.SelectiveClassifier. A threshold that just fits these "
-        "samples, read off the curve, breaks its limit about half the time."
-    )
-    blocks = [Table(header, rows), Text(note, note=True)] if rows else []
+    blocks += as_it_is
+    if blocks:
+        note = (
+            f"Each of these limits is kept on new samples of the same kind with "
+            f"{percent(LEVEL, 0)} certainty, by skcalib.selection.SelectiveClassifier. A "
+            "threshold that just fits these samples, read off the curve, breaks its limit about "
+            "half the time."
+        )
+        blocks.append(Text(note, note=True))
     caption = (
-        "Error rate of the most confident samples against their fraction, with a band of 95 %. "
-        "Dotted: the best possible order."
+        "Error rate of the most confident samples against their fraction, with a band of 95 % at "
+        "every fraction, not of the whole curve. Dotted: the best possible order."
     )
     curve, overview = selective["curve"], results["overview"]
     display = RiskCoverageDisplay(
@@ -86,3 +92,18 @@ def section(results: dict[str, Any]) -> Section:
     )
     picture = Picture(lambda ax: display.plot(ax=ax), (4.2, 3.2), caption)
     return Section("When should it decline?", blocks, [picture])
+
+
+def _table(selective: dict[str, Any], above: str) -> list[Any]:
+    rows = [
+        [
+            percent(entry["risk"]),
+            percent(entry["coverage"]) if entry["kept"] else "not promised",
+            threshold(entry["threshold"]),
+            percent(entry["error_rate"]) if entry["kept"] else NONE,
+        ]
+        for entry in selective["table"]
+    ]
+    return (
+        [Table(["wrong, at most", "samples answered", above, "wrong here"], rows)] if rows else []
+    )

@@ -12,24 +12,57 @@ from ..utils._binning import bin_index, quantile_edges, uniform_edges
 from ..utils._groups import holm
 from ._chance import mean_range, mean_test
 from ._data import LEVEL, N_BINS, ReportData, mean
-from ._document import NONE, Table, Text, count, label, points, probability, said_and_observed
+from ._document import (
+    NONE,
+    PER_CENT,
+    Table,
+    Text,
+    count,
+    label,
+    number,
+    points,
+    probability,
+    said_and_observed,
+)
 
 # A calibrated model is accused, of whatever the page looks at, with at most this probability.
 ALPHA = 1 - LEVEL
-# All is clear where no larger error could hide: overall, and in a group or class. Where positives
-# are rare, a fraction of what is said of them: a risk of 4 % may be off by 1 point, not by 5.
-TOLERANCE = {"everybody": 0.05, "part": 0.10}
-OF_RARE = {"everybody": 0.25, "part": 0.5}
+# Where positives are rare, the tolerance is a fraction of what is said of them: a risk of 4 % may
+# be off by 1 point, not by 5.
+OF_RARE = 0.25
 # A group of fewer samples is tested on average alone, not at every probability.
 FEWEST_FOR_SHAPE = 30
 N_RESAMPLES, MOST_DRAWS = 999, 200_000_000
 
 
-def results(data: ReportData, trust: dict[str, Any]) -> dict[str, Any]:
+def results(
+    data: ReportData, trust: dict[str, Any], repair: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the verdict and everything that was tested for it.
 
+    A model whose log-loss a calibrator of `repair` lowers by more than chance gets no all-clear,
+    and where it lowers it by more than half, that comes first.
+    """
+    tested = judge(data)
+    for entry in tested:
+        entry["hidden"] = _hidden(entry, trust if entry["kind"] == "everybody" else None)
+        entry["tolerance"] = _tolerance(entry, data.tolerance)
+        entry["clear"] = not entry["off"] and entry["hidden"] <= entry["tolerance"]
+        entry["small"] = entry["off"] and _is_small(entry)
+    gain = _gain(repair)
+    kind = _kind(tested, gain)
+    # As text for a terminal; on the page no line breaks before a sign of per cent.
+    words = {
+        name: text.replace("\xa0", " ") for name, text in _words(tested, data, kind, gain).items()
+    }
+    return {"tested": tested, "level": ALPHA, "kind": kind, "gain": gain, **words}
+
+
+def judge(data: ReportData) -> list[dict[str, Any]]:
+    """Return everybody, every group and every class, and which of them chance does not explain.
+
     Everybody has half of the level, the groups and classes share the other half. Everybody, a
-    group or a class is tested in two or three ways, and the p-values multiplied by two or three;
+    group or a class is tested in several ways, and the p-values multiplied by their number;
     Holm's correction follows over all of them.
     """
     n_groups = sum(len(groups.names) for groups in (data.by or {}).values())
@@ -42,12 +75,15 @@ def results(data: ReportData, trust: dict[str, Any]) -> dict[str, Any]:
     shares = np.array([whole, *[share] * n_parts])
     for entry, pvalue in zip(tested, holm(np.minimum(pvalues, 1), shares)):
         entry["pvalue"], entry["off"] = float(pvalue), bool(pvalue <= ALPHA)
-        entry["hidden"] = _hidden(entry, trust if entry["kind"] == "everybody" else None)
-        entry["tolerance"] = _tolerance(entry)
-        entry["clear"] = not entry["off"] and entry["hidden"] <= entry["tolerance"]
-    # As text for a terminal; on the page no line breaks before a sign of per cent.
-    words = {name: text.replace("\xa0", " ") for name, text in _words(tested, data).items()}
-    return {"tested": tested, "level": ALPHA, "kind": _kind(tested), **words}
+    return tested
+
+
+def _gain(repair: dict[str, Any] | None) -> dict[str, float] | None:
+    """Return the log-loss as it is and after the calibrator that is recommended, if one is."""
+    if repair is None or repair["best"] is None:
+        return None
+    before, after = repair["table"][:2]
+    return {"before": before["log_loss"], "after": after["log_loss"]}
 
 
 def _groups(data: ReportData, share: float) -> list[dict[str, Any]]:
@@ -73,10 +109,11 @@ def _tested(
     views = [_view(data, what, *pairs[what], members, share / n_tests) for what in pairs]
     if n_samples >= FEWEST_FOR_SHAPE:
         needed = ALPHA * share / n_tests
-        local = _local_pvalue(data, *next(iter(pairs.values())), members)
-        known = min(2 * local, *(view["pvalue"] for view in views)) <= needed
+        what = next(iter(pairs))
+        shape = _shape(data, what, *pairs[what], members, share / n_tests)
+        known = min(2 * shape["pvalue"], *(view["pvalue"] for view in views)) <= needed
         pvalue = _shape_pvalue(data, members, None if known else needed / 2)
-        views.append(_shape(views[0], 2 * min(local, pvalue)))
+        views.append({**shape, "pvalue": min(2 * min(shape["pvalue"], pvalue), 1.0)})
     return {"kind": kind, "name": name, "n_samples": n_samples, "views": views}
 
 
@@ -103,29 +140,42 @@ def _view(
     }
 
 
-def _shape(view: dict[str, Any], pvalue: float) -> dict[str, Any]:
-    return {**view, "view": "shape", "of": view["view"], "pvalue": min(pvalue, 1.0)}
+def _shape(
+    data: ReportData,
+    of: str,
+    outcome: NDArray[np.bool_],
+    proba: NDArray[Any],
+    members: NDArray[np.bool_],
+    share: float,
+) -> dict[str, Any]:
+    """Return the part of the probabilities that is off most clearly, and the p-value of all parts.
 
-
-def _local_pvalue(
-    data: ReportData, outcome: NDArray[np.bool_], proba: NDArray[Any], members: NDArray[np.bool_]
-) -> float:
-    """Return the p-value of an error in a bin, of equal width or weight, or above one.
-
-    The calibration error weighs bins by their samples. It does not see that the few largest of
-    many small risks are twice too high; their mean does.
+    A part is a bin, of equal width or weight, or all that lies above one. The calibration error
+    weighs bins by their samples. It does not see that the few largest of many small risks are
+    twice too high; their mean does.
     """
-    outcome, proba = outcome[members], proba[members].astype(np.float64)
-    weight = None if data.weight is None else data.weight[members]
-    place, pvalues = np.flatnonzero(members), []
-    for edges in (uniform_edges(N_BINS), quantile_edges(proba, N_BINS, weight)):
-        index = bin_index(proba, edges)
+    place = np.flatnonzero(members)
+    said, parts = proba[place].astype(np.float64), []
+    weight = None if data.weight is None else data.weight[place]
+    for edges in (uniform_edges(N_BINS), quantile_edges(said, N_BINS, weight)):
+        index = bin_index(said, edges)
         bins = np.unique(index)
-        for rows in (*(index == b for b in bins), *(index > b for b in bins[:-1])):
-            in_bin = None if weight is None else weight[rows]
-            effect = data.effect(outcome[rows] - proba[rows], place[rows])
-            pvalues.append(mean_test(outcome[rows], proba[rows], in_bin, effect))
-    return min(len(pvalues) * min(pvalues), 1.0)
+        parts += [index == b for b in bins] + [index > b for b in bins[:-1]]
+    pvalues = [_mean_pvalue(data, outcome, proba, place[part]) for part in parts]
+    worst = np.zeros(len(proba), dtype=bool)
+    worst[place[parts[int(np.argmin(pvalues))]]] = True
+    view = _view(data, "shape", outcome, proba, worst, share / len(parts))
+    inside = proba[worst].astype(np.float64)
+    ends = {"from": float(inside.min()), "to": float(inside.max())}
+    return {**view, "of": of, **ends, "pvalue": min(len(parts) * min(pvalues), 1.0)}
+
+
+def _mean_pvalue(
+    data: ReportData, outcome: NDArray[np.bool_], proba: NDArray[Any], rows: NDArray[np.intp]
+) -> float:
+    weight = None if data.weight is None else data.weight[rows]
+    effect = data.effect(outcome[rows] - proba[rows], rows)
+    return mean_test(outcome[rows], proba[rows], weight, effect)
 
 
 def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | None) -> float:
@@ -150,27 +200,31 @@ def _shape_pvalue(data: ReportData, members: NDArray[np.bool_], needed: float | 
 
 
 def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
-    """Return the classes of more than two: the answers of a class, its probability, bins."""
+    """Return the classes of more than two.
+
+    The answers of a class and its probability are judged on average and at their values: a column
+    may be right on average, and for the answers, and wrong wherever the class is the second guess.
+    """
     if len(data.classes) == 2:
         return []
     everybody = np.ones(len(data.codes), bool)
     found = []
     for k in range(len(data.classes)):
-        answered, views = data.predicted == k, []
-        answers = data.correct, data.confidence
-        has_shape = answered.sum() >= FEWEST_FOR_SHAPE
-        of_test = share / (1 + bool(answered.any()) + bool(has_shape))
+        answered = data.predicted == k
+        answers, column = (data.correct, data.confidence), (data.codes == k, data.proba[:, k])
+        kinds = [("class", column, everybody)]
         if answered.any():
-            views.append(_view(data, "answers", *answers, answered, of_test))
-        views.append(_view(data, "class", data.codes == k, data.proba[:, k], everybody, of_test))
-        if has_shape:
-            views.append(_shape(views[0], _local_pvalue(data, *answers, answered)))
+            kinds.insert(0, ("answers", answers, answered))
+        shaped = [kind for kind in kinds if kind[2].sum() >= FEWEST_FOR_SHAPE]
+        of_test = share / (len(kinds) + len(shaped))
+        views = [_view(data, what, *pair, members, of_test) for what, pair, members in kinds]
+        views += [_shape(data, what, *pair, members, of_test) for what, pair, members in shaped]
         found.append(
             {
                 "kind": "class",
                 "name": label(data.label(k)),
                 "code": k,
-                "n_samples": int(answered.sum()),
+                "n_samples": int(answered.sum()) or len(data.codes),
                 "views": views,
             }
         )
@@ -180,8 +234,8 @@ def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
 def _hidden(entry: dict[str, Any], trust: dict[str, Any] | None) -> float:
     """Return the largest error that the samples do not rule out."""
     views = [view for view in entry["views"] if view["view"] not in ("shape", "class")]
-    if not views:  # a class that is never the answer
-        return 1.0
+    if not views:  # a class that is never the answer: its probability on average
+        views = entry["views"][:1]
     ends = [abs(view["says"] - view["is"][end]) for view in views for end in ("low", "high")]
     if trust is not None:
         judged = next(iter(trust["views"].values()))
@@ -189,18 +243,30 @@ def _hidden(entry: dict[str, Any], trust: dict[str, Any] | None) -> float:
     return float(max(ends))
 
 
-def _tolerance(entry: dict[str, Any]) -> float:
-    size = "everybody" if entry["kind"] == "everybody" else "part"
+def _tolerance(entry: dict[str, Any], tolerance: float) -> float:
+    """Return the largest error that does not matter: twice as large for a group or class."""
+    scale = 1 if entry["kind"] == "everybody" else 2
     first = entry["views"][0]
     if first["view"] != "positive":
-        return TOLERANCE[size]
+        return scale * tolerance
     rarer = min(first["says"], 1 - first["says"])
-    return min(TOLERANCE[size], OF_RARE[size] * rarer)
+    return scale * min(tolerance, OF_RARE * rarer)
 
 
-def _kind(tested: list[dict[str, Any]]) -> str:
+def _is_small(entry: dict[str, Any]) -> bool:
+    """Return whether what is off is off by less than matters; a part by up to twice as much."""
+    parts = [view for view in _found_in(entry) if view["view"] == "shape"]
+    ends = [abs(view["says"] - view["is"][end]) for view in parts for end in ("low", "high")]
+    return bool(
+        entry["hidden"] <= entry["tolerance"] and max(ends, default=0.0) <= 2 * entry["tolerance"]
+    )
+
+
+def _kind(tested: list[dict[str, Any]], gain: dict[str, float] | None) -> str:
     everybody, *parts = tested
-    if everybody["off"]:
+    if gain is not None and gain["after"] < gain["before"] / 2:
+        return "costly"
+    if matters(everybody):
         worst = _worst_view(everybody)
         if worst["view"] == "shape":
             return "uneven"
@@ -208,47 +274,103 @@ def _kind(tested: list[dict[str, Any]]) -> str:
         if worst["view"] == "positive":
             return "overstated" if too_high else "understated"
         return "overconfident" if too_high else "underconfident"
-    if any(part["off"] for part in parts):
+    if any(matters(part) for part in parts):
         return "parts"
+    if any(entry["off"] for entry in tested):
+        return "small"
+    if gain is not None:
+        return "gain"
     return "calibrated" if all(entry["clear"] for entry in tested) else "undecided"
+
+
+def matters(entry: dict[str, Any]) -> bool:
+    """Return whether something is off by more than chance, and perhaps by more than matters."""
+    return bool(entry["off"] and not entry["small"])
+
+
+def _found_in(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the views that are off by themselves; the clearest one is always among them."""
+    smallest = min(view["pvalue"] for view in entry["views"])
+    by_itself = max(ALPHA * smallest / entry["pvalue"], smallest)
+    return [view for view in entry["views"] if view["pvalue"] <= by_itself]
 
 
 def _worst_view(entry: dict[str, Any]) -> dict[str, Any]:
     """Return what is wrong: an average that is off by itself, else what has the least p-value."""
-    smallest = min(entry["views"], key=lambda view: view["pvalue"])
-    by_itself = ALPHA * smallest["pvalue"] / entry["pvalue"]
-    averages = (view for view in entry["views"] if view["view"] != "shape")
-    return next((view for view in averages if view["pvalue"] <= by_itself), smallest)
+    found = _found_in(entry)
+    clearest = min(found, key=lambda view: view["pvalue"])
+    return next((view for view in found if view["view"] != "shape"), clearest)
 
 
-def _words(tested: list[dict[str, Any]], data: ReportData) -> dict[str, str]:
+def _words(
+    tested: list[dict[str, Any]], data: ReportData, kind: str, gain: dict[str, float] | None
+) -> dict[str, str]:
     """Return the headline and its explanation."""
     positive = f"class {label(data.label(1))}"
     everybody, *parts = tested
-    off = sorted((part for part in parts if part["off"]), key=lambda part: part["pvalue"])
-    names = names_of(off, len(parts)) if off else ""
-    if everybody["off"]:
-        worst = _worst_view(everybody)
-        headline = _accusation(_kind(tested), worst, positive)
-        sentences = [f"{_phrase(everybody, worst, positive)}. {_by_chance(everybody, tested)}"]
-        if off:
-            sentences.append(f"Also off by more than chance: {names}.")
-        return {"headline": headline, "explanation": " ".join(sentences)}
+    off = sorted((part for part in parts if matters(part)), key=lambda part: part["pvalue"])
     unclear = [part for part in parts if not part["clear"] and not part["off"]]
     hidden = points(everybody["hidden"])
-    if off:
-        headline = f"Overall no error shows, but do not trust it for {names}."
+    where = "" if len(data.classes) == 2 else " of the predicted class"
+    if kind == "costly":
+        headline = "Its probabilities hide most of what it knows: " + _lowered(gain)
+    elif matters(everybody):
+        headline = _accusation(kind, _worst_view(everybody), positive)
+    elif off:
+        some = "no error shows" if not everybody["off"] else "the error is small"
+        headline = f"Overall {some}, but do not trust it for {names_of(off, len(parts))}"
+        headline += f" ({_size(off)})."
+    elif kind == "small":
+        headline = f"Off by more than chance, but by no more than {_largest(tested)} on average."
+    elif kind == "gain":
+        headline = f"No error shows on average, but there is one: {_lowered(gain)}"
     elif not everybody["clear"]:
-        headline = f"Too few samples to tell: an error of {hidden} could hide."
+        headline = f"Too few samples to tell: an error of {hidden}{where} could hide."
     elif unclear:
         who = few(len(unclear), len(parts), parts_called(parts))
         headline = f"No error shows, but {who} too few samples to tell."
     else:
-        headline = f"No error shows, and none above {hidden} could hide."
+        headline = f"No error shows, and none above {hidden}{where} could hide."
+    said = _about_everybody(tested, positive, off)
+    if not everybody["off"]:
+        said += _could_hide(tested, unclear, off)
+    return {"headline": headline, "explanation": " ".join(said)}
+
+
+def _lowered(gain: dict[str, float] | None) -> str:
+    if gain is None:
+        return ""
+    return (
+        f"calibrating brings the log-loss from {number(gain['before'])} to "
+        f"{number(gain['after'])}, on samples left out."
+    )
+
+
+def _about_everybody(
+    tested: list[dict[str, Any]], positive: str, off: list[dict[str, Any]]
+) -> list[str]:
+    """Return what was said of all samples, and of the part that is off most clearly."""
+    everybody, *parts = tested
+    if everybody["off"]:
+        worst = _worst_view(everybody)
+        sentences = [f"{_phrase(everybody, worst, positive)}. {_by_chance(everybody, tested)}"]
+        if off:
+            names = names_of(off, len(parts))
+            sentences.append(f"Also off by more than chance: {names} ({_size(off)}).")
+        return sentences
     sentences = [f"{_phrase(everybody, everybody['views'][0], positive)}: that may be chance."]
     if off:
         sentences.append(f"{_phrase(off[0], _worst_view(off[0]), positive)}: that is not.")
         sentences.append(_by_chance(off[0], tested))
+    return sentences
+
+
+def _could_hide(
+    tested: list[dict[str, Any]], unclear: list[dict[str, Any]], off: list[dict[str, Any]]
+) -> list[str]:
+    """Return what the samples cannot tell of a model of which no error shows overall."""
+    everybody = tested[0]
+    hidden = points(everybody["hidden"])
     calibrated = everybody["clear"] and not off and not unclear
     limit = f"no error above {hidden}" if calibrated else f"an error of up to {hidden}"
     size = f"With {count(everybody['n_samples'])} samples, {limit} could hide overall"
@@ -256,23 +378,44 @@ def _words(tested: list[dict[str, Any]], data: ReportData) -> dict[str, str]:
         largest = max(unclear, key=lambda part: part["hidden"])
         size += f", and up to {points(largest['hidden'])} {_where(largest)}"
         size += f" ({count(largest['n_samples'])} samples)"
-    sentences.append(f"{size}.")
+    sentences = [f"{size}."]
     doubt = min(tested, key=lambda entry: entry["pvalue"])
     if ALPHA < doubt["pvalue"] <= 0.1:
         sentences.append(
             f"The strongest sign of one is {_where(doubt)}. {_by_chance(doubt, tested)}"
         )
-    return {"headline": headline, "explanation": " ".join(sentences)}
+    return sentences
+
+
+def _size(parts: list[dict[str, Any]]) -> str:
+    """Return how far what is off is off, as far as these samples show it."""
+    sizes = [abs(view["says"] - view["is"]["value"]) for view in map(_worst_view, parts)]
+    return f"off by {'up to ' if len(parts) > 1 else ''}{points(max(sizes))}"
+
+
+def _largest(tested: list[dict[str, Any]]) -> str:
+    return points(max(entry["hidden"] for entry in tested if entry["off"]))
 
 
 def _accusation(kind: str, worst: dict[str, Any], positive: str) -> str:
-    if kind == "uneven":
-        return "Right on average, but not at every probability."
     says, observed, _ = said_and_observed(worst)
+    if kind == "uneven":
+        of = f" for {positive}" if worst["of"] == "positive" else ""
+        are = "are" if worst["of"] == "positive" else "are right"
+        return f"Right on average, but where it says {_between(worst)}{of}, {observed} {are}."
     if kind in ("overstated", "understated"):
         verb = "overstates" if kind == "overstated" else "understates"
         return f"It {verb} {positive}: it says {says}, and {observed} are."
     return f"It is {kind}: it says {says} and is right {observed} of the time."
+
+
+def _between(view: dict[str, Any]) -> str:
+    """Return the range of the probabilities of a part."""
+    for digits in range(3):
+        low, high = (f"{100 * view[end]:.{digits}f}" for end in ("from", "to"))
+        if low != high:
+            return f"{low} to {high}{PER_CENT}"
+    return f"{100 * view['from']:.3g}{PER_CENT}"
 
 
 def _phrase(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
@@ -280,18 +423,38 @@ def _phrase(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
     says, observed, ends = said_and_observed(view)
     who = f"{_where(entry)} it" if entry["kind"] == "group" else "it"
     what, name = view["view"], entry["name"]
-    if what == "class":
-        text = f"it says {says} for {name} on average, and {observed} of the samples are"
-    elif what == "positive" or view.get("of") == "positive":
+    if what == "shape":
+        text = _phrase_of_part(entry, view, positive)
+    elif what == "class":
+        text = f"it says {says} for class {name} on average, and {observed} of the samples are"
+    elif what == "positive":
         text = f"{who} says {says} for {positive} on average, and {observed} are ({ends})"
     elif entry["kind"] == "class":
         text = f"when it answers {name}, it says {says} and is right {observed} of the time"
         text += f" ({ends})"
     else:
         text = f"{who} says {says} on average and is right {observed} of the time ({ends})"
-    if what == "shape":
-        text += ", but it is off where it says more or less than that"
     return text[0].upper() + text[1:]
+
+
+def phrase(entry: dict[str, Any], positive: str) -> str:
+    """Return what was said and observed where an entry is off most clearly, within a sentence."""
+    text = _phrase(entry, _worst_view(entry), positive)
+    return text[0].lower() + text[1:]
+
+
+def _phrase_of_part(entry: dict[str, Any], view: dict[str, Any], positive: str) -> str:
+    says, observed, ends = said_and_observed(view)
+    said = f"it says {_between(view)}"
+    observed = f"{says} on average, {observed}"
+    if view["of"] in ("class", "positive"):
+        of = positive if view["of"] == "positive" else f"class {entry['name']}"
+        text = f"where {said} for {of}, {observed} are ({ends})"
+    else:
+        text = f"where {said}, {observed} are right ({ends})"
+    if entry["kind"] == "class" and view["of"] == "answers":
+        text = f"for the answer {entry['name']}, {text}"
+    return f"{_where(entry)}, {text}" if entry["kind"] == "group" else text
 
 
 def _where(entry: dict[str, Any]) -> str:
@@ -355,7 +518,7 @@ def chart_rows(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
         view = entry["views"][0]
         if view["view"] != "class":
             name = entry["name"] if kind == "class" else _named(entry)
-            size = {"n": entry["n_samples"], "off": entry["off"]}
+            size = {"n": entry["n_samples"], "off": matters(entry), "small": entry["small"]}
             rows.append({"name": name, "says": view["says"], **view["is"], **size})
     return rows
 
@@ -370,14 +533,15 @@ def tested_table(results: dict[str, Any], kind: str, n_rows: int) -> list[Any]:
         said = [NONE] * 3 if view["view"] == "class" else list(said_and_observed(view))
         verdict = "fits" if entry["clear"] else "too few to tell"
         if entry["off"]:
-            phrase = _phrase(entry, _worst_view(entry), positive)
-            verdict = f"off: {phrase[0].lower()}{phrase[1:]}"
+            small = ", by little" if entry["small"] else ""
+            verdict = f"off{small}: {phrase(entry, positive)}"
         row = [_named(entry), count(entry["n_samples"]), *said, points(entry["hidden"])]
         rows.append([*row, probability(entry["pvalue"]), verdict])
     header = ["", "samples", "says", "observed", "range", "could hide", "p-value", "verdict"]
     note = (
         "Ranges and p-values allow for all comparisons of this page: of 100 calibrated models, "
         f"{100 * ALPHA:.0f} has a p-value of {ALPHA:.2g} or less anywhere. Could hide: the "
-        "largest error within the range."
+        "largest error within the range. Off, by little: more than chance does, and too little to "
+        "matter."
     )
     return [Table(header, rows[:n_rows]), Text(note, note=True)]

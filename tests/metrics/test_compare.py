@@ -2,8 +2,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
+from scipy.stats import binom, norm
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
+from skcalib.datasets import make_predictions
 from skcalib.metrics import (
     calibration_error_interval,
     compare_calibration,
@@ -124,3 +128,62 @@ def test_identical_models_differ_by_exactly_nothing(metric):
         y, {"a": proba, "b": proba.copy()}, metric=metric, n_resamples=50, random_state=0
     )
     assert table[["difference", "difference_low", "difference_high"]][1].tolist() == (0, 0, 0)
+
+
+def test_a_calibrated_model_is_told_from_an_overconfident_one():
+    """Where one of two intervals begins at 0, the paired test still has power."""
+    found = []
+    for seed in range(20):
+        y, good, _ = make_predictions(1500, random_state=seed)
+        _, bold, _ = make_predictions(1500, temperature=1.3, random_state=seed)
+        line = compare_calibration(y, {"good": good, "bold": bold}, n_resamples=20)[1]
+        assert 0 <= line["pvalue"] <= 1
+        found.append(line["pvalue"] < 0.05)
+    assert np.mean(found) > 0.5
+
+
+def test_the_gain_is_that_of_a_logistic_regression():
+    y, proba, _ = make_predictions(800, n_classes=2, temperature=2.0, random_state=0)
+    line = compare_calibration(y, {"model": proba[:, 1]}, n_resamples=5)[0]
+    x = logit(proba[:, 1])[:, None]
+    fitted = LogisticRegression(C=np.inf, tol=1e-10).fit(x, y).predict_proba(x)[:, 1]
+    assert line["gain"] == pytest.approx(log_loss(y, proba[:, 1]) - log_loss(y, fitted), rel=1e-4)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 1.5])
+def test_models_that_are_as_far_off_are_rarely_told_apart(temperature):
+    """Two noisy views of the same truth are as far from calibration, whatever the labels."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(300):
+        truth = rng.normal(size=300)
+        y = truth + rng.normal(size=300) > 0
+        views = {}
+        for name in ("a", "b"):
+            seen = truth + rng.normal(size=300)
+            calibrated = norm.cdf(seen / 2 / np.sqrt(1.5))
+            views[name] = expit(temperature * logit(calibrated))
+        found.append(compare_calibration(y, views, n_resamples=1)[1]["pvalue"] < 0.05)
+    assert binom.cdf(sum(found) - 1, 300, 0.05) < 0.999
+
+
+def test_groups_count_once_in_the_paired_test():
+    y, good, _ = make_predictions(300, random_state=0)
+    _, bold, _ = make_predictions(300, temperature=1.3, random_state=0)
+    models = {"good": good, "bold": bold}
+    copies = {name: np.repeat(proba, 4, axis=0) for name, proba in models.items()}
+    groups = np.repeat(np.arange(300), 4)
+    once = compare_calibration(y, models, n_resamples=5)["pvalue"][1]
+    four = compare_calibration(np.repeat(y, 4), copies, groups=groups, n_resamples=5)["pvalue"][1]
+    assert four == pytest.approx(once, rel=1e-6)
+
+
+def test_a_score_has_no_test_of_calibration():
+    y, proba, _ = make_predictions(100, random_state=0)
+    table = compare_calibration(
+        y,
+        {"a": proba, "b": proba**2 / (proba**2).sum(1, keepdims=True)},
+        metric=log_loss,
+        n_resamples=5,
+    )
+    assert np.isnan(table["pvalue"]).all()
+    assert np.isnan(table["gain"]).all()

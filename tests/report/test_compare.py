@@ -33,6 +33,8 @@ def test_models_on_the_same_samples_are_compared_sample_by_sample(models):
         "value": line["difference"],
         "low": line["difference_low"],
         "high": line["difference_high"],
+        "pvalue": line["pvalue"],
+        "sign": 1,
     }
     losses = {name: -np.log(proba[np.arange(800), y]) for name, proba in probas.items()}
     difference = losses["bold"] - losses["sober"]

@@ -233,3 +233,32 @@ def test_classes_in_another_order_than_the_columns_are_a_doubt():
     )
     assert doubt in sorted_names.results_["warnings"]
     assert not any("Order of" in text for text in given.results_["warnings"])
+
+
+def test_the_advice_holds_in_the_order_in_which_it_stands():
+    """Calibrate as the page says, decline as it says next: its promises hold on new samples."""
+    broken: list[bool] = []
+    for seed in (2, 3, 4):
+        rng, n = np.random.default_rng(seed), 3000
+        scores = rng.normal(size=(43_000, 3)) * 3
+        true = softmax(scores, axis=1)
+        proba = softmax(0.35 * scores, axis=1)
+        y = (rng.random(len(true))[:, None] > np.cumsum(true, axis=1)).sum(axis=1)
+        report = CalibrationReport.from_predictions(y[:n], proba[:n])
+        found = report.results_["after_calibration"]["selective"]
+        text = html.unescape(report.to_markdown())
+        assert text.index("**Calibrate it**") < text.index("**Then decline below a calibrated")
+        pasted = {
+            "proba_held_out": proba[:n],
+            "y_held_out": y[:n],
+            "proba_new": proba[n:],
+        }
+        exec(report.results_["calibrators"]["code"], pasted)
+        calibrated = pasted["proba"]
+        for entry in found["table"]:
+            if entry["kept"]:
+                answered = calibrated.max(axis=1) > entry["threshold"]
+                wrong = (calibrated.argmax(axis=1) != y[n:])[answered]
+                broken.append(wrong.mean() > entry["risk"])
+    assert len(broken) >= 3
+    assert not any(broken)
