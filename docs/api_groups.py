@@ -12,6 +12,7 @@ GROUPS = {
             "multilabel_calibration_error",
             "groupwise_calibration_error",
             "CalibrationAccumulator",
+            "CalibrationWatch",
         ],
         "Intervals, tests and reliability curves": [
             "calibration_error_interval",

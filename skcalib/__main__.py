@@ -1,4 +1,4 @@
-"""The command line of the package: ``python -m skcalib report predictions.csv``."""
+"""The command line of the package: ``python -m skcalib report predictions.csv`` and others."""
 
 from __future__ import annotations
 
@@ -8,32 +8,37 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import __version__
-from .report import CalibrationReport
+from .report import CalibrationReport, add_commands
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return 0, or 2 where the input is refused."""
+    """Run the command; return its exit status, 2 where the input is refused."""
     options = _parser().parse_args(arguments)
     try:
-        if options.output.exists() and options.output.samefile(options.predictions):
-            raise ValueError(
-                f"output must be another file than the predictions, {options.output}."
-            )
-        report = CalibrationReport.from_csv(
-            options.predictions,
-            label=options.label,
-            classes=options.classes,
-            pos_label=options.pos_label,
-            sample_weight=options.weight,
-            by=options.by,
-            groups=options.groups,
-            title=options.title,
-            random_state=options.seed,
-        )
-        report.save(options.output)
+        return int(options.run(options))
     except (OSError, ValueError, TypeError, ImportError) as error:
-        sys.stderr.write(f"python -m skcalib report: {_sentence(error)}\n")
+        sys.stderr.write(f"python -m skcalib {options.command}: {_sentence(error)}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write(f"python -m skcalib {options.command}: interrupted.\n")
+        return 130  # as a shell has it
+
+
+def _report(options: argparse.Namespace) -> int:
+    if options.output.exists() and options.output.samefile(options.predictions):
+        raise ValueError(f"output must be another file than the predictions, {options.output}.")
+    report = CalibrationReport.from_csv(
+        options.predictions,
+        label=options.label,
+        classes=options.classes,
+        pos_label=options.pos_label,
+        sample_weight=options.weight,
+        by=options.by,
+        groups=options.groups,
+        title=options.title,
+        random_state=options.seed,
+    )
+    report.save(options.output)
     ignored = report.results_["method"]["source"]["columns not used"]
     if ignored != "-":
         sys.stderr.write(f"Columns that were not used: {ignored}\n")
@@ -71,6 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--groups", help="a column that says which samples belong together, such as patients")
     add("--title", help="heading of the page (default: the name of the file)")
     add("--seed", type=int, default=0, help="seed of resamples and folds (default: 0)")
+    report.set_defaults(run=_report)
+    add_commands(commands)
     return parser
 
 

@@ -36,9 +36,11 @@ from ._risk_coverage import (
 )
 from ._scorer import get_scorer, get_scorer_names
 from ._smooth import smooth_calibration_error
+from ._watch import CalibrationWatch
 
 __all__ = [
     "CalibrationAccumulator",
+    "CalibrationWatch",
     "accuracy_at_coverage",
     "accuracy_rejection_curve",
     "area_under_generalized_risk_coverage",

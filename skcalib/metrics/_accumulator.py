@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
@@ -30,6 +31,7 @@ from ._bins import (
     sums_between,
 )
 from ._classwise import class_sums_between
+from ._evidence import Evidence, evidence_of_sums, explanation, log_ratios
 from ._inversion import interval_of_bins
 from ._per_sample import generalized_brier_score
 from ._smooth import error_of_excess, excess_on_grid, grid_steps
@@ -64,6 +66,7 @@ _WITH_SUMS = {
         lambda sums, total, norm: error_of_excess(sums / total, None),
     ),
     "generalized_brier_score": Summed(_brier_sum, lambda sums, total, norm: float(sums / total)),
+    "evidence": Summed(log_ratios, lambda sums, total, norm: evidence_of_sums(sums).e_value),
 }
 _OF_BINS = {
     name: Summed(sums_between, value)
@@ -73,6 +76,12 @@ _OF_BINS = {
         "debiased_calibration_error": lambda sums, total, norm: debiased_norm(sums),
     }.items()
 }
+
+# What the JSON of an accumulator holds.
+_FORMAT = "skcalib.CalibrationAccumulator 1"
+_STATE = (
+    "norm", "labels", "pos_label", "edges_", "sums_", "metric_sums_", "classes_", "_columns",
+)  # fmt: skip
 
 
 class CalibrationAccumulator:
@@ -95,7 +104,8 @@ class CalibrationAccumulator:
     metrics : sequence of str, default=()
         Metrics with sums of their own to keep as well, each of which takes a pass over the
         probabilities: "classwise_calibration_error" (three sums for every bin of every class),
-        "smooth_calibration_error" (2**14 + 1 sums), "generalized_brier_score" (one).
+        "smooth_calibration_error" (2**14 + 1 sums), "generalized_brier_score" (one), "evidence"
+        (169 sums for two classes, else 13 for every class and 13 more), see :meth:`evidence`.
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
     labels, pos_label : of :func:`expected_calibration_error`
@@ -231,12 +241,13 @@ class CalibrationAccumulator:
         metric : str, default="expected_calibration_error"
             "expected_calibration_error", "maximum_calibration_error",
             "debiased_calibration_error", or one of `metrics`. The expected and the classwise
-            error take the `norm`; the Brier score is the mean over the samples.
+            error take the `norm`; the Brier score is the mean over the samples, and the evidence
+            the e-value.
 
         Returns
         -------
         value : float
-            Smaller = better: errors in [0, 1], the Brier score in [0, 2].
+            Smaller = better: errors in [0, 1], the Brier score in [0, 2], the e-value in [0, inf].
 
         Raises
         ------
@@ -298,6 +309,167 @@ class CalibrationAccumulator:
             *rules[metric], self.sums_, confidence_level, n_resamples, random_state
         )
 
+    def evidence(self) -> Evidence:
+        """Return the evidence that the probabilities are wrong, which may be looked at any time.
+
+        If every label has the probabilities that are stated for it, whatever came before, the
+        e-value exceeds ``1 / alpha`` ever with probability `alpha` at most, however often it is
+        looked at, and whenever one stops. It is the mean return of bets on fixed maps of the
+        probabilities [1]_: slopes and shifts of the log-odds for two classes, slopes of all
+        logits and a shift of every class for several.
+
+        Labels may come late and in any order, as long as when they come does not depend on what
+        they are. Labels that depend on each other, of samples that belong together, void the
+        promise; so does a model that is updated on labels before they are added here.
+
+        Returns
+        -------
+        e_value : float
+            In [0, inf]: larger = more evidence that the probabilities are wrong. About 1 or less
+            where they are right.
+        pvalue : float
+            ``min(1, 1 / e_value)``, valid at any time: smaller = more evidence.
+
+        Raises
+        ------
+        ValueError
+            If there are no samples yet, or if `metrics` does not name "evidence".
+
+        See Also
+        --------
+        calibration_test : The p-value of one look at all samples, which finds more.
+
+        References
+        ----------
+        .. [1] A. Ramdas, P. Gruenwald, V. Vovk, G. Shafer, "Game-theoretic statistics and safe
+           anytime-valid inference", Statistical Science 2023.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skcalib.metrics import CalibrationAccumulator
+        >>> rng = np.random.default_rng(0)
+        >>> days = CalibrationAccumulator(metrics=["evidence"])
+        >>> for _ in range(5):
+        ...     y = rng.integers(0, 2, 100)
+        ...     _ = days.update(y, np.where(rng.random(100) < 0.8, 0.1 + 0.8 * y, 0.9 - 0.8 * y))
+        >>> e_value, pvalue = days.evidence()
+        >>> e_value > 20, pvalue < 0.05
+        (True, True)
+        """
+        return evidence_of_sums(self._sums_of_evidence())
+
+    def explain_evidence(self) -> str:
+        """Return a sentence that says in which direction the probabilities are wrong.
+
+        Returns
+        -------
+        sentence : str
+            What the map does with which the probabilities would fit the labels best, among those
+            that :meth:`evidence` bets on. It says nothing of whether chance explains it.
+
+        Raises
+        ------
+        ValueError
+            If there are no samples yet, or if `metrics` does not name "evidence".
+
+        Examples
+        --------
+        >>> from skcalib.metrics import CalibrationAccumulator
+        >>> stream = CalibrationAccumulator(metrics=["evidence"])
+        >>> stream.update([0, 1] * 50, [0.1, 0.3] * 50).explain_evidence()
+        'The model is not sure enough and gives class 1 too little: all log-odds times ...'
+        """
+        return explanation(self._sums_of_evidence(), self.classes_)
+
+    def _sums_of_evidence(self) -> NDArray[np.float64]:
+        if "evidence" not in self.metric_sums_:
+            raise ValueError(
+                f"metrics must name 'evidence' for its sums to be kept, got "
+                f"{list(self.metric_sums_)}."
+            )
+        self._check_not_empty()
+        return self.metric_sums_["evidence"]
+
+    def to_json(self) -> str:
+        """Return the accumulator as text, from which :meth:`from_json` makes an equal one.
+
+        Returns
+        -------
+        text : str
+            JSON, on one line. All numbers are kept to the last bit.
+
+        Examples
+        --------
+        >>> from skcalib.metrics import CalibrationAccumulator
+        >>> stream = CalibrationAccumulator(n_bins=5).update([0, 1, 1], [0.1, 0.7, 0.9])
+        >>> CalibrationAccumulator.from_json(stream.to_json())
+        CalibrationAccumulator(n_bins=5, samples=3, expected_calibration_error=0.1667)
+        """
+        state = {name: _plain(getattr(self, name)) for name in _STATE}
+        return json.dumps({"format": _FORMAT, **state}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the accumulator that :meth:`to_json` has written.
+
+        Parameters
+        ----------
+        text : str
+            What :meth:`to_json` returned.
+
+        Returns
+        -------
+        accumulator : CalibrationAccumulator
+            An equal one, which goes on with further updates and adds up with others.
+
+        Raises
+        ------
+        ValueError
+            If the text is not that of an accumulator.
+
+        Examples
+        --------
+        >>> from skcalib.metrics import CalibrationAccumulator
+        >>> stream = CalibrationAccumulator(n_bins=5).update([0, 1, 1], [0.1, 0.7, 0.9])
+        >>> CalibrationAccumulator.from_json(stream.to_json()).result() == stream.result()
+        True
+        """
+        try:
+            state = json.loads(text)
+            if state["format"] != _FORMAT:
+                raise ValueError(f"the format is {state['format']!r}")
+            found = cls(
+                norm=state["norm"],
+                metrics=list(state["metric_sums_"]),
+                edges=state["edges_"],
+                labels=state["labels"],
+                pos_label=state["pos_label"],
+            )
+            found._take(state)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"text must be what to_json of an accumulator returned, got {text[:60]!r}: "
+                f"{error}."
+            ) from None
+        return found
+
+    def _take(self, state: dict[str, Any]) -> None:
+        """Take sums and classes from a dict of plain values."""
+        sums = np.array(state["sums_"], dtype=np.float64)
+        metric_sums = {
+            name: np.array(values, dtype=np.float64)
+            for name, values in state["metric_sums_"].items()
+        }
+        if sums.shape != self.sums_.shape or not all(
+            np.isfinite(array).all() for array in (sums, *metric_sums.values())
+        ):
+            raise ValueError("its sums are not finite or not those of its bins")
+        self.sums_, self.metric_sums_ = sums, metric_sums
+        if state["classes_"] is not None:
+            self.classes_ = as_labels(state["classes_"], name="classes_")
+        self._columns = None if state["_columns"] is None else tuple(state["_columns"])
+
     def curve(self) -> ReliabilityCurve:
         """Return what :func:`reliability_curve` does, for all samples so far."""
         self._check_not_empty()
@@ -344,6 +516,15 @@ class CalibrationAccumulator:
     def __radd__(self, other: object) -> CalibrationAccumulator:
         # `sum` begins with 0.
         return copy(self) if isinstance(other, int) and other == 0 else NotImplemented
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays, labels and sums as JSON can hold them."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if value is None or isinstance(value, str):
+        return value
+    return np.asarray(value).tolist()
 
 
 def _common(some: Any, other: Any, what: str) -> Any:
