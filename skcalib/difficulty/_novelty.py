@@ -15,7 +15,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, check_weights
+from ..utils._arrays import as_features, check_weights, is_chunked
+from ..utils._chunked import map_rows
 from ..utils._copies import together
 from ..utils._estimators import (
     MetaMixin,
@@ -215,15 +216,17 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,)
-            Larger = more normal.
+        scores : ndarray or dask array of shape (n_samples,)
+            Larger = more normal. Lazy where X is a dask array.
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(NoveltyDetector.score_samples, self, "X", X)
         return _complete(self.scorer_.score_samples(as_features(X)))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -231,6 +234,8 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
 
         Input and output are those of :meth:`score_samples`.
         """
+        if is_chunked(X):
+            return map_rows(NoveltyDetector.decision_function, self, "X", X)
         scores = self.score_samples(X)
         # Where all is lost, -inf - -inf is 0, not NaN.
         return np.subtract(
@@ -250,6 +255,8 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         y_pred : ndarray of shape (n_samples,)
             1 for inliers, -1 for outliers.
         """
+        if is_chunked(X):
+            return map_rows(NoveltyDetector.predict, self, "X", X)
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def _inside(self) -> dict[str, Any]:

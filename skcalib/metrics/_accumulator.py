@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..utils._arrays import as_array, as_floats, is_chunked
 from ..utils._binning import uniform_edges
 from ..utils._chunked import aligned, reduce_chunks
-from ..utils._labels import as_labels, match_binary, match_columns
+from ..utils._labels import as_labels, classes_of_chunks
 from ..utils._private import Interval, validate_params
 from ..utils._proba import as_proba
 from ..utils._tensors import on_accelerator
@@ -563,8 +563,7 @@ def _summed_over_chunks(
     proba, labels, weight = aligned(y_proba=y_proba, y_true=y_true, sample_weight=sample_weight)
     if empty.classes_ is None and empty.labels is None:
         # One chunk alone may lack a class that another chunk has.
-        distinct: Any = np.unique(labels)  # by dask, chunk by chunk
-        empty.labels = _classes(distinct.compute(), proba.shape[1:], empty.pos_label)
+        empty.labels = classes_of_chunks(labels, proba.shape[1:], empty.pos_label)
     return reduce_chunks(partial(_updated, empty), add, proba, labels, weight)
 
 
@@ -574,15 +573,3 @@ def _updated(empty: Any, y_proba: NDArray, y_true: NDArray, sample_weight: NDArr
     if sample_weight is not None and len(sample_weight) == len(y_true) and not sample_weight.any():
         return accumulator
     return accumulator.update(y_true, y_proba, sample_weight=sample_weight)
-
-
-def _classes(labels: NDArray, columns: tuple[int, ...], pos_label: Any) -> NDArray[Any] | None:
-    """Return the classes that the labels of all chunks imply, as for arrays in memory."""
-    if not len(labels):
-        return None
-    distinct = as_labels(labels, name="y_true")
-    if columns:
-        return match_columns(distinct, labels=None, n_columns=columns[0])[1]
-    classes = match_binary(distinct, labels=None, pos_label=pos_label)[1]
-    # (label, label): all are positive, and the other class is not known.
-    return classes if classes[0] != classes[1] else None

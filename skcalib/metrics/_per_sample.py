@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import to_host
+from ..utils._arrays import is_chunked, to_host
 from ..utils._blocks import iter_blocks, row_entropy, row_margin, row_max, row_sum, two_columns
+from ..utils._chunked import aligned, map_chunks, map_rows
+from ..utils._labels import classes_of_chunks
 from ..utils._private import Interval, validate_params
 from ..utils._proba import as_proba, check_logits, iter_proba_blocks
 from ..utils._validation import check_predictions
@@ -21,12 +24,12 @@ def predictive_entropy(y_proba: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, or of the positive class; see :func:`confidence_score`.
 
     Returns
     -------
-    entropy : ndarray of shape (n_samples,)
+    entropy : ndarray or dask array of shape (n_samples,)
         ``-sum_k p_k log(p_k)`` in nats, in [0, log(n_classes)]; a probability of 0 contributes 0.
 
     See Also
@@ -50,12 +53,12 @@ def confidence_score(y_proba: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, or of the positive class.
 
     Returns
     -------
-    confidence : ndarray of shape (n_samples,)
+    confidence : ndarray or dask array of shape (n_samples,)
         Probability of the predicted class, in [1 / n_classes, 1].
         float64 for float64 input, float32 for float32 and float16.
 
@@ -90,12 +93,12 @@ def probability_margin(y_proba: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, or of the positive class; see :func:`confidence_score`.
 
     Returns
     -------
-    margin : ndarray of shape (n_samples,)
+    margin : ndarray or dask array of shape (n_samples,)
         Difference of the two largest probabilities, in [0, 1]; 0 where they are tied.
 
     See Also
@@ -123,13 +126,13 @@ def max_logit_score(logits: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    logits : array-like of shape (n_samples, n_classes)
+    logits : array-like or dask array of shape (n_samples, n_classes)
         Logits. Unlike probabilities, they distinguish a sample with several likely classes from
         one with no likely class.
 
     Returns
     -------
-    score : ndarray of shape (n_samples,)
+    score : ndarray or dask array of shape (n_samples,)
         Largest logits; float64 for float64 input, float32 for float32 and float16.
 
     Raises
@@ -153,8 +156,7 @@ def max_logit_score(logits: ArrayLike) -> NDArray:
     >>> max_logit_score([[1.0, 7.0], [2.0, -1.0]])
     array([7., 2.])
     """
-    matrix = _check_matrix(logits)
-    return np.concatenate([row_max(block) for _, block in iter_blocks(matrix)])
+    return _of_logits(row_max, logits)
 
 
 @validate_params({"temperature": [Interval(Real, 0, None, closed="neither")]})
@@ -167,14 +169,14 @@ def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
 
     Parameters
     ----------
-    logits : array-like of shape (n_samples, n_classes)
+    logits : array-like or dask array of shape (n_samples, n_classes)
         Logits; see :func:`max_logit_score`.
     temperature : float, default=1.0
         The temperature T, positive.
 
     Returns
     -------
-    score : ndarray of shape (n_samples,)
+    score : ndarray or dask array of shape (n_samples,)
         Scores between the largest logit and the largest logit plus ``T log(n_classes)``.
 
     See Also
@@ -193,8 +195,7 @@ def energy_score(logits: ArrayLike, *, temperature: float = 1.0) -> NDArray:
     >>> energy_score([[1.0, 7.0], [2.0, 2.0]]).round(3)
     array([7.002, 2.693])
     """
-    matrix = _check_matrix(logits)
-    return np.concatenate([_row_energy(block, temperature) for _, block in iter_blocks(matrix)])
+    return _of_logits(partial(_row_energy, temperature=temperature), logits)
 
 
 @validate_params(
@@ -227,7 +228,7 @@ def generalized_brier_score(
 
     Returns
     -------
-    score : ndarray of shape (n_samples,)
+    score : ndarray or dask array of shape (n_samples,)
         Scores in [0, 2 ** (exponent / order)]: 0 where the label has probability 1. float64 for
         float64 `y_proba`, float32 for float32 and float16.
 
@@ -250,6 +251,12 @@ def generalized_brier_score(
     >>> generalized_brier_score([0, 2], y_proba, order=1, exponent=1).round(2)
     array([0.4, 2. ])
     """
+    if is_chunked(y_proba):
+        proba, y = aligned(y_proba=y_proba, y_true=y_true)
+        known = classes_of_chunks(y, proba.shape[1:], pos_label) if labels is None else labels
+        options = {"order": order, "exponent": exponent, "labels": known, "pos_label": pos_label}
+        dtype = np.float64 if proba.dtype == np.float64 else np.float32
+        return map_chunks(_brier_of_chunk, options, proba, y, dtype=dtype)
     predictions = check_predictions(
         y_true, y_proba, labels=labels, pos_label=pos_label, defer_values=True
     )
@@ -269,12 +276,29 @@ def generalized_brier_score(
     return out
 
 
+def _brier_of_chunk(options: dict[str, Any], y_proba: NDArray, y_true: NDArray) -> NDArray:
+    return generalized_brier_score(y_true, y_proba, **options)
+
+
 def _score_rows(y_proba: ArrayLike, score: Callable[[NDArray], NDArray]) -> NDArray:
+    if is_chunked(y_proba):
+        return map_rows(_score_chunk, score, "y_proba", y_proba)
     proba = as_proba(y_proba, in_blocks=True)
     out = np.empty(len(proba), np.float64 if proba.dtype == np.float64 else np.float32)
     for rows, block in iter_proba_blocks(proba, on_device=True):
         out[rows] = to_host(score(two_columns(block)))
     return out
+
+
+def _score_chunk(score: Callable[[NDArray], NDArray], y_proba: NDArray) -> NDArray:
+    return _score_rows(y_proba, score)
+
+
+def _of_logits(score: Callable[[NDArray], NDArray], logits: ArrayLike) -> NDArray:
+    if is_chunked(logits):
+        return map_rows(_of_logits, score, "logits", logits)
+    matrix = _check_matrix(logits)
+    return np.concatenate([score(block) for _, block in iter_blocks(matrix)])
 
 
 def _row_energy(block: NDArray, temperature: float) -> NDArray:

@@ -16,10 +16,12 @@ from ..utils._arrays import (
     as_features,
     check_weights,
     count_unit,
+    is_chunked,
     naming,
     scale_weights,
     warn_if_normalized,
 )
+from ..utils._chunked import map_rows
 from ..utils._estimators import PredictByProba
 from ..utils._features import validate_data
 from ..utils._groups import group_codes
@@ -176,13 +178,13 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples,)
+        X : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
             Scores of the form that `fit` was given.
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`; rows sum to 1.
+        proba : ndarray or dask array of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`; rows sum to 1. Lazy where X is a dask array.
 
         Raises
         ------
@@ -191,6 +193,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             probabilities and is not.
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(type(self).predict_proba, self, "X", X)
         refuse_names_in_other_order(X, self.classes_, name="X")
         return self._predict_proba(self._read_scores(X, reset=False))
 

@@ -11,7 +11,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, check_weights
+from ..utils._arrays import as_features, check_weights, is_chunked
+from ..utils._chunked import map_rows
 from ..utils._copies import together
 from ..utils._estimators import (
     Folds,
@@ -226,15 +227,17 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`.
+        proba : ndarray or dask array of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`. Lazy where X is a dask array.
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(PostHocCalibratedClassifier.predict_proba, self, "X", X)
         X = as_features(X)
         scores = class_columns(self.estimator_, X, self.classes_, self._method())
         return self.calibrator_.predict_proba(scores, **self._breakdown(X))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, softmax
 
-from ..utils._arrays import check_weights, count_unit, scale_weights
+from ..utils._arrays import check_weights, count_unit, refuse_unreadable, scale_weights
 from ..utils._groups import group_codes
 from ..utils._labels import check_class_labels, encode
 from ..utils._private import StrOptions, _fit_context
@@ -173,6 +173,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         proba : ndarray of shape (n_samples, n_classes)
             Probabilities in the order of `classes_`; rows sum to 1.
         """
+        refuse_unreadable(X, name="X")  # chunks: the groups are in memory
         proba = super().predict_proba(X)
         if by is None:
             return proba

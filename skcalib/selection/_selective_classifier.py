@@ -20,7 +20,8 @@ from ..metrics import (
     predictive_entropy,
     probability_margin,
 )
-from ..utils._arrays import as_features
+from ..utils._arrays import as_features, is_chunked
+from ..utils._chunked import map_rows
 from ..utils._copies import together
 from ..utils._estimators import (
     DelegatingClassifier,
@@ -287,15 +288,17 @@ class SelectiveClassifier(DelegatingClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
-        confidence : ndarray of shape (n_samples,)
-            In the units of `confidence`.
+        confidence : ndarray or dask array of shape (n_samples,)
+            In the units of `confidence`. Lazy where X is a dask array.
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(SelectiveClassifier.confidence_samples, self, "X", X)
         return _answer_confidence(self.estimator_, self.confidence_, as_features(X))
 
     def accept(self, X: Any) -> NDArray[np.bool_]:
@@ -303,13 +306,13 @@ class SelectiveClassifier(DelegatingClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             Samples.
 
         Returns
         -------
-        accepted : ndarray of shape (n_samples,)
-            True where the confidence is above `threshold_`.
+        accepted : ndarray or dask array of shape (n_samples,)
+            True where the confidence is above `threshold_`. Lazy where X is a dask array.
         """
         return self.confidence_samples(X) > self.threshold_
 
@@ -321,7 +324,7 @@ class SelectiveClassifier(DelegatingClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or dask array of shape (n_samples, n_features)
             Samples.
 
         Returns
@@ -330,6 +333,8 @@ class SelectiveClassifier(DelegatingClassifier):
             Class labels, and `reject_label_` where the classifier declines.
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(SelectiveClassifier.predict, self, "X", X)
         predicted = predict_labels(self.estimator_, as_features(X))
         return np.where(self.accept(X), predicted, np.asarray(self.reject_label_))
 

@@ -23,7 +23,10 @@ def aligned(**arrays: Any) -> list[Any]:
     (name, first), *others = arrays.items()
     if not isinstance(first, da.Array) or first.ndim not in (1, 2):
         got = f"shape {first.shape}" if isinstance(first, da.Array) else type(first).__name__
-        raise TypeError(f"{name} must be a dask array of one or two dimensions, got {got}.")
+        raise TypeError(
+            f"{name} must be a dask array of one or two dimensions, got {got}; "
+            "to_dask_array(lengths=True) makes one of a DataFrame."
+        )
     if first.ndim == 2:
         first = first.rechunk({1: -1})
     return [first, *(_in_chunks_of(first, name, *other) for other in others)]
@@ -105,6 +108,18 @@ def map_chunks(
         dtype=dtype,
         meta=empty,
     )
+
+
+def map_rows(of_chunk: Callable[..., Any], state: Any, name: str, X: Any) -> Any:
+    """Return ``of_chunk(state, X)`` lazily, in chunks of the same rows; X is called `name`.
+
+    What comes out of one row, the same in all columns, tells the dtype and the columns.
+    """
+    (X,) = aligned(**{name: X})
+    row = np.full((1, *X.shape[1:]), 0.5 if X.ndim == 1 else 1 / X.shape[1], dtype=X.dtype)
+    example = np.asarray(of_chunk(state, row))
+    n_columns = None if example.ndim == 1 else example.shape[1]
+    return map_chunks(of_chunk, state, X, dtype=example.dtype, n_columns=n_columns)
 
 
 def _of_samples(X: Any, *others: Any, of_chunk: Callable[..., Any], state: Any, empty: Any) -> Any:

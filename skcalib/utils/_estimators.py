@@ -26,7 +26,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ._arrays import as_features, naming
+from ._arrays import as_features, is_chunked, naming
+from ._chunked import map_chunks, map_rows
 from ._copies import copy_codes, merged, warn_of_copies
 from ._groups import group_codes
 from ._labels import check_class_labels, class_positions, encode, shown
@@ -385,7 +386,13 @@ class PredictByProba:
             Class labels.
         """
         proba = self.predict_proba(X)  # type: ignore[attr-defined]
-        return self.classes_[proba.argmax(axis=1)]
+        if is_chunked(proba):
+            return map_chunks(_largest, self.classes_, proba, dtype=self.classes_.dtype)
+        return _largest(self.classes_, proba)
+
+
+def _largest(classes: NDArray[Any], proba: NDArray) -> NDArray[Any]:
+    return classes[proba.argmax(axis=1)]
 
 
 class MetaMixin(MetaEstimatorMixin):
@@ -452,6 +459,8 @@ class DelegatingClassifier(MetaClassifier):
             Class labels.
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(DelegatingClassifier.predict, self, "X", X)
         return predict_labels(self.estimator_, as_features(X))
 
     @available_if(_estimator_has("predict_proba"))
@@ -470,6 +479,8 @@ class DelegatingClassifier(MetaClassifier):
             fitted on.
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(DelegatingClassifier.predict_proba, self, "X", X)
         return class_columns(self.estimator_, as_features(X), self.classes_)
 
     @available_if(_estimator_has("predict_log_proba"))
@@ -497,6 +508,8 @@ class DelegatingClassifier(MetaClassifier):
             possible number for a class that the classifier was not fitted on.
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(DelegatingClassifier.decision_function, self, "X", X)
         return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
 
 

@@ -380,3 +380,22 @@ def refuse_other_order(y: Any, *, name: str = "y_true") -> None:
             f"labels must be given where {name} is an ordered categorical in another order than "
             f"the sorted one, got the categories {shown(np.array(categories, dtype=object))}."
         )
+
+
+def classes_of_chunks(
+    labels: Any, columns: tuple[int, ...], pos_label: Any
+) -> NDArray[Any] | None:
+    """Return the classes that the labels of all chunks imply, as for arrays in memory.
+
+    The labels, a dask array, are passed over once.
+    """
+    found: Any = np.unique(labels)  # by dask, chunk by chunk
+    distinct = found.compute()
+    if not len(distinct):
+        return None
+    distinct = as_labels(distinct, name="y_true")
+    if columns:
+        return match_columns(distinct, labels=None, n_columns=columns[0])[1]
+    classes = match_binary(distinct, labels=None, pos_label=pos_label)[1]
+    # (label, label): all are positive, and the other class is not known.
+    return classes if classes[0] != classes[1] else None

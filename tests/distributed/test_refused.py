@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from skcalib.posthoc import PostHocCalibratedClassifier, PostHocCalibrator
+from skcalib.utils._estimators import DelegatingClassifier
 from tests.test_common import CASES, Case, _estimator_classes
 
 dask = pytest.importorskip("dask")
@@ -21,7 +23,11 @@ SCORE = (
 IN_CHUNKS = {
     ("MaxEntropySelector", "select"),
     *(("RelativeMahalanobisScorer", name) for name in (*FIT[:3], *SCORE)),
+    *(("NoveltyDetector", name) for name in SCORE),
 }
+
+
+ROW_BY_ROW = (PostHocCalibrator, PostHocCalibratedClassifier, DelegatingClassifier)
 
 
 def _fail(block):
@@ -44,7 +50,9 @@ def _instances():
 def test_estimators_take_chunks_or_refuse_them(estimator):
     estimator.fit(X, Y)
     name = type(estimator).__name__
-    for method in (*SCORE, *FIT):
+    # tests/distributed/test_rows.py has those of rows.
+    by_row = isinstance(estimator, ROW_BY_ROW) and name != "GroupwiseCalibration"
+    for method in (*([] if by_row else SCORE), *FIT):
         if hasattr(estimator, method) and (name, method) not in IN_CHUNKS:
             arguments = (LAZY, Y) if method in FIT else (LAZY,)
             with pytest.raises(TypeError, match=r"^X must be in memory here, got a collection"):
