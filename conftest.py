@@ -136,7 +136,7 @@ def close_figures():
 def device(request, monkeypatch):
     """Return an accelerator: the CPU, which is taken for one, and a GPU where there is one."""
     pytest.importorskip("torch")
-    monkeypatch.setattr("skcalib.utils._tensors.ACCELERATORS", {"cpu", "cuda"})
+    monkeypatch.setattr("skcalib.utils.computing._tensors.ACCELERATORS", {"cpu", "cuda"})
 
     def refuse(self, dtype=None):
         raise TypeError("numpy cannot read a tensor on a device")

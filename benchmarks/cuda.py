@@ -34,7 +34,7 @@ from skcalib import losses, metrics, nets
 from skcalib.difficulty import KNNScorer, PredictionDepthScorer, RMDScorer
 from skcalib.embeddings import LayerEmbedder, TimmEmbedder
 from skcalib.selection import MaxEntropySelector
-from skcalib.utils import _tensors
+from skcalib.utils.computing import _tensors
 
 HOST_SAMPLES = 2000  # compared with the host
 

@@ -22,8 +22,8 @@ from skcalib.posthoc import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcalib.utils._blocks import iter_blocks, row_max, row_sum
-from skcalib.utils._temperature import fit_temperature
+from skcalib.utils.computing._blocks import iter_blocks, row_max, row_sum
+from skcalib.utils.computing._temperature import fit_temperature
 
 
 def blocked_softmax(logits):

@@ -141,7 +141,7 @@ def _private_names_of_libraries():
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_private_names_of_libraries_have_one_home(path):
     where = path.relative_to(ROOT).as_posix()
-    if where == "utils/_private.py":
+    if where == "utils/meta/_private.py":
         return
     forbidden = _private_names_of_libraries()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -164,13 +164,13 @@ def _defined_names(path):
 
 
 def test_helpers_are_imported_from_the_module_that_defines_them():
-    helpers = {p.stem: set(_defined_names(p)) for p in (ROOT / "utils").glob("_[a-z]*.py")}
+    helpers = {p.stem: set(_defined_names(p)) for p in (ROOT / "utils").glob("*/_[a-z]*.py")}
     del helpers["_private"]  # its purpose is to hand on
     for path in _modules():
         for name, _ in _imports(path):
             parts = name.split(".")
-            if parts[:2] == ["skcalib", "utils"] and len(parts) == 4 and parts[2] in helpers:
-                assert parts[3] in helpers[parts[2]], f"{path} imports {name}"
+            if parts[:2] == ["skcalib", "utils"] and len(parts) == 5 and parts[3] in helpers:
+                assert parts[4] in helpers[parts[3]], f"{path} imports {name}"
 
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(ROOT)))

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib.utils._groups import holm
+from skcalib.utils.checking._groups import holm
 
 from .statistics import interval
 from .tables import CALIBRATION, COLUMNS, LEVEL, NONE, Column

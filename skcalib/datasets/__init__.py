@@ -1,6 +1,6 @@
 """Data with known truth, and label noise."""
 
-from ..utils._docs import fill_docstrings
+from ..utils.meta._docs import fill_docstrings
 from ._label_noise import flip_labels
 from ._predictions import make_predictions
 

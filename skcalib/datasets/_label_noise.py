@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..utils._labels import check_class_labels, check_several_classes, encode
-from ..utils._private import Interval, validate_params
+from ..utils.checking._labels import check_class_labels, check_several_classes, encode
+from ..utils.meta._private import Interval, validate_params
 
 # Key of the random stream that belongs to a seed here. train_test_split, KFold and others permute
 # samples by the seed itself: from that stream, an equal seed would put all flips on one side.

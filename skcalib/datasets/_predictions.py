@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.utils import check_random_state
 
-from ..utils._private import Interval, validate_params
+from ..utils.meta._private import Interval, validate_params
 
 
 @validate_params(

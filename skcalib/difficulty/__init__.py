@@ -1,6 +1,6 @@
 """How hard is each sample?"""
 
-from ..utils._docs import fill_docstrings
+from ..utils.meta._docs import fill_docstrings
 from . import records as records
 from ._aware import DifficultyAwareClassifier
 from ._base import DifficultyMixin

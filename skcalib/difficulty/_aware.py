@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import UNUSED, process_routing
 
-from ..utils._arrays import check_weights
-from ..utils._estimators import (
+from ..utils.checking._arrays import check_weights
+from ..utils.meta._estimators import (
     DelegatingClassifier,
     check_fit_takes,
     fit_clone,
@@ -21,8 +21,8 @@ from ..utils._estimators import (
     samples_and_labels,
     warn_if_fitted,
 )
-from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _routing_enabled
-from ..utils._scorers import fit_difficulty_of_used
+from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _routing_enabled
+from ..utils.meta._scorers import fit_difficulty_of_used
 from ._weights import difficulty_weights
 from .gaussian import RelativeMahalanobisScorer
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._estimators import fit_clone, folds_of, last_step, left_out, samples_and_labels
-from ..utils._labels import class_positions
-from ..utils._private import _safe_indexing
-from ..utils._scorers import score
+from ..utils.checking._labels import class_positions
+from ..utils.meta._estimators import fit_clone, folds_of, last_step, left_out, samples_and_labels
+from ..utils.meta._private import _safe_indexing
+from ..utils.meta._scorers import score
 
 
 def score_difficulty(scorer: Any, X: Any, y: ArrayLike | None = None) -> NDArray[np.floating]:

@@ -7,10 +7,10 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import check_same_length, check_weights
-from ..utils._labels import as_labels, check_labels_like
-from ..utils._private import Interval, validate_params
-from ..utils._validation import check_numbers
+from ..utils.checking._arrays import check_same_length, check_weights
+from ..utils.checking._labels import as_labels, check_labels_like
+from ..utils.checking._validation import check_numbers
+from ..utils.meta._private import Interval, validate_params
 
 
 @validate_params(

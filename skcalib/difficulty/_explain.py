@@ -11,9 +11,9 @@ from scipy.stats import norm, rankdata
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from ..utils._arrays import naming
-from ..utils._tables import as_table
-from ..utils._validation import check_has, check_texts
+from ..utils.checking._arrays import naming
+from ..utils.checking._validation import check_has, check_texts
+from ..utils.meta._tables import as_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, check_weights
-from ..utils._estimators import (
+from ..utils.checking._arrays import as_features, check_weights
+from ..utils.checking._labels import encode
+from ..utils.checking._proba import label_log_loss
+from ..utils.meta._estimators import (
     MetaMixin,
     class_columns,
     fit_clone,
@@ -21,9 +23,7 @@ from ..utils._estimators import (
     samples_and_labels,
     warn_if_fitted,
 )
-from ..utils._labels import encode
-from ..utils._private import HasMethods, _fit_context
-from ..utils._proba import label_log_loss
+from ..utils.meta._private import HasMethods, _fit_context
 from ._base import DifficultyMixin, RequiresLabels
 
 

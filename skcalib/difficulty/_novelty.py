@@ -15,10 +15,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, check_weights, is_chunked
-from ..utils._chunked import map_rows
-from ..utils._copies import together
-from ..utils._estimators import (
+from ..utils.checking._arrays import as_features, check_weights, is_chunked
+from ..utils.checking._copies import together
+from ..utils.checking._groups import group_codes
+from ..utils.computing._chunked import map_rows
+from ..utils.meta._estimators import (
     MetaMixin,
     fit_clone,
     folds_of,
@@ -29,9 +30,8 @@ from ..utils._estimators import (
     show_inner,
     warn_if_fitted,
 )
-from ..utils._groups import group_codes
-from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
-from ..utils._warnings import warn
+from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils.meta._warnings import warn
 from ._knn import KNNScorer
 from .gaussian import RMDScorer
 

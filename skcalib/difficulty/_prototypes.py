@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import check_same_length, check_weights
-from ..utils._features import validate_data
-from ..utils._labels import check_class_labels
-from ..utils._private import Interval, StrOptions, _fit_context
+from ..utils.checking._arrays import check_same_length, check_weights
+from ..utils.checking._features import validate_data
+from ..utils.checking._labels import check_class_labels
+from ..utils.meta._private import Interval, StrOptions, _fit_context
 from ._base import DifficultyMixin
 
 

@@ -8,10 +8,10 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array, check_weights
-from ..utils._private import Interval, StrOptions, validate_params
-from ..utils._validation import check_numbers
-from ..utils._warnings import warn
+from ..utils.checking._arrays import as_array, check_weights
+from ..utils.checking._validation import check_numbers
+from ..utils.meta._private import Interval, StrOptions, validate_params
+from ..utils.meta._warnings import warn
 
 _NEGLIGIBLE = 1e-6
 # Relative to the range of the difficulties.

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from ..utils._arrays import as_floats, check_same_length
-from ..utils._labels import (
+from ..utils.checking._arrays import as_floats, check_same_length
+from ..utils.checking._labels import (
     as_label_matrix,
     as_labels,
     check_labels_like,
     class_positions,
     match_columns,
 )
-from ..utils._proba import check_proba_matrix, check_values
-from ..utils._validation import check_mask, check_ndim, check_numbers
+from ..utils.checking._proba import check_proba_matrix, check_values
+from ..utils.checking._validation import check_mask, check_ndim, check_numbers
 
 __all__ = [
     "area_under_margin",

@@ -1,7 +1,7 @@
 """Features of pre-trained models as scikit-learn transformers."""
 
-from ..utils._docs import fill_docstrings
-from ..utils._optional import import_optional
+from ..utils.meta._docs import fill_docstrings
+from ..utils.meta._optional import import_optional
 
 import_optional("torch", extra="embeddings")
 

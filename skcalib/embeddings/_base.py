@@ -16,9 +16,9 @@ from sklearn.utils import Tags
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ..utils._optional import import_optional
-from ..utils._private import Interval, StrOptions, _fit_context, validate_parameters
-from ..utils._process import auto_device
+from ..utils.computing._process import auto_device
+from ..utils.meta._optional import import_optional
+from ..utils.meta._private import Interval, StrOptions, _fit_context, validate_parameters
 from ._images import ImageDataset, as_items, collate
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from ..utils._optional import import_optional
+from ..utils.meta._optional import import_optional
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 from torch import nn
 
-from ..utils._optional import import_optional
-from ..utils._process import seeded
-from ..utils._validation import check_texts
+from ..utils.checking._validation import check_texts
+from ..utils.computing._process import seeded
+from ..utils.meta._optional import import_optional
 from ._base import BaseImageEmbedder
 from ._pretrained import check_name, check_no_pretrained, check_pretrained, loading
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..utils._optional import import_optional
-from ..utils._process import seeded
+from ..utils.computing._process import seeded
+from ..utils.meta._optional import import_optional
 from ._base import BaseImageEmbedder
 from ._pretrained import check_name, check_no_pretrained, check_pretrained, loading
 

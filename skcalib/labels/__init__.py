@@ -1,6 +1,6 @@
 """Which labels are wrong, and what to do about them?"""
 
-from ..utils._docs import fill_docstrings
+from ..utils.meta._docs import fill_docstrings
 from ._cleaning import LabelCleaningClassifier
 from ._issues import LabelIssueFinder, find_label_issues
 

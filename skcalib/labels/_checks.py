@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from ..utils._proba import binomial_interval
+from ..utils.checking._proba import binomial_interval
 
 # Probabilities are known no closer to 0 and 1 than this.
 _CLIP = 1e-4

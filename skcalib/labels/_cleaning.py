@@ -11,8 +11,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from ..utils._arrays import check_weights
-from ..utils._estimators import (
+from ..utils.checking._arrays import check_weights
+from ..utils.checking._labels import encode
+from ..utils.meta._estimators import (
     DelegatingClassifier,
     check_fit_takes,
     fit_clone,
@@ -24,8 +25,7 @@ from ..utils._estimators import (
     show_inner,
     warn_if_fitted,
 )
-from ..utils._labels import encode
-from ..utils._private import (
+from ..utils.meta._private import (
     HasMethods,
     StrOptions,
     _check_method_params,
@@ -33,7 +33,7 @@ from ..utils._private import (
     _routing_enabled,
     _safe_indexing,
 )
-from ..utils._warnings import warn
+from ..utils.meta._warnings import warn
 from ._issues import LabelIssueFinder
 
 # Part of the probability of a sample that its soft labels hold.

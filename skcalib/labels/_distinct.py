@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from ..utils._copies import copy_codes, merged
-from ..utils._groups import group_codes
+from ..utils.checking._copies import copy_codes, merged
+from ..utils.checking._groups import group_codes
 
 # Twins are looked for among so many nearest neighbors of so many samples.
 _MOST_TWINS = 5

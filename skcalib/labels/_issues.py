@@ -14,9 +14,11 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..difficulty import RelativeMahalanobisScorer
-from ..utils._arrays import check_weights, effective_weights, warn_if_normalized
-from ..utils._copies import n_copies, warn_of_copies
-from ..utils._estimators import (
+from ..utils.checking._arrays import check_weights, effective_weights, warn_if_normalized
+from ..utils.checking._copies import n_copies, warn_of_copies
+from ..utils.checking._labels import check_several_classes, encode
+from ..utils.checking._validation import check_mask, takes
+from ..utils.meta._estimators import (
     common_input_tags,
     joint_classes,
     last_step,
@@ -25,11 +27,9 @@ from ..utils._estimators import (
     show_inner,
     warn_if_fitted,
 )
-from ..utils._labels import check_several_classes, encode
-from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
-from ..utils._tables import as_table, row_index
-from ..utils._validation import check_mask, takes
-from ..utils._warnings import warn
+from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils.meta._tables import as_table, row_index
+from ..utils.meta._warnings import warn
 from ._checks import drawn, inclusion, recalibrated
 from ._distinct import distinct_of, with_twins
 from ._judges import judges_of, remarks_on

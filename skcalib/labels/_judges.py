@@ -30,7 +30,9 @@ from sklearn.utils import check_array, gen_batches
 
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils import SkcalibWarning
-from ..utils._estimators import (
+from ..utils.checking._labels import as_labels, class_positions, match_columns
+from ..utils.checking._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
+from ..utils.meta._estimators import (
     Folds,
     class_columns,
     fit_clone,
@@ -39,9 +41,7 @@ from ..utils._estimators import (
     out_of_fold,
     weight_params,
 )
-from ..utils._labels import as_labels, class_positions, match_columns
-from ..utils._private import _safe_indexing
-from ..utils._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
+from ..utils.meta._private import _safe_indexing
 
 _FOLDS = 5
 _BLOCK_ELEMENTS = 2**19

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import entropy
 
-from ..utils._proba import binomial_interval
+from ..utils.checking._proba import binomial_interval
 from ._judges import ByRows, Judge, blocks_of, features_of, nearest_others
 from ._noise_model import (
     Choice,

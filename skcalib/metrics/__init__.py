@@ -1,6 +1,6 @@
 """Calibration, selective-prediction and out-of-distribution metrics."""
 
-from ..utils._docs import fill_docstrings
+from ..utils.meta._docs import fill_docstrings
 from ._accumulator import CalibrationAccumulator
 from ._calibration_error import (
     debiased_calibration_error,

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_array, as_floats, is_chunked
-from ..utils._binning import uniform_edges
-from ..utils._chunked import aligned, reduce_chunks
-from ..utils._labels import as_labels, classes_of_chunks
-from ..utils._private import Interval, validate_params
-from ..utils._proba import as_proba
-from ..utils._tensors import on_accelerator
-from ..utils._validation import Predictions, check_predictions
+from ..utils.checking._arrays import as_array, as_floats, is_chunked
+from ..utils.checking._labels import as_labels, classes_of_chunks
+from ..utils.checking._proba import as_proba
+from ..utils.checking._validation import Predictions, check_predictions
+from ..utils.computing._binning import uniform_edges
+from ..utils.computing._chunked import aligned, reduce_chunks
+from ..utils.computing._tensors import on_accelerator
+from ..utils.meta._private import Interval, validate_params
 from ._bins import (
     NORM_CONSTRAINTS,
     Bins,

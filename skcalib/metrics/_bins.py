@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils._arrays import to_host
-from ..utils._binning import bin_sums, quantile_sums, uniform_edges
-from ..utils._blocks import FEW_COLUMNS
-from ..utils._private import Interval, StrOptions
-from ..utils._proba import iter_proba_blocks
-from ..utils._validation import Predictions
+from ..utils.checking._arrays import to_host
+from ..utils.checking._proba import iter_proba_blocks
+from ..utils.checking._validation import Predictions
+from ..utils.computing._binning import bin_sums, quantile_sums, uniform_edges
+from ..utils.computing._blocks import FEW_COLUMNS
+from ..utils.meta._private import Interval, StrOptions
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..utils._arrays import count_unit, is_chunked
-from ..utils._private import validate_params
-from ..utils._validation import check_predictions
+from ..utils.checking._arrays import count_unit, is_chunked
+from ..utils.checking._validation import check_predictions
+from ..utils.meta._private import validate_params
 from ._accumulator import CalibrationAccumulator
 from ._bins import (
     BINNING_CONSTRAINTS,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import to_host
-from ..utils._binning import bin_index, quantile_sums, round_down, uniform_edges
-from ..utils._private import StrOptions, validate_params
-from ..utils._proba import check_values, iter_proba_blocks
-from ..utils._validation import Predictions, check_predictions
+from ..utils.checking._arrays import to_host
+from ..utils.checking._proba import check_values, iter_proba_blocks
+from ..utils.checking._validation import Predictions, check_predictions
+from ..utils.computing._binning import bin_index, quantile_sums, round_down, uniform_edges
+from ..utils.meta._private import StrOptions, validate_params
 from ._bins import BINNING_CONSTRAINTS, NORM_CONSTRAINTS, binned, declares, gap_norm, sums_between
 
 

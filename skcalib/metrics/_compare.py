@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._groups import group_codes
-from ..utils._private import Interval, validate_params
-from ..utils._tables import as_table
-from ..utils._validation import Predictions, check_predictions
+from ..utils.checking._groups import group_codes
+from ..utils.checking._validation import Predictions, check_predictions
+from ..utils.meta._private import Interval, validate_params
+from ..utils.meta._tables import as_table
 from ._bins import top_label
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError

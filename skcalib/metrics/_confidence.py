@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import as_floats, check_same_length, to_host
-from ..utils._blocks import iter_blocks, row_entropy, row_margin, two_columns
-from ..utils._proba import check_values
-from ..utils._validation import Predictions, check_predictions
+from ..utils.checking._arrays import as_floats, check_same_length, to_host
+from ..utils.checking._proba import check_values
+from ..utils.checking._validation import Predictions, check_predictions
+from ..utils.computing._blocks import iter_blocks, row_entropy, row_margin, two_columns
 from ._bins import top_label
 from ._ties import TieGroups, tie_groups
 

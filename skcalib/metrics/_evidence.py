@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
-from ..utils._blocks import row_sum
-from ..utils._proba import LOSS_FLOOR, iter_proba_blocks
-from ..utils._validation import Predictions
+from ..utils.checking._proba import LOSS_FLOOR, iter_proba_blocks
+from ..utils.checking._validation import Predictions
+from ..utils.computing._blocks import row_sum
 
 # Slopes and shifts of log-odds that the mixture bets on, each half of the next: an error of any
 # size in between is found at more than .8 of the rate at which its own map would find it. A grid

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ..utils._binning import bin_index, quantile_edges, uniform_edges
+from ..utils.computing._binning import bin_index, quantile_edges, uniform_edges
 from ._bins import kind_of
 from ._smooth import error_of_excess, smooth_on_grid
 

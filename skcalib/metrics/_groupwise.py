@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..utils._groups import group_codes, holm
-from ..utils._private import Interval, validate_params
-from ..utils._tables import as_table
-from ..utils._validation import check_predictions
+from ..utils.checking._groups import group_codes, holm
+from ..utils.checking._validation import check_predictions
+from ..utils.meta._private import Interval, validate_params
+from ..utils.meta._tables import as_table
 from ._calibration_error import expected_calibration_error
 from ._inversion import interval_of, pvalue_of
 from ._resampling import (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from ..utils._private import Interval, validate_params
+from ..utils.meta._private import Interval, validate_params
 from ._calibration_error import expected_calibration_error
 from ._inversion import interval_of, pvalue_of
 from ._resampling import (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..utils._proba import binomial_interval
+from ..utils.checking._proba import binomial_interval
 from ._gaps import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
 from ._resampling import ByChance, Resampled
 

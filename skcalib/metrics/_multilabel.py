@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from ..utils._arrays import as_floats, check_weights
-from ..utils._labels import column_names
-from ..utils._private import StrOptions, validate_params
-from ..utils._proba import check_values
+from ..utils.checking._arrays import as_floats, check_weights
+from ..utils.checking._labels import column_names
+from ..utils.checking._proba import check_values
+from ..utils.meta._private import StrOptions, validate_params
 from ._calibration_error import expected_calibration_error
 from ._resampling import as_number, check_metric
 

@@ -10,13 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import is_chunked, to_host
-from ..utils._blocks import iter_blocks, row_entropy, row_margin, row_max, row_sum, two_columns
-from ..utils._chunked import aligned, map_chunks, map_rows
-from ..utils._labels import classes_of_chunks
-from ..utils._private import Interval, validate_params
-from ..utils._proba import as_proba, check_logits, iter_proba_blocks
-from ..utils._validation import check_predictions
+from ..utils.checking._arrays import is_chunked, to_host
+from ..utils.checking._labels import classes_of_chunks
+from ..utils.checking._proba import as_proba, check_logits, iter_proba_blocks
+from ..utils.checking._validation import check_predictions
+from ..utils.computing._blocks import (
+    iter_blocks,
+    row_entropy,
+    row_margin,
+    row_max,
+    row_sum,
+    two_columns,
+)
+from ..utils.computing._chunked import aligned, map_chunks, map_rows
+from ..utils.meta._private import Interval, validate_params
 
 
 def predictive_entropy(y_proba: ArrayLike) -> NDArray:

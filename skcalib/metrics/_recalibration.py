@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
-from ..utils._proba import LOSS_FLOOR
+from ..utils.checking._proba import LOSS_FLOOR
 
 _STEPS, _ENOUGH = 50, 1e-9  # Newton's steps, which end at a gain per sample of so many nats
 _SHORTEST = 1e-6  # of a step that is halved until the likelihood grows

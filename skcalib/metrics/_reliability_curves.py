@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from sklearn.utils import check_random_state
 
-from ..utils._binning import quantile_sums
-from ..utils._private import Interval, validate_params
-from ..utils._validation import check_predictions
+from ..utils.checking._validation import check_predictions
+from ..utils.computing._binning import quantile_sums
+from ..utils.meta._private import Interval, validate_params
 from ._bins import top_label
 from ._smooth import GridPlaces, smooth_calibration_error, smooth_on_grid
 from ._ties import tie_groups

@@ -12,10 +12,10 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..utils._groups import group_codes
-from ..utils._private import Interval
-from ..utils._validation import check_predictions, takes
-from ..utils._warnings import warn
+from ..utils.checking._groups import group_codes
+from ..utils.checking._validation import check_predictions, takes
+from ..utils.meta._private import Interval
+from ..utils.meta._warnings import warn
 from ._bins import kind_of, top_label
 from ._gaps import GapError, drawn_counts, drawn_labels, gap_error
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma
 
-from ..utils._private import Interval, validate_params
+from ..utils.meta._private import Interval, validate_params
 from ._confidence import rank_predictions
 from ._ties import TieGroups
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..utils._private import LabeledProbaScorer
+from ..utils.meta._private import LabeledProbaScorer
 from ._calibration_error import (
     debiased_calibration_error,
     expected_calibration_error,

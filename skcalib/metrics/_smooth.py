@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
 from scipy.optimize import brentq
 
-from ..utils._private import Interval, validate_params
-from ..utils._validation import Predictions, check_predictions
+from ..utils.checking._validation import Predictions, check_predictions
+from ..utils.meta._private import Interval, validate_params
 from ._bins import declares, iter_top_label
 
 # Steps of the grid on [0, 1]. The binned series is off by about (step / bandwidth)^2 / 12 of the

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from ..utils._arrays import is_chunked
-from ..utils._groups import group_codes
-from ..utils._private import Interval, _safe_indexing, validate_params
+from ..utils.checking._arrays import is_chunked
+from ..utils.checking._groups import group_codes
+from ..utils.meta._private import Interval, _safe_indexing, validate_params
 from ._accumulator import CalibrationAccumulator
 from ._evidence import Evidence, evidence_of, explanation, log_weights
 

@@ -1,7 +1,7 @@
 """Neural networks as scikit-learn classifiers."""
 
-from ..utils._docs import fill_docstrings
-from ..utils._optional import import_optional
+from ..utils.meta._docs import fill_docstrings
+from ..utils.meta._optional import import_optional
 
 import_optional("torch", extra="nets")
 import_optional("skorch", extra="nets")

@@ -17,12 +17,12 @@ from skorch.utils import to_numpy
 from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
-from ..utils._arrays import check_weights
-from ..utils._features import validate_data, validate_rows
-from ..utils._labels import check_class_labels, column_names, match_names
-from ..utils._proba import check_proba_matrix
-from ..utils._tensors import on_accelerator
-from ..utils._validation import check_numbers
+from ..utils.checking._arrays import check_weights
+from ..utils.checking._features import validate_data, validate_rows
+from ..utils.checking._labels import check_class_labels, column_names, match_names
+from ..utils.checking._proba import check_proba_matrix
+from ..utils.checking._validation import check_numbers
+from ..utils.computing._tensors import on_accelerator
 from ._samples import FitInputs
 
 

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
-from ..utils._labels import check_several_classes, encode
-from ..utils._process import auto_device, seeded
-from ..utils._validation import takes
+from ..utils.checking._labels import check_several_classes, encode
+from ..utils.checking._validation import takes
+from ..utils.computing._process import auto_device, seeded
 from ._criterion import check_criterion
 
 

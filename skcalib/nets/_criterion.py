@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..utils._validation import takes
+from ..utils.checking._validation import takes
 
 _KEYWORDS = ("sample_weight", "difficulty_weight", "history")
 

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn.utils import get_total_norm
 
-from ..utils._warnings import warn
+from ..utils.meta._warnings import warn
 
 
 def check_names(net: Any, names: Any) -> None:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..utils._private import set_training
+from ..utils.meta._private import set_training
 from ._components import first_output
 from ._loop import TrainingLoop
 

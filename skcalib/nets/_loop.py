@@ -35,9 +35,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from ..losses import CorrectnessHistory
-from ..utils._private import validate_parameters
-from ..utils._process import raise_ctrl_c
-from ..utils._warnings import warn
+from ..utils.computing._process import raise_ctrl_c
+from ..utils.meta._private import validate_parameters
+from ..utils.meta._warnings import warn
 from ._batches import batches_items, collate, wrap
 from ._checks import (
     check_difficulty_weight,

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from torch import Tensor, nn
 
-from ..utils._estimators import PredictByProba
-from ..utils._private import Interval, StrOptions
+from ..utils.meta._estimators import PredictByProba
+from ..utils.meta._private import Interval, StrOptions
 from ._components import first_output
 from ._guards import check_names
 from ._loop import TrainingLoop

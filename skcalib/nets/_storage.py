@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..utils._files import write_atomically
+from ..utils.computing._files import write_atomically
 
 _FORMAT = 1
 

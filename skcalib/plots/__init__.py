@@ -1,6 +1,6 @@
 """Displays of calibration, risk and difficulty."""
 
-from ..utils._docs import fill_docstrings
+from ..utils.meta._docs import fill_docstrings
 from ._class_reliability import ClassReliabilityDisplay
 from ._decomposition import DecompositionDisplay
 from ._difficulty import DifficultyDisplay

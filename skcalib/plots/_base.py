@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..utils._arrays import calling
-from ..utils._optional import import_optional
+from ..utils.checking._arrays import calling
+from ..utils.meta._optional import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

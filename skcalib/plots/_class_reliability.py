@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..utils._validation import check_predictions
+from ..utils.checking._validation import check_predictions
 from ._base import FEW, PredictionDisplay, plain_text
 from ._reliability import ReliabilityDisplay, diagram_numbers
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..metrics import score_decomposition
-from ..utils._optional import import_optional
+from ..utils.meta._optional import import_optional
 from ._base import PredictionDisplay
 
 if TYPE_CHECKING:

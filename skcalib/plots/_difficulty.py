@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
 from ..difficulty import error_rate_by_difficulty, score_difficulty
-from ..utils._arrays import calling, check_weights
-from ..utils._binning import quantiles
-from ..utils._labels import as_labels
-from ..utils._proba import binomial_interval
+from ..utils.checking._arrays import calling, check_weights
+from ..utils.checking._labels import as_labels
+from ..utils.checking._proba import binomial_interval
+from ..utils.computing._binning import quantiles
 from ._base import FEW, BaseDisplay
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty.records import difficulty_quadrant
-from ..utils._arrays import as_floats
+from ..utils.checking._arrays import as_floats
 from ._base import BaseDisplay, plain_text
 from ._points import MANY_COLORS, N_CELLS, opacity, point_style
 

@@ -11,8 +11,8 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 
 from ..difficulty import score_difficulty
-from ..utils._arrays import check_same_length
-from ..utils._validation import check_mask, check_numbers
+from ..utils.checking._arrays import check_same_length
+from ..utils.checking._validation import check_mask, check_numbers
 from ._base import MANY_POINTS, BaseDisplay, plain_text
 from ._points import draw_points, point_style
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import ttest_1samp
 
-from ..utils._validation import check_numbers
+from ..utils.checking._validation import check_numbers
 from ._base import MARKERS, BaseDisplay, plain_text
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils._optional import import_optional
+from ..utils.meta._optional import import_optional
 from ._base import COLORS, DARK_COLORS, MANY_POINTS, is_dark
 
 if TYPE_CHECKING:

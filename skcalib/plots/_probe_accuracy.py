@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._labels import as_label_matrix, check_labels_like
-from ..utils._proba import binomial_interval
-from ..utils._validation import check_has
+from ..utils.checking._labels import as_label_matrix, check_labels_like
+from ..utils.checking._proba import binomial_interval
+from ..utils.checking._validation import check_has
 from ._base import PredictionDisplay, plain_text
 
 

@@ -18,8 +18,8 @@ from ..metrics import (
     smooth_calibration_error,
     smooth_reliability_curve,
 )
-from ..utils._proba import binomial_interval
-from ..utils._validation import check_predictions
+from ..utils.checking._proba import binomial_interval
+from ..utils.checking._validation import check_predictions
 from ._base import FEW, NARROW, PredictionDisplay, plain_text
 
 if TYPE_CHECKING:

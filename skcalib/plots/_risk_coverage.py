@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import area_under_risk_coverage, coverage_at_risk, risk_coverage_curve
-from ..utils._arrays import check_weights
-from ..utils._optional import import_optional
-from ..utils._proba import binomial_interval
+from ..utils.checking._arrays import check_weights
+from ..utils.checking._proba import binomial_interval
+from ..utils.meta._optional import import_optional
 from ._base import PredictionDisplay
 
 if TYPE_CHECKING:

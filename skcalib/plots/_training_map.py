@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..difficulty.records import confidence_variability, consistency_score
-from ..utils._validation import check_has
+from ..utils.checking._validation import check_has
 from ._base import BaseDisplay, plain_text
 from ._points import draw_points
 

@@ -1,6 +1,6 @@
 """Repair the probabilities of a trained model."""
 
-from ..utils._docs import fill_docstrings
+from ..utils.meta._docs import fill_docstrings
 from ._base import PostHocCalibrator
 from ._beta import BetaCalibration
 from ._calibrated_classifier import PostHocCalibratedClassifier

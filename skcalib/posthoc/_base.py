@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import (
+from ..utils.checking._arrays import (
     as_features,
     check_weights,
     count_unit,
@@ -21,20 +21,20 @@ from ..utils._arrays import (
     scale_weights,
     warn_if_normalized,
 )
-from ..utils._chunked import map_rows
-from ..utils._estimators import PredictByProba
-from ..utils._features import validate_data
-from ..utils._groups import group_codes
-from ..utils._labels import (
+from ..utils.checking._features import validate_data
+from ..utils.checking._groups import group_codes
+from ..utils.checking._labels import (
     check_class_labels,
     check_column_labels,
     check_several_classes,
     encode,
     refuse_names_in_other_order,
 )
-from ..utils._private import StrOptions, _fit_context, _num_samples
-from ..utils._proba import check_values, holds_proba
-from ..utils._warnings import warn
+from ..utils.checking._proba import check_values, holds_proba
+from ..utils.computing._chunked import map_rows
+from ..utils.meta._estimators import PredictByProba
+from ..utils.meta._private import StrOptions, _fit_context, _num_samples
+from ..utils.meta._warnings import warn
 
 # A probability of 0 counts as this: forests and counts give zeros, and a single logarithm of one
 # would otherwise decide a fit. A probability that is smaller but not 0 is taken at its word.

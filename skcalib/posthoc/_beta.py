@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from ..utils._private import StrOptions
-from ..utils._temperature import best_uniform_weight, uniform_prior
+from ..utils.computing._temperature import best_uniform_weight, uniform_prior
+from ..utils.meta._private import StrOptions
 from ._base import SMALLEST
 from ._one_vs_rest import OneVsRestCalibrator
 

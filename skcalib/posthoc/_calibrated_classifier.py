@@ -11,10 +11,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, check_weights, is_chunked
-from ..utils._chunked import map_rows
-from ..utils._copies import together
-from ..utils._estimators import (
+from ..utils.checking._arrays import as_features, check_weights, is_chunked
+from ..utils.checking._copies import together
+from ..utils.checking._labels import check_several_classes
+from ..utils.checking._validation import takes
+from ..utils.computing._chunked import map_rows
+from ..utils.meta._estimators import (
     Folds,
     MetaClassifier,
     PredictByProba,
@@ -26,9 +28,7 @@ from ..utils._estimators import (
     samples_and_labels,
     warn_if_fitted,
 )
-from ..utils._labels import check_several_classes
-from ..utils._private import HasMethods, Hidden, StrOptions, _fit_context, _safe_indexing
-from ..utils._validation import takes
+from ..utils.meta._private import HasMethods, Hidden, StrOptions, _fit_context, _safe_indexing
 from ._base import PostHocCalibrator
 from ._groupwise import GroupwiseCalibration
 from ._registry import CALIBRATORS, calibrator_of

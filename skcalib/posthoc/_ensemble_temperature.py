@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
+from ..utils.computing._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
 from ._base import PostHocCalibrator, chance_level, simplex_weights
 
 _MOST_ROUNDS = 30

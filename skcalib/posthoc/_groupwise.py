@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, softmax
 
-from ..utils._arrays import check_weights, count_unit, refuse_unreadable, scale_weights
-from ..utils._groups import group_codes
-from ..utils._labels import check_class_labels, encode
-from ..utils._private import StrOptions, _fit_context
+from ..utils.checking._arrays import check_weights, count_unit, refuse_unreadable, scale_weights
+from ..utils.checking._groups import group_codes
+from ..utils.checking._labels import check_class_labels, encode
+from ..utils.meta._private import StrOptions, _fit_context
 from ._base import SMALLEST, PostHocCalibrator
 from ._registry import CALIBRATORS, calibrator_of
 

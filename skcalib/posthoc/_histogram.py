@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._binning import bin_index, bin_sums, quantile_sums, uniform_edges
-from ..utils._private import Interval, StrOptions
+from ..utils.computing._binning import bin_index, bin_sums, quantile_sums, uniform_edges
+from ..utils.meta._private import Interval, StrOptions
 from ._one_vs_rest import OneVsRestCalibrator
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ..utils._blocks import BLOCK_SIZE, FEW_COLUMNS, row_max, row_sum
-from ..utils._temperature import best_uniform_weight, uniform_prior
-from ..utils._warnings import warn
+from ..utils.computing._blocks import BLOCK_SIZE, FEW_COLUMNS, row_max, row_sum
+from ..utils.computing._temperature import best_uniform_weight, uniform_prior
+from ..utils.meta._warnings import warn
 
 # Samples an entry of theta from which the search starts on a subset.
 _SAMPLES_PER_ENTRY = 100

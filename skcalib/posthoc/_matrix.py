@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
-from ..utils._private import Interval
-from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
+from ..utils.computing._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
+from ..utils.meta._private import Interval
 from ._base import LOWEST_LOG_PROBA, PostHocCalibrator, mixed_with_uniform
 from ._linear import Ridge, fit_linear
 

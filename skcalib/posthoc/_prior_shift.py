@@ -12,11 +12,11 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from ..utils._arrays import as_floats, calling
-from ..utils._labels import check_column_labels
-from ..utils._private import Interval, StrOptions, _fit_context
-from ..utils._proba import SMALLEST_PROBABILITY
-from ..utils._warnings import warn
+from ..utils.checking._arrays import as_floats, calling
+from ..utils.checking._labels import check_column_labels
+from ..utils.checking._proba import SMALLEST_PROBABILITY
+from ..utils.meta._private import Interval, StrOptions, _fit_context
+from ..utils.meta._warnings import warn
 from ._base import PostHocCalibrator
 
 # The squared distance of mean probabilities from class frequencies, in units of these, of models

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ..utils import SkcalibWarning
-from ..utils._groups import design_effect
+from ..utils.checking._groups import design_effect
 from ._base import SMALLEST, PostHocCalibrator, simplex_weights
 from ._linear import Ridge
 from ._matrix import StructuredMatrixScaling, StructuredVectorScaling

@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..metrics import expected_calibration_error
-from ..utils._blocks import iter_blocks, row_max, row_sum
-from ..utils._private import Interval, StrOptions
-from ..utils._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at, warn_of_bound
+from ..utils.computing._blocks import iter_blocks, row_max, row_sum
+from ..utils.computing._temperature import (
+    DEFAULT_BOUNDS,
+    fit_temperature,
+    softmax_at,
+    warn_of_bound,
+)
+from ..utils.meta._private import Interval, StrOptions
 from ._base import PostHocCalibrator, mixed_with_uniform
 
 # The grid of the paper that searches by ECE.

@@ -1,6 +1,6 @@
 """A report on the confidence of a classifier, as one page."""
 
-from ..utils._docs import fill_docstrings
+from ..utils.meta._docs import fill_docstrings
 from ._commands import add_commands as add_commands  # for the command line of the package
 from ._report import CalibrationReport
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics import compare_calibration
-from ..utils._proba import LOSS_FLOOR, with_unseen
+from ..utils.checking._proba import LOSS_FLOOR, with_unseen
 from . import _method, _trust, _verdict
 from ._data import LEVEL, N_BINS, ReportData, mean, mean_interval
 from ._document import Document, Section, Table, Text, count, number, percent, with_interval

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from ..utils._groups import design_effect, group_codes
-from ..utils._proba import binomial_interval
-from ..utils._validation import check_predictions
+from ..utils.checking._groups import design_effect, group_codes
+from ..utils.checking._proba import binomial_interval
+from ..utils.checking._validation import check_predictions
 from ._document import label
 
 # One level for the whole page: of every interval, and 1 minus that of every accusation. Of 100

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils._optional import import_optional
-from ..utils._proba import ROW_SUM_TOLERANCE
+from ..utils.checking._proba import ROW_SUM_TOLERANCE
+from ..utils.meta._optional import import_optional
 
 LABELS = ("label", "labels", "y_true", "y", "target", "true_label", "truth", "actual", "class")
 # Pairs of labels whose second is the positive one.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..utils._optional import import_optional
+from ..utils.meta._optional import import_optional
 from ._document import PER_CENT, Chart, Code, Picture, Samples, Table, Text, said_and_observed
 
 # Characters that mean something to Markdown, to HTML or to a site that shows Markdown: formulas

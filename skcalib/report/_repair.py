@@ -11,8 +11,8 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
 from ..metrics import expected_calibration_error
 from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
-from ..utils._estimators import Folds, out_of_fold
-from ..utils._proba import label_log_loss
+from ..utils.checking._proba import label_log_loss
+from ..utils.meta._estimators import Folds, out_of_fold
 from ._data import N_BINS, ReportData, mean, mean_interval
 from ._document import NONE, Code, Section, Table, Text, number, percent, with_interval
 

@@ -11,9 +11,9 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
-from ..utils._arrays import calling
-from ..utils._files import write_atomically
-from ..utils._validation import check_has
+from ..utils.checking._arrays import calling
+from ..utils.checking._validation import check_has
+from ..utils.computing._files import write_atomically
 from . import _compare, _first, _method, _parts, _repair, _samples, _silence, _trust, _verdict
 from ._data import TOLERANCE, ReportData, plain, read_data
 from ._document import Document

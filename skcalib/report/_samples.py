@@ -14,11 +14,11 @@ from sklearn.base import clone
 from ..difficulty import RelativeMahalanobisScorer, score_difficulty
 from ..labels import LabelIssueFinder
 from ..utils import SkcalibWarning
-from ..utils._estimators import last_step
-from ..utils._optional import import_optional
-from ..utils._private import _safe_indexing
-from ..utils._proba import label_log_loss
-from ..utils._tables import row_index
+from ..utils.checking._proba import label_log_loss
+from ..utils.meta._estimators import last_step
+from ..utils.meta._optional import import_optional
+from ..utils.meta._private import _safe_indexing
+from ..utils.meta._tables import row_index
 from ._data import ReportData
 from ._document import Samples, Section, Text, count, label, number, percent, probability
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..metrics import risk_coverage_curve
 from ..plots import RiskCoverageDisplay
-from ..utils._risk_control import risk_control
+from ..utils.computing._risk_control import risk_control
 from ._data import LEVEL, ReportData, thinned
 from ._document import NONE, Picture, Section, Table, Text, percent, threshold
 

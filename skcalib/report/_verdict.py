@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics import calibration_test
-from ..utils._binning import bin_index, quantile_edges, uniform_edges
-from ..utils._groups import holm
+from ..utils.checking._groups import holm
+from ..utils.computing._binning import bin_index, quantile_edges, uniform_edges
 from ._chance import mean_range, mean_test
 from ._data import LEVEL, N_BINS, ReportData, mean
 from ._document import (

@@ -1,6 +1,6 @@
 """Which samples to train on, and which to answer?"""
 
-from ..utils._docs import fill_docstrings
+from ..utils.meta._docs import fill_docstrings
 from ._difficulty import DifficultySelector
 from ._max_entropy import MaxEntropySelector
 from ._selective_classifier import SelectiveClassifier

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._estimators import MetaMixin
+from ..utils.meta._estimators import MetaMixin
 
 # Fraction of the samples where neither a fraction nor a number is given.
 DEFAULT_FRACTION = 0.3

@@ -12,8 +12,9 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import as_features, check_weights, naming
-from ..utils._estimators import (
+from ..utils.checking._arrays import as_features, check_weights, naming
+from ..utils.checking._labels import check_class_labels
+from ..utils.meta._estimators import (
     check_fit_takes,
     indexable_samples,
     inner_fit_params,
@@ -21,8 +22,7 @@ from ..utils._estimators import (
     show_inner,
     warn_if_fitted,
 )
-from ..utils._labels import check_class_labels
-from ..utils._private import (
+from ..utils.meta._private import (
     HasMethods,
     Interval,
     StrOptions,
@@ -30,7 +30,7 @@ from ..utils._private import (
     _routing_enabled,
     _safe_indexing,
 )
-from ..utils._scorers import fit_difficulty_of_used, score
+from ..utils.meta._scorers import fit_difficulty_of_used, score
 from ._base import BaseSelector, count_to_choose, drawn_scores, top_rows
 
 N_STRATA = 50

@@ -10,20 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._arrays import check_weights, is_chunked, naming, refuse_unreadable
-from ..utils._blocks import row_entropy, row_margin, row_max
-from ..utils._chunked import aligned, choose_samples
-from ..utils._estimators import (
+from ..utils.checking._arrays import check_weights, is_chunked, naming, refuse_unreadable
+from ..utils.checking._features import validate_data
+from ..utils.checking._labels import check_class_labels, check_several_classes
+from ..utils.checking._proba import as_proba, check_proba_matrix, iter_proba_blocks
+from ..utils.computing._blocks import row_entropy, row_margin, row_max
+from ..utils.computing._chunked import aligned, choose_samples
+from ..utils.meta._estimators import (
     fit_clone,
     indexable_samples,
     inner_fit_params,
     show_inner,
     warn_if_fitted,
 )
-from ..utils._features import validate_data
-from ..utils._labels import check_class_labels, check_several_classes
-from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
-from ..utils._proba import as_proba, check_proba_matrix, iter_proba_blocks
+from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ._base import BaseSelector, count_to_choose, drawn_scores, top_rows
 
 # Scores of a block of probabilities; larger = more informative. The entropy sums sorted rows, so

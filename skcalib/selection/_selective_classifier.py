@@ -20,10 +20,12 @@ from ..metrics import (
     predictive_entropy,
     probability_margin,
 )
-from ..utils._arrays import as_features, is_chunked
-from ..utils._chunked import map_rows
-from ..utils._copies import together
-from ..utils._estimators import (
+from ..utils.checking._arrays import as_features, is_chunked
+from ..utils.checking._copies import together
+from ..utils.checking._labels import check_several_classes
+from ..utils.computing._chunked import map_rows
+from ..utils.computing._risk_control import risk_control
+from ..utils.meta._estimators import (
     DelegatingClassifier,
     fit_clone,
     folds_of,
@@ -33,10 +35,8 @@ from ..utils._estimators import (
     samples_and_labels,
     warn_if_fitted,
 )
-from ..utils._labels import check_several_classes
-from ..utils._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
-from ..utils._risk_control import risk_control
-from ..utils._warnings import warn
+from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils.meta._warnings import warn
 
 _FROM_PROBA = {
     "msp": confidence_score,

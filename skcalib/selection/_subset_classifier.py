@@ -7,18 +7,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils._arrays import check_weights
-from ..utils._estimators import (
+from ..utils.checking._arrays import check_weights
+from ..utils.checking._labels import check_several_classes
+from ..utils.checking._validation import takes
+from ..utils.meta._estimators import (
     DelegatingClassifier,
     fit_clone,
     inner_fit_params,
     samples_and_labels,
     warn_if_fitted,
 )
-from ..utils._labels import check_several_classes
-from ..utils._private import HasMethods, _fit_context, _routing_enabled
-from ..utils._validation import takes
-from ..utils._warnings import warn
+from ..utils.meta._private import HasMethods, _fit_context, _routing_enabled
+from ..utils.meta._warnings import warn
 
 
 class SubsetClassifier(DelegatingClassifier):

@@ -1,5 +1,5 @@
 """The package's category of warnings, and helpers that all packages share."""
 
-from ._warnings import SkcalibWarning
+from .meta._warnings import SkcalibWarning
 
 __all__ = ["SkcalibWarning"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skcalib.posthoc import PostHocCalibratedClassifier, PostHocCalibrator
-from skcalib.utils._estimators import DelegatingClassifier
+from skcalib.utils.meta._estimators import DelegatingClassifier
 from tests.test_common import CASES, Case, _estimator_classes
 
 dask = pytest.importorskip("dask")

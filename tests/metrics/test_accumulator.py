@@ -223,7 +223,7 @@ def test_labels_and_positive_class(data):
 
 
 def test_a_failed_update_leaves_no_trace(data, monkeypatch):
-    from skcalib.utils import _blocks
+    from skcalib.utils.computing import _blocks
 
     monkeypatch.setattr(_blocks, "BLOCK_SIZE", 30)
     y, proba, _ = data

@@ -9,8 +9,8 @@ from skcalib.metrics._bins import (
     sums_between,
     top_label,
 )
-from skcalib.utils import _blocks
-from skcalib.utils._validation import check_predictions
+from skcalib.utils.checking._validation import check_predictions
+from skcalib.utils.computing import _blocks
 
 
 def test_norms():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skcalib.metrics import classwise_calibration_error, expected_calibration_error
-from skcalib.utils import _blocks
+from skcalib.utils.computing import _blocks
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])

@@ -11,7 +11,7 @@ from skcalib.metrics import (
     groupwise_calibration_error,
 )
 from skcalib.utils import SkcalibWarning
-from skcalib.utils._groups import holm
+from skcalib.utils.checking._groups import holm
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import torch
 
 from skcalib import metrics
 from skcalib.metrics import CalibrationAccumulator
-from skcalib.utils import _blocks
+from skcalib.utils.computing import _blocks
 
 N, K = 500, 40
 # What is a function of confidence and correctness, or of a score a sample, alone.

@@ -14,7 +14,7 @@ from skcalib.posthoc import TemperatureScaling
 from skcalib.posthoc import _temperature as posthoc_temperature
 from skcalib.posthoc._temperature import top_confidence
 from skcalib.utils import SkcalibWarning, _temperature
-from skcalib.utils._temperature import slope_and_curvature
+from skcalib.utils.computing._temperature import slope_and_curvature
 
 # As published: no uniform component, no prior.
 plain = partial(TemperatureScaling, uniform=False)

@@ -15,7 +15,7 @@ from skcalib.posthoc import (
 )
 from skcalib.posthoc._stacked import folds_by_class
 from skcalib.utils import SkcalibWarning
-from skcalib.utils._groups import design_effect
+from skcalib.utils.checking._groups import design_effect
 
 X, Y = load_digits(return_X_y=True)
 

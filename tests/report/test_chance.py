@@ -6,7 +6,7 @@ from scipy.stats import beta
 
 from skcalib.report import _chance
 from skcalib.report._chance import mean_range, mean_test
-from skcalib.utils._groups import holm
+from skcalib.utils.checking._groups import holm
 
 
 def exact_distribution(proba):

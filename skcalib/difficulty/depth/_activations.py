@@ -16,11 +16,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils import gen_batches
 
-from ...utils._arrays import to_host
-from ...utils._estimators import last_step
-from ...utils._labels import shown
-from ...utils._private import predict_nonlinearity
-from ...utils._tensors import back_end, exact_products, floats_on, free_bytes, on_accelerator
+from ...utils.checking._arrays import to_host
+from ...utils.checking._labels import shown
+from ...utils.computing._tensors import (
+    back_end,
+    exact_products,
+    floats_on,
+    free_bytes,
+    on_accelerator,
+)
+from ...utils.meta._estimators import last_step
+from ...utils.meta._private import predict_nonlinearity
 from ._networks import is_skorch_net
 
 # Elements of the activations of all layers that are kept at a time: half a gigabyte of float32, a

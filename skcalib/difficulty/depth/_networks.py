@@ -10,9 +10,14 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ...utils._features import validate_data, validate_rows
-from ...utils._labels import as_labels, check_class_labels, check_labels_like, class_positions
-from ...utils._tensors import TensorRows
+from ...utils.checking._features import validate_data, validate_rows
+from ...utils.checking._labels import (
+    as_labels,
+    check_class_labels,
+    check_labels_like,
+    class_positions,
+)
+from ...utils.computing._tensors import TensorRows
 
 
 def unfrozen(estimator: Any) -> Any:

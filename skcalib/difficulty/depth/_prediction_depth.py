@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._private import Interval, StrOptions, _fit_context
-from ...utils._validation import check_mask
-from ...utils._warnings import warn
+from ...utils.checking._validation import check_mask
+from ...utils.meta._private import Interval, StrOptions, _fit_context
+from ...utils.meta._warnings import warn
 from .._base import DifficultyMixin, RequiresLabels
 from .._neighbors import NeighborSearch, NeighborVote, drop
 from ..records import prediction_depth

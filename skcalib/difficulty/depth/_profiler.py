@@ -17,19 +17,19 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._arrays import check_weights, to_host
-from ...utils._estimators import last_step
-from ...utils._groups import group_codes
-from ...utils._labels import as_labels, check_labels_like, class_positions
-from ...utils._private import (
+from ...utils.checking._arrays import check_weights, to_host
+from ...utils.checking._groups import group_codes
+from ...utils.checking._labels import as_labels, check_labels_like, class_positions
+from ...utils.computing._tensors import on_accelerator
+from ...utils.meta._estimators import last_step
+from ...utils.meta._private import (
     HasMethods,
     Interval,
     _fit_context,
     _safe_indexing,
     validate_parameters,
 )
-from ...utils._tables import as_table, row_index
-from ...utils._tensors import on_accelerator
+from ...utils.meta._tables import as_table, row_index
 from .._base import RequiresLabels
 from ..records import (
     consensus_class,

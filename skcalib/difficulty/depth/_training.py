@@ -13,10 +13,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ...utils._estimators import last_step
-from ...utils._private import without_steps
-from ...utils._process import raise_ctrl_c, seeded
-from ...utils._tensors import on_accelerator
+from ...utils.computing._process import raise_ctrl_c, seeded
+from ...utils.computing._tensors import on_accelerator
+from ...utils.meta._estimators import last_step
+from ...utils.meta._private import without_steps
 from ._networks import check_network, is_skorch_net, is_torch_module, unfrozen
 
 

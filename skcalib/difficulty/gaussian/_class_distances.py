@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...utils._arrays import to_host
-from ...utils._labels import shown
-from ...utils._tensors import back_end, for_blocks, take_rows
-from ...utils._warnings import warn
+from ...utils.checking._arrays import to_host
+from ...utils.checking._labels import shown
+from ...utils.computing._tensors import back_end, for_blocks, take_rows
+from ...utils.meta._warnings import warn
 from ._diagonalize import JointForm, RankTolerance, default_tol, joint_form, plain_form
 from ._statistics import GaussianStatistics, shrunk, working_dtype
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from ...utils._threads import one_blas_thread
+from ...utils.computing._threads import one_blas_thread
 
 
 @dataclass(frozen=True)

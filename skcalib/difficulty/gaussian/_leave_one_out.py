@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
-from ...utils._arrays import to_host
-from ...utils._threads import for_chunks
+from ...utils.checking._arrays import to_host
+from ...utils.computing._threads import for_chunks
 from ._diagonalize import RankTolerance, default_tol, inverse_factor
 from ._statistics import GaussianStatistics, shrinkage_amount, shrunk
 

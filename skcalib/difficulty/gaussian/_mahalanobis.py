@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._arrays import check_weights, is_chunked, naming, refuse_unreadable
-from ...utils._chunked import aligned, map_chunks, reduce_chunks
-from ...utils._estimators import show_inner
-from ...utils._features import validate_rows
-from ...utils._labels import check_class_labels, class_positions, encode, joined_classes
-from ...utils._private import Interval, StrOptions, _fit_context, _num_samples
-from ...utils._tensors import UnitRows
+from ...utils.checking._arrays import check_weights, is_chunked, naming, refuse_unreadable
+from ...utils.checking._features import validate_rows
+from ...utils.checking._labels import check_class_labels, class_positions, encode, joined_classes
+from ...utils.computing._chunked import aligned, map_chunks, reduce_chunks
+from ...utils.computing._tensors import UnitRows
+from ...utils.meta._estimators import show_inner
+from ...utils.meta._private import Interval, StrOptions, _fit_context, _num_samples
 from .._base import DifficultyMixin
 from ._class_distances import ClassDistances, class_distances, warn_of_limits
 from ._leave_one_out import LeftOut

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from sklearn.utils import gen_batches
 
-from ...utils._arrays import to_host
-from ...utils._tensors import back_end, exact_products, for_blocks, take_rows
+from ...utils.checking._arrays import to_host
+from ...utils.computing._tensors import back_end, exact_products, for_blocks, take_rows
 
 # Elements, least and most rows of a chunk whose scatter matrix is added up. Half the elements cost
 # a twelfth with 1024 features. Half the rows cost a fifth with 16 features, double the rows digits

@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 
 from skcalib.difficulty import PredictionDepthScorer
 from skcalib.difficulty.depth._training import train_recorded
-from skcalib.utils._process import raise_ctrl_c
+from skcalib.utils.computing._process import raise_ctrl_c
 
 REPOSITORY = Path(__file__).parents[3]
 STUDY = """

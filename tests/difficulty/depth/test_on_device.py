@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
 from skcalib.difficulty.depth import _activations
-from skcalib.utils import _tensors
+from skcalib.utils.computing import _tensors
 
 torch = pytest.importorskip("torch")
 skorch = pytest.importorskip("skorch")

@@ -1,0 +1,236 @@
+"""Turn user input into arrays; refuse what numpy would silently misread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from ..meta._warnings import warn
+
+_LENGTHS = re.compile(r"inconsistent numbers of samples: \[([\d, ]+)\]")
+_NOT_NUMBERS = (str, bytes, np.datetime64, np.timedelta64)
+
+
+@contextmanager
+def naming(*names: str) -> Iterator[None]:
+    """Have the errors inside name the arguments `names`.
+
+    The message of numpy or scikit-learn follows the name: "could not convert string to float: 'a'"
+    alone does not say which argument to look at.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        # The error names the argument already.
+        if any(re.search(rf"\b{name}\b", text) for name in names):
+            raise
+        # Not type(error): subclasses such as UnicodeDecodeError take other arguments.
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        lengths = _LENGTHS.search(text)
+        if lengths and len(names) > 1:
+            raise kind(
+                f"{_listed(names)} must have the same number of samples, "
+                f"got {_listed(lengths[1].split(', '))}."
+            ) from error
+        raise kind(f"{names[0]} cannot be used: {text}") from error
+
+
+@contextmanager
+def calling(name: str, given: str) -> Iterator[None]:
+    """Have the errors inside say `given`, the name of the user's own argument, for `name`."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        text = re.sub(rf"\b{name}\b", given, str(error))
+        if text == str(error):
+            raise
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from error
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return `values` as an ndarray, without a copy where numpy can share the memory.
+
+    A torch tensor may require gradients, be on a device or hold bfloat16. Masks are errors.
+    """
+    refuse_unreadable(values, name=name)
+    try:
+        return np.asarray(to_host(values))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} cannot be read as a numpy array: {error}") from error
+
+
+def as_floats(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return real numbers as floats: float16, 32 and 64 as they are, others as float64."""
+    array = as_array(values, name=name)
+    if array.dtype in (np.float16, np.float32, np.float64):
+        return array
+    # Of objects, float() would make numbers of text and of durations.
+    kinds = set(map(type, array.flat)) if array.dtype.kind == "O" else ()
+    if array.dtype.kind in "biufO" and not any(issubclass(kind, _NOT_NUMBERS) for kind in kinds):
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):  # objects that are not numbers
+            pass
+    refuse_nested(array, name=name)
+    got = f"dtype {array.dtype}" if array.ndim else type(values).__name__
+    raise TypeError(f"{name} must hold real numbers, got {got}.")
+
+
+def as_features(X: Any, *, name: str = "X") -> Any:
+    """Return the `X` of an estimator as `validate_data` can read it.
+
+    Tensors become arrays; everything else, frames with their names included, stays as it is. What
+    scikit-learn would misread is an error: masks, dates and durations.
+    """
+    refuse_unreadable(X, name=name)
+    # A sparse array by keys (dok) is a mapping, for which scikit-learn has its own message.
+    if isinstance(X, Mapping | Set | Generator) and not issparse(X):
+        raise TypeError(f"{name} must be array-like, got {type(X).__name__}.")
+    try:
+        X = to_host(X)
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(f"{name} cannot be read as a numpy array: {error}") from error
+    for dtype in _dtypes(X):
+        if getattr(dtype, "kind", None) in ("m", "M", "V"):
+            raise TypeError(f"{name} must hold numbers, got dtype {dtype}.")
+    return X
+
+
+def is_chunked(values: Any) -> TypeGuard[Any]:
+    """Tell whether `values` is a collection of dask, an array or another; dask is not imported."""
+    kind = type(values)
+    return kind.__module__.split(".")[0] == "dask" and hasattr(kind, "__dask_graph__")
+
+
+def refuse_unreadable(values: Any, *, name: str) -> None:
+    """Raise for masks and for chunks, which numpy and scikit-learn misread without a warning.
+
+    They would read the entries that a mask hides, and fetch chunks from a disk or other machines.
+    """
+    if is_chunked(values):
+        raise TypeError(
+            f"{name} must be in memory here, got a collection of dask: call its compute() first. "
+            "The user guide lists what works in chunks: see Dask, Spark and ray."
+        )
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise ValueError(
+            f"{name} must not be masked, got a masked array; drop or fill the masked entries."
+        )
+
+
+def to_host(values: Any) -> Any:
+    """Return a torch tensor as an ndarray, other things as they are; torch is not imported."""
+    if not (hasattr(values, "detach") and hasattr(values, "cpu")):
+        return values
+    tensor = values.detach().cpu()
+    # numpy has no bfloat16; float32 holds all its values.
+    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+
+
+def form_of(array: NDArray[Any], values: Any) -> str:
+    """Return the shape of an array or, where numpy has found no axis, the type of the values."""
+    return f"shape {array.shape}" if array.ndim else type(values).__name__
+
+
+def refuse_nested(values: Any, *, name: str) -> None:
+    """Raise for a column of arrays, as a table may hold features: numpy sees objects."""
+    kind = getattr(getattr(values, "dtype", None), "kind", None)
+    if kind == "O" and getattr(values, "ndim", None) == 1:
+        first = next(iter(values), None)
+        if isinstance(first, list | tuple | np.ndarray):
+            raise ValueError(
+                f"{name} must be an array of two dimensions, got an array of arrays: "
+                f"np.stack({name}) joins them."
+            )
+
+
+def _dtypes(X: Any) -> list[Any]:
+    if isinstance(X, list | tuple):
+        return [np.asarray(X[0]).dtype] if len(X) else []
+    # A DataFrame has one for every column, and a Series has its own under this name, too.
+    if hasattr(X, "dtypes"):
+        return list(X.dtypes) if hasattr(X, "columns") else [X.dtypes]
+    return [X.dtype] if hasattr(X, "dtype") else []
+
+
+def check_same_length(**arrays: NDArray[Any] | None) -> None:
+    """Raise unless all arrays, passed by the names of the arguments, have equally many rows."""
+    lengths = {name: len(array) for name, array in arrays.items() if array is not None}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(
+            f"{' and '.join(lengths)} must have the same number of rows, "
+            f"got {' and '.join(map(str, lengths.values()))}."
+        )
+
+
+def check_weights(
+    sample_weight: ArrayLike | None, n_samples: int, *, name: str = "sample_weight"
+) -> NDArray[np.float64] | None:
+    """Return weights as float64 of shape (n,), or None: non-negative, finite, not all zero."""
+    if sample_weight is None:
+        return None
+    weight = as_floats(sample_weight, name=name).astype(np.float64, copy=False)
+    if weight.ndim != 1 or weight.shape[0] != n_samples:
+        raise ValueError(f"{name} must have shape ({n_samples},), got shape {weight.shape}.")
+    fault = ~(np.isfinite(weight) & (weight >= 0))
+    if fault.any():
+        row = int(np.argmax(fault))
+        raise ValueError(
+            f"{name} must be finite and not negative, got {float(weight[row])} in row {row}."
+        )
+    if not weight.any():
+        raise ValueError(f"{name} must not be zero everywhere.")
+    return weight
+
+
+def scale_weights(weight: NDArray[np.float64] | None) -> tuple[NDArray[np.float64] | None, float]:
+    """Return weights with a maximum in [1, 2), and the power of two that they were divided by.
+
+    Sums of squares and products of such weights neither overflow nor underflow. Division by a
+    power of two changes no digit.
+    """
+    if weight is None:
+        return None, 1.0
+    # maximum = m 2**e with m in [1/2, 1): divided by 2**(e - 1), it is in [1, 2).
+    exponent = int(np.frexp(weight.max())[1]) - 1
+    return np.ldexp(weight, -exponent), float(np.ldexp(1.0, exponent))
+
+
+def count_unit(unit: float) -> float:
+    """Return the unit of weights that count samples, at least 2**-100 and at most 2**100.
+
+    Beyond these limits, the number of samples no longer changes a metric.
+    """
+    return float(np.clip(unit, 2.0**-100, 2.0**100))
+
+
+def effective_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights that sum to the effective number of samples, (sum w)^2 / sum w^2.
+
+    What infers counts with these: equal weights are all 1, whatever their size.
+    """
+    scaled = weight / weight.max()
+    return scaled * (scaled.sum() / np.square(scaled).sum())
+
+
+def warn_if_normalized(weight: NDArray[np.float64]) -> None:
+    """Warn where weights that count samples sum to less than half of the samples they weigh."""
+    n_samples, total = int(np.count_nonzero(weight)), float(weight.sum())
+    if total < 0.5 * n_samples:
+        warn(
+            f"sample_weight sums to {total:.3g} for {n_samples} samples. A weight of k counts as "
+            "k samples, so that weights which were normalized leave hardly any: multiply them by "
+            "len(y) / sample_weight.sum()."
+        )

@@ -1,0 +1,1 @@
+"""Blocks, chunks, tensors, threads and the sums over them."""

@@ -1,0 +1,1 @@
+"""How the package talks to other estimators, libraries and readers."""

@@ -1,0 +1,530 @@
+"""One way to talk to the estimators inside a meta-estimator.
+
+- They get labels as the user gave them, in folds too: `class_weight={"a": 2}` works there.
+- Their probabilities and scores come back in the order of the classes that the caller names
+  (:func:`class_columns`), whatever the order of `estimator.classes_`.
+- A frozen estimator is never trained; a fitted one that will be trained again brings a warning.
+- Samples that belong together (`groups`, equal rows of X) stay together in all folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import InputTags, Tags, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from ..checking._arrays import as_features, is_chunked, naming
+from ..checking._copies import copy_codes, merged, warn_of_copies
+from ..checking._groups import group_codes
+from ..checking._labels import check_class_labels, class_positions, encode, shown
+from ..checking._validation import takes
+from ..computing._chunked import map_chunks, map_rows
+from ._private import (
+    _check_method_params,
+    _estimator_has,
+    _num_samples,
+    _routing_enabled,
+    _safe_indexing,
+    available_if,
+)
+from ._warnings import warn
+
+Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+
+def last_step(estimator: Any) -> tuple[Any, str]:
+    """Return the last step of nested Pipelines, and the prefix that its `fit` parameters have."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return estimator, prefix
+
+
+def warn_if_fitted(**estimators: Any) -> None:
+    """Warn about fitted estimators that are not frozen: a clone of them will be trained anew.
+
+    So will those inside an estimator that is not fitted, such as the classifier of a selector.
+    """
+    for name, estimator in estimators.items():
+        if isinstance(estimator, FrozenEstimator | type) or not hasattr(estimator, "fit"):
+            continue
+        if _has_learned(estimator):
+            warn(
+                f"{name} is a fitted {type(estimator).__name__} and will be trained again on the "
+                f"samples of this fit; sklearn.frozen.FrozenEstimator({name}) keeps it as it is."
+            )
+        elif hasattr(estimator, "get_params"):
+            inside = estimator.get_params(deep=False)
+            warn_if_fitted(**{f"{name}.{key}": value for key, value in inside.items()})
+
+
+def _has_learned(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+        return get_tags(estimator).requires_fit
+    except (NotFittedError, TypeError, AttributeError):  # the last two: not of scikit-learn
+        return False
+
+
+def fit_clone(
+    estimator: Any,
+    X: Any,
+    y: NDArray | None,
+    rows: NDArray[np.intp] | None = None,
+    params: dict[str, Any] | None = None,
+) -> Any:
+    """Return a clone fitted on all samples or on `rows`; a frozen estimator stays as it is.
+
+    Parameters of `fit` that have one entry for every sample are cut to the rows.
+    """
+    params = params or {}
+    if rows is not None:
+        params = _check_method_params(X, params, indices=rows)
+        X, y = _safe_indexing(X, rows), None if y is None else y[rows]
+    return clone(estimator).fit(X, y, **params)
+
+
+# Classes, and the columns of what an estimator says of them
+
+
+def joint_classes(estimator: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted classes of `labels` and those that only a fitted estimator knows.
+
+    A frozen classifier has to know all labels; another may have been fitted on some of them.
+    """
+    known = np.unique(_known_classes(estimator, np.unique(labels)))
+    if isinstance(estimator, FrozenEstimator):
+        encode(labels, known)
+        return known
+    present = np.unique(labels)
+    return present if np.isin(known, present).all() else np.union1d(present, known)
+
+
+def _known_classes(estimator: Any, default: NDArray[Any]) -> NDArray[Any]:
+    # Without `classes_`, columns are in the order of the sorted labels, as in scikit-learn.
+    return np.asarray(getattr(estimator, "classes_", default))
+
+
+def class_columns(
+    estimator: Any,
+    X: Any,
+    classes: NDArray[Any],
+    method: str = "predict_proba",
+    *,
+    leave_out: bool = False,
+) -> NDArray[np.floating]:
+    """Return the `method` of a fitted classifier, with the columns in the order of `classes`.
+
+    `method` is "predict_proba", "predict_log_proba" or "decision_function"; scores of two classes
+    in one column, (n_samples,), are those of ``classes[1]``. A class that the classifier does not
+    know has probability 0, or the least possible score. A class that only the classifier knows is
+    an error or, with `leave_out`, left out, so that the others may not sum to 1.
+    """
+    values = np.asarray(getattr(estimator, method)(X))
+    known = _known_classes(estimator, classes)
+    position = class_positions(known, classes)
+    if leave_out and values.ndim == 2 and values.shape[1] == len(known):
+        values, known = values[:, position >= 0], known[position >= 0]
+        position = position[position >= 0]
+    if (position < 0).any():
+        raise ValueError(
+            f"{type(estimator).__name__} must know no other classes than {shown(classes)}, "
+            f"got {shown(known[position < 0])}."
+        )
+    if values.ndim == 1:  # the score of the second of two classes, against the first
+        if len(classes) == 2:
+            return values if position[0] == 0 else -values
+        values = np.column_stack([-values, values])
+    if values.shape[1] != len(known):
+        raise ValueError(
+            f"{method} of {type(estimator).__name__} must return one column for every class, "
+            f"{len(known)}, got shape {values.shape}."
+        )
+    if np.array_equal(position, np.arange(len(classes))):
+        return values
+    # The least score is finite, because scikit-learn's checks refuse infinity.
+    dtype = np.result_type(values, np.float16)
+    absent = {"predict_proba": 0.0, "predict_log_proba": -np.inf}
+    fill = absent.get(method, np.finfo(dtype).min)
+    columns = np.full((len(values), len(classes)), fill, dtype=dtype)
+    columns[:, position] = values
+    return columns
+
+
+def predict_labels(estimator: Any, X: Any) -> NDArray[Any]:
+    """Return predicted labels (n_samples,), also from classifiers that return a column."""
+    return np.ravel(estimator.predict(X))
+
+
+# Folds
+
+
+def folds_of(
+    cv: Any, X: Any, labels: NDArray | None, groups: Any = None, *, find_copies: bool = True
+) -> Folds:
+    """Return (train, test) of folds that leave out every sample once.
+
+    An int is a number of folds, stratified by labels where there are any. With `groups`, the
+    samples of a group are left out together. So are equal rows of X; folds of a splitter stay as
+    it draws them, and copies of what they leave out leave the training part. A caller who has
+    looked for copies passes ``find_copies=False``.
+    """
+    n_samples = _num_samples(X)
+    if groups is not None and lists_folds(cv):
+        raise ValueError("groups must be None where cv lists the folds, got groups.")
+    codes = None if groups is None else group_codes(groups, n_samples)[1]
+    splitter = check_cv(_grouped(cv, groups), labels, classifier=labels is not None)
+    n_folds = getattr(splitter, "n_splits", None)
+    copies = None
+    if find_copies:
+        copies = copy_codes(X, int(n_folds) if isinstance(n_folds, Integral) else 5)
+        if groups is None:
+            warn_of_copies(copies, labels)
+    is_number = cv is None or isinstance(cv, Integral)
+    try:
+        if copies is None:
+            folds = list(splitter.split(X, labels, codes))
+        elif not is_number:
+            given = splitter.split(X, labels, codes)
+            folds = [(train[~np.isin(copies[train], copies[test])], test) for train, test in given]
+        elif codes is not None:
+            folds = list(splitter.split(X, labels, merged(codes, copies)))
+        else:
+            folds = _folds_of_distinct(splitter, X, labels, copies)
+    except ValueError as error:
+        raise ValueError(f"cv must fit the samples, got folds that do not: {error}") from error
+    held_out = np.concatenate([test for _, test in folds])
+    if (np.bincount(held_out, minlength=n_samples) != 1).any():
+        raise ValueError(
+            "cv must leave out every sample exactly once, got folds that leave out "
+            f"{len(np.unique(held_out))} of {n_samples} samples in {len(held_out)} places."
+        )
+    return folds
+
+
+def lists_folds(cv: Any) -> bool:
+    """Tell whether `cv` is neither a number of folds nor a splitter, but the folds themselves."""
+    return not (cv is None or isinstance(cv, Integral) or hasattr(cv, "split"))
+
+
+def _folds_of_distinct(
+    splitter: Any, X: Any, labels: NDArray | None, copies: NDArray[np.intp]
+) -> Folds:
+    """Return folds of the first of all equal rows; the others go where it goes."""
+    first = np.unique(copies, return_index=True)[1]
+    some = None if labels is None else labels[first]
+    folds = []
+    for train, test in splitter.split(_safe_indexing(X, first), some):
+        parts = [np.flatnonzero(np.isin(copies, part)) for part in (train, test)]
+        folds.append((parts[0], parts[1]))
+    return folds
+
+
+def _grouped(cv: Any, groups: Any) -> Any:
+    """Return `cv`; where there are groups, a splitter that respects them for a number of folds."""
+    if groups is None or not (cv is None or isinstance(cv, Integral)):
+        return cv
+    return StratifiedGroupKFold(5 if cv is None else int(cv))
+
+
+def left_out(judge: Callable[..., NDArray], folds: Folds, n_jobs: int | None = None) -> NDArray:
+    """Return the rows of ``judge(train, test)`` of all folds, in the order of the samples.
+
+    `judge` has to be picklable for the processes of `n_jobs`: not a function inside a function.
+    """
+    parts = Parallel(n_jobs=n_jobs)(delayed(judge)(*fold) for fold in folds)
+    together = np.concatenate(parts)
+    values = np.empty_like(together)
+    # joblib returns the parts in the order of the folds.
+    values[np.concatenate([test for _, test in folds])] = together
+    return values
+
+
+def out_of_fold(
+    estimator: Any,
+    X: Any,
+    y: NDArray,
+    folds: Folds,
+    *,
+    classes: NDArray[Any],
+    method: str = "predict_proba",
+    params: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
+    leave_out: bool = False,
+) -> NDArray[np.floating]:
+    """Return :func:`class_columns` of every sample by a clone fitted on the other folds."""
+    columns = partial(class_columns, classes=classes, method=method, leave_out=leave_out)
+    judge = partial(_columns_of_fold, estimator, X, y, columns, params)
+    return left_out(judge, folds, n_jobs)
+
+
+def _columns_of_fold(
+    estimator: Any,
+    X: Any,
+    y: NDArray,
+    columns: Callable[..., NDArray],
+    params: dict[str, Any] | None,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> NDArray[np.floating]:
+    return columns(fit_clone(estimator, X, y, train, params), _safe_indexing(X, test))
+
+
+# What an outer estimator shows of the inner one, and hands on to it
+
+
+def show_inner(outer: Any, inner: Any) -> None:
+    """Copy number and names of the features from the fitted `inner`, where it has them."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(inner, name):
+            setattr(outer, name, getattr(inner, name))
+
+
+def common_input_tags(estimator: Any, *others: Any) -> InputTags:
+    """Return the input tags of `estimator`; sparse and NaN only where the others take them too."""
+    tags = get_tags(estimator).input_tags
+    for other in others:
+        if hasattr(other, "__sklearn_tags__"):
+            theirs = get_tags(other).input_tags
+            tags.sparse = tags.sparse and theirs.sparse
+            tags.allow_nan = tags.allow_nan and theirs.allow_nan
+    return tags
+
+
+def check_fit_takes(
+    estimator: Any, parameter: str, hint: str = "", *, name: str = "estimator"
+) -> None:
+    """Raise unless ``estimator.fit`` accepts `parameter`; `name` is what holds the estimator."""
+    if not takes(estimator.fit, parameter):
+        raise ValueError(
+            f"{name} must have the parameter {parameter!r} in its fit{hint}, got "
+            f"{type(estimator).__name__}."
+        )
+
+
+def fit_router(owner: Any, *, cv: Any = "no folds", **inner: Any) -> MetadataRouter:
+    """Return the metadata routing of `owner`, whose `fit` calls the `fit` of `inner`.
+
+    The estimators inside are passed by the names of the parameters that hold them. `groups` go to
+    `cv`, the folds of `owner`.
+    """
+    router = MetadataRouter(owner=owner).add_self_request(owner)
+    for name, estimator in inner.items():
+        fit_to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router.add(method_mapping=fit_to_fit, **{name: estimator})
+    splitter = _grouped(cv, ())
+    if hasattr(splitter, "split") and not isinstance(cv, str):
+        fit_to_split = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=splitter, method_mapping=fit_to_split)
+    return router
+
+
+def inner_fit_params(
+    owner: Any,
+    name: str,
+    sample_weight: NDArray | None,
+    fit_params: dict[str, Any],
+    groups: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """Return the parameters that the `fit` of an inner estimator gets from the `fit` of `owner`.
+
+    `name` is the parameter of `owner` that holds the estimator. With metadata routing, it gets
+    what it requests, and `groups` are an error unless the folds request them. Without, it gets
+    everything but `groups`, and in a Pipeline the last step gets the weights.
+    """
+    if _routing_enabled():
+        given = {"sample_weight": sample_weight, "groups": groups}
+        given = {key: value for key, value in given.items() if value is not None}
+        return dict(process_routing(owner, "fit", **fit_params, **given)[name]["fit"])
+    if sample_weight is None:
+        return dict(fit_params)
+    return {**fit_params, **weight_params(getattr(owner, name), sample_weight, name=name)}
+
+
+def weight_params(
+    estimator: Any, sample_weight: NDArray, *, name: str = "estimator"
+) -> dict[str, Any]:
+    """Return the parameter of ``estimator.fit`` that takes weights.
+
+    In a Pipeline, the weights go to the last step; with metadata routing, to the Pipeline itself.
+    """
+    final, prefix = (estimator, "") if _routing_enabled() else last_step(estimator)
+    check_fit_takes(final, "sample_weight", name=name)
+    return {f"{prefix}sample_weight": sample_weight}
+
+
+class PredictByProba:
+    """The answer of whatever returns probabilities: the class of the largest."""
+
+    classes_: NDArray[Any]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of the largest probability.
+
+        Parameters
+        ----------
+        X
+            As for `predict_proba`.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        proba = self.predict_proba(X)  # type: ignore[attr-defined]
+        if is_chunked(proba):
+            return map_chunks(_largest, self.classes_, proba, dtype=self.classes_.dtype)
+        return _largest(self.classes_, proba)
+
+
+def _largest(classes: NDArray[Any], proba: NDArray) -> NDArray[Any]:
+    return classes[proba.argmax(axis=1)]
+
+
+class MetaMixin(MetaEstimatorMixin):
+    """Routing and input tags of whatever fits other estimators inside."""
+
+    estimator: Any
+    cv: Any = "no folds"
+
+    def _inside(self) -> dict[str, Any]:
+        """Return the estimators inside, by the names of the parameters that hold them."""
+        return {"estimator": self.estimator}
+
+    def _keep(self, fitted: Any, labels: NDArray[Any]) -> None:
+        """Keep a fitted classifier, and show its features and classes, with those of `labels`."""
+        self.estimator_ = fitted
+        self.classes_ = joint_classes(fitted, labels)
+        show_inner(self, fitted)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the router: `fit` hands on what the estimators inside and `cv` request."""
+        return fit_router(self, cv=self.cv, **self._inside())
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inside = self._inside()
+        if inside:
+            tags.input_tags = common_input_tags(*inside.values())
+        if set(inside) == {"scorer"}:  # which alone decides whether labels are needed
+            tags.target_tags.required = get_tags(inside["scorer"]).target_tags.required
+        return tags
+
+
+class MetaClassifier(MetaMixin, ClassifierMixin, BaseEstimator):
+    """A classifier around a classifier, `estimator`, and possibly other estimators."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = get_tags(self._inside()["estimator"]).classifier_tags
+        return tags
+
+
+class DelegatingClassifier(MetaClassifier):
+    """A classifier that answers by the fitted classifier inside, `estimator_`.
+
+    `fit` sets `estimator_` and `classes_`, which may hold more classes than those that
+    `estimator_` was fitted on.
+    """
+
+    estimator_: Any
+    classes_: NDArray[Any]
+
+    @available_if(_estimator_has("predict"))
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of every sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(DelegatingClassifier.predict, self, "X", X)
+        return predict_labels(self.estimator_, as_features(X))
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Return the class probabilities of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y_proba : ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`; 0 for a class that the classifier was not
+            fitted on.
+        """
+        check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(DelegatingClassifier.predict_proba, self, "X", X)
+        return class_columns(self.estimator_, as_features(X), self.classes_)
+
+    @available_if(_estimator_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
+        """Return the logarithms of the class probabilities of the fitted classifier.
+
+        As `predict_proba`; -inf for a class that the classifier was not fitted on.
+        """
+        check_is_fitted(self)
+        return class_columns(self.estimator_, as_features(X), self.classes_, "predict_log_proba")
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Return the decision values of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            In the order of `classes_`, for two classes the value of the second; the least
+            possible number for a class that the classifier was not fitted on.
+        """
+        check_is_fitted(self)
+        if is_chunked(X):
+            return map_rows(DelegatingClassifier.decision_function, self, "X", X)
+        return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
+
+
+def indexable_samples(X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any] | None, int]:
+    """Return the X of a meta-estimator in a form that can be indexed, labels, and its length."""
+    X = as_features(X)
+    with naming("X"):
+        (X,) = indexable(X)
+        n_samples = _num_samples(X)
+    return (X, None, n_samples) if y is None else (*samples_and_labels(X, y), n_samples)
+
+
+def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+    """Return the X of a meta-estimator in a form that can be indexed, and its class labels."""
+    labels = check_class_labels(y)
+    with naming("X", "y"):
+        X, labels = indexable(as_features(X), labels)
+    return X, labels

@@ -1,0 +1,178 @@
+"""Every private name of scikit-learn and skorch in use.
+
+A release that moves one of them breaks this file alone. No private name of torch is in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, TypeVar, cast
+
+from sklearn.base import BaseEstimator, clone
+from sklearn.base import _fit_context as _checking_fit
+from sklearn.metrics._scorer import _Scorer
+from sklearn.utils._indexing import _safe_indexing
+from sklearn.utils._metadata_requests import _routing_enabled
+from sklearn.utils._param_validation import HasMethods, Hidden, StrOptions
+from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import validate_params as _checking_call
+from sklearn.utils.metaestimators import available_if as _available_if
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_method_params,
+    _estimator_has,
+    _num_samples,
+    check_is_fitted,
+)
+
+from ..checking._arrays import calling
+
+# Decorated functions keep their signatures. scikit-learn's decorators have no types: behind them,
+# mypy and pyright would see neither a misspelled argument nor what `fit` returns.
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+# Types of arguments whose check is remembered, and of how many calls.
+_PLAIN = {bool, int, float, str, type(None)}
+_MOST_REMEMBERED = 100
+
+
+def validate_params(
+    constraints: dict[str, Any], *, prefer_skip_nested_validation: bool = True
+) -> Callable[[Decorated], Decorated]:
+    """Return scikit-learn's decorator that checks the arguments of a function.
+
+    What the function calls is not checked again, unless it passes on arguments of the user.
+
+    Its check takes longer than a metric of a hundred samples does, so keyword-only numbers and
+    texts that passed it once are not checked again.
+    """
+    check = _checking_call(
+        constraints, prefer_skip_nested_validation=prefer_skip_nested_validation
+    )
+
+    def decorate(function: Decorated) -> Decorated:
+        arguments, check_and_call = signature(function), check(function)
+
+        @wraps(check_and_call)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            try:
+                arguments.bind(*args, **kwargs)
+            except TypeError as error:  # which does not say whose argument it is
+                raise TypeError(f"{function.__name__}() {error}") from None
+            return check_and_call(*args, **kwargs)
+
+        kinds = {name: p.kind for name, p in arguments.parameters.items()}
+        if any(kinds[name] is not Parameter.KEYWORD_ONLY for name in constraints):
+            return cast(Decorated, checked)
+        passed: set[tuple[Any, ...]] = set()
+
+        @wraps(checked)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            # With their types: True and 1.0 are equal to 1.
+            given = tuple(
+                (name, type(kwargs[name]), kwargs[name]) for name in constraints if name in kwargs
+            )
+            if not all(kind in _PLAIN for _, kind, _ in given):
+                return checked(*args, **kwargs)
+            if given in passed:
+                return function(*args, **kwargs)
+            result = checked(*args, **kwargs)
+            if len(passed) < _MOST_REMEMBERED:
+                passed.add(given)
+            return result
+
+        return cast(Decorated, call)
+
+    return decorate
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Decorated], Decorated]:
+    """Return scikit-learn's decorator of a method that exists only where `check` holds."""
+    return _available_if(check)
+
+
+def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated], Decorated]:
+    """Return scikit-learn's decorator of `fit`, which checks parameters, with one more promise.
+
+    If a fit fails or is interrupted, the estimator stays as it was: what it learned before is not
+    half replaced. A fit that changes something in place has to undo that itself.
+    `prefer_skip_nested_validation` is False where estimators inside validate their own parameters.
+    """
+    check = _checking_fit(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+    def decorate(fit: Decorated) -> Decorated:
+        @wraps(fit)
+        def all_or_nothing(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+            before = vars(estimator).copy()
+            try:
+                return fit(estimator, *args, **kwargs)
+            except BaseException:
+                vars(estimator).clear()
+                vars(estimator).update(before)
+                raise
+
+        return cast(Decorated, check(all_or_nothing))
+
+    return decorate
+
+
+class Interval(_Interval):
+    """An interval of numbers; unlike in scikit-learn, True is not the number 1."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Tell whether a value is a number of the interval."""
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
+
+
+class LabeledProbaScorer(_Scorer):
+    """A scorer of `predict_proba` that passes ``classes_`` to the metric as `labels`.
+
+    For several metrics that are such scorers, scikit-learn predicts only once.
+    """
+
+    def __init__(
+        self, metric: Callable[..., float], *, larger_is_better: bool, options: dict[str, Any]
+    ) -> None:
+        super().__init__(metric, 1 if larger_is_better else -1, options, "predict_proba")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the metric."""
+        return self._kwargs
+
+    @calling("y_true", "y")
+    def _score(self, method_caller: Any, estimator: Any, *args: Any, **kwargs: Any) -> float:
+        if not hasattr(estimator, "classes_"):
+            check_is_fitted(estimator)
+        # A copy: estimators with other classes may be scored at the same time. `labels` of the
+        # user come last and win.
+        labeled = copy(self)
+        labeled._kwargs = {"labels": estimator.classes_, **self._kwargs}
+        return _Scorer._score(labeled, method_caller, estimator, *args, **kwargs)
+
+
+def validate_parameters(estimator: BaseEstimator) -> None:
+    """Check the parameters of an estimator against its `_parameter_constraints`.
+
+    Called on the base class, since skorch's nets have a method of that name with other checks.
+    """
+    BaseEstimator._validate_params(estimator)
+
+
+def set_training(net: Any, training: bool) -> None:
+    """Switch the modules and the criterion of a skorch net to training or to evaluation."""
+    net._set_training(training)
+
+
+def without_steps(net: Any) -> Any:
+    """Return a clone of an MLPClassifier whose `partial_fit` draws weights and leaves them so."""
+    untrained = clone(net)
+    untrained._fit_stochastic = lambda *args, **kwargs: None
+    return untrained
+
+
+def predict_nonlinearity(net: Any) -> Any:
+    """Return what a fitted skorch net applies to its output, a tensor, in `predict_proba`."""
+    return net._get_predict_nonlinearity()

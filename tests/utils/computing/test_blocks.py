@@ -1,0 +1,47 @@
+"""Row-wise kernels against numpy, on both sides of their column thresholds."""
+
+import numpy as np
+import pytest
+
+from skcalib.utils.computing._blocks import (
+    row_entropy,
+    row_margin,
+    row_max,
+    row_sum,
+    row_top_two,
+    two_columns,
+)
+
+
+@pytest.mark.parametrize("k", [2, 3, 32, 33, 300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_against_numpy(k, dtype):
+    block = np.random.default_rng(0).dirichlet(np.ones(k), 97).astype(dtype)
+    block[:9, :2] = block[:9].max(axis=1, keepdims=True)  # tied at the top
+    wide = block.astype(np.float64)
+    ordered = np.sort(block, axis=1)
+    first, second = row_top_two(block)
+    np.testing.assert_array_equal(first, ordered[:, -1])
+    np.testing.assert_array_equal(second, ordered[:, -2])
+    np.testing.assert_array_equal(row_max(block), ordered[:, -1])
+    np.testing.assert_array_equal(row_margin(block), ordered[:, -1] - ordered[:, -2])
+    negative = row_top_two(block - 1)
+    np.testing.assert_array_equal(negative[0], np.sort(block - 1, axis=1)[:, -1])
+    np.testing.assert_array_equal(negative[1], np.sort(block - 1, axis=1)[:, -2])
+    rtol = 20 * np.finfo(dtype).eps
+    np.testing.assert_allclose(row_sum(block), wide.sum(axis=1), rtol=rtol)
+    np.testing.assert_allclose(row_entropy(block), -(wide * np.log(wide)).sum(axis=1), rtol=rtol)
+
+
+def test_blocks_are_left_alone():
+    block = np.random.default_rng(0).dirichlet(np.ones(60), 9)
+    copy = block.copy()
+    for kernel in (row_sum, row_max, row_top_two, row_margin, row_entropy):
+        kernel(block)
+        np.testing.assert_array_equal(block, copy)
+
+
+def test_positive_class_becomes_two_columns():
+    matrix = np.array([[0.25, 0.75]])
+    assert two_columns(matrix) is matrix
+    assert two_columns(np.array([0.75, 0.5])).tolist() == [[0.25, 0.75], [0.5, 0.5]]

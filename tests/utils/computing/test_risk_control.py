@@ -1,0 +1,197 @@
+"""Thresholds with a guarantee: exact tests, ties, and the level by simulation."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest
+
+from skcalib.utils.computing._risk_control import (
+    _accepted,
+    _starts,
+    risk_control,
+    upper_bound,
+)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 10), (3, 50), (50, 50)])
+def test_upper_bound_is_that_of_clopper_and_pearson(k, n):
+    expected = binomtest(k, n).proportion_ci(0.8, method="exact").high  # two-sided: .1 each
+    assert upper_bound(k, n, 0.1) == pytest.approx(expected)
+
+
+def test_counts_share_ties():
+    values, accepted, errors, *_ = _accepted(
+        np.array([0.9, 0.5, 0.9, 0.7]), np.array([True, False, False, True]), None
+    )
+    assert values.tolist() == [0.9, 0.7, 0.5]
+    assert accepted.tolist() == [2, 3, 4]
+    assert errors.tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("n", [44, 45, 58, 235, 236, 5000])
+def test_levels_sum_to_delta(n):
+    starts, levels = _starts(np.arange(1, n + 1), 0.05, 0.1)
+    if n < 45:  # .95 ** 44 > .1: not even a sample without error could pass
+        assert starts == []
+        assert binom.cdf(0, 45, 0.05) <= 0.1 < binom.cdf(0, 44, 0.05)
+        return
+    assert sum(levels) == pytest.approx(0.1)
+    # 59 samples without error pass at half the level; 4 * 59 = 236 make room for two starts.
+    assert binom.cdf(0, 59, 0.05) <= 0.05 < binom.cdf(0, 58, 0.05)
+    assert starts[0] == (44 if n < 236 else 58)
+    assert len(starts) == {236: 2, 5000: 4}.get(n, 1)
+
+
+def test_45_samples_without_error_suffice():
+    # .95 ** 45 = .0994: with a true error rate of .05 all are right in less than a tenth of cases.
+    for n, n_accepted in ((44, 0), (45, 45), (58, 58)):
+        found = risk_control(np.arange(n) / n, np.ones(n, bool), risk=0.05, delta=0.1)
+        assert found.n_accepted == n_accepted
+
+
+def naive_fixed_sequence(confidence, correct, risk, delta):
+    """Walk through the thresholds one by one, as the definition says."""
+    boundaries = [*np.unique(confidence)[::-1][1:], -np.inf]
+    assert (risk, delta) == (0.05, 0.1)
+
+    def first(count):
+        return next(u for u in boundaries if np.sum(confidence > u) >= count)
+
+    starts = [first(59 * 4**k) for k in range(9) if 59 * 4**k <= len(confidence)]
+    starts = list(dict.fromkeys(starts))
+    if len(starts) == 1:
+        starts = [first(45)]
+    share = dict.fromkeys(starts, delta / 2 / max(1, len(starts) - 1))
+    share[starts[0]] = delta / 2 if len(starts) > 1 else delta
+    level, threshold = 0.0, np.inf
+    for u in boundaries:
+        level += share.get(u, 0)
+        accepted = confidence > u
+        if level and binom.cdf(np.sum(~correct[accepted]), accepted.sum(), risk) <= level:
+            threshold = u
+        else:
+            level = 0.0
+    return threshold
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("decimals", [1, 2, 15])
+@pytest.mark.parametrize("n", [100, 700])
+def test_fixed_sequence_against_its_definition(seed, decimals, n):
+    rng = np.random.default_rng(seed)
+    confidence = rng.random(n).round(decimals)
+    correct = rng.random(n) > 0.2 * (1 - confidence) ** 2 + 0.01 * (seed % 3)
+    found = risk_control(confidence, correct, risk=0.05, delta=0.1)
+    assert found.threshold == naive_fixed_sequence(confidence, correct, 0.05, 0.1)
+
+
+def test_counts_and_bound_are_those_of_the_accepted():
+    rng = np.random.default_rng(0)
+    confidence = rng.random(2000).round(2)
+    correct = rng.random(2000) > 0.15 * (1 - confidence)
+    found = risk_control(confidence, correct, risk=0.05, delta=0.1)
+    accepted = confidence > found.threshold
+    assert 0 < found.n_accepted == accepted.sum() < 2000
+    assert found.n_errors == np.sum(~correct[accepted])
+    assert found.n_errors / found.n_accepted < found.bound <= 0.05
+
+
+def test_all_are_accepted_where_none_is_wrong():
+    confidence = np.linspace(0, 1, 500)
+    found = risk_control(confidence, np.ones(500, dtype=bool), risk=0.05, delta=0.1)
+    assert found[:3] == (-np.inf, 500, 0)
+
+
+def test_none_is_accepted_where_half_are_wrong():
+    rng = np.random.default_rng(0)
+    found = risk_control(rng.random(500), rng.random(500) > 0.5, risk=0.05, delta=0.1)
+    assert found == (np.inf, 0, 0, 1.0)
+
+
+def test_equal_confidence_is_one_threshold():
+    constant = np.full(400, 0.5)
+    right = np.arange(400) >= 8
+    assert risk_control(constant, right, risk=0.05, delta=0.1).n_accepted == 400
+    right = np.arange(400) >= 30
+    assert risk_control(constant, right, risk=0.05, delta=0.1).n_accepted == 0
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_limit_is_exceeded_as_seldom_as_promised(ties):
+    """P(wrong | confidence u) = (1 - u) / 2: above t the error rate is (1 - t) / 4."""
+    rng = np.random.default_rng(0)
+    risk, delta, n_draws = 0.1, 0.2, 600
+    exceeded = 0
+    for _ in range(n_draws):
+        confidence = rng.random(400)
+        correct = rng.random(400) > (1 - confidence) / 2
+        shown = np.floor(confidence * 20) / 20 if ties else confidence
+        found = risk_control(shown, correct, risk=risk, delta=delta)
+        if found.n_accepted:
+            # A shown value v stands for confidences in [v, v + 1/20).
+            limit = found.threshold + 0.05 * ties if np.isfinite(found.threshold) else 0.0
+            exceeded += (1 - limit) / 4 > risk
+    # Beyond delta only by the noise of the simulation: three standard errors.
+    assert exceeded / n_draws <= delta + 3 * np.sqrt(delta * (1 - delta) / n_draws)
+
+
+def test_wrong_labels_among_the_most_confident_do_not_end_the_search():
+    rng = np.random.default_rng(0)
+    confidence = rng.permutation(np.linspace(0, 1, 3000))
+    correct = rng.random(3000) > 0.02
+    correct[np.argmax(confidence)] = False
+    correct[np.argsort(-confidence)[5]] = False
+    found = risk_control(confidence, correct, risk=0.05, delta=0.1)
+    assert found.n_accepted == 3000
+
+
+def reference_of_groups(wrong, groups):
+    """Return Korn and Graubard's number of samples, written out."""
+    n, names = len(wrong), np.unique(groups)
+    rate = wrong.mean()
+    sums = [(wrong[groups == g].sum(), (groups == g).sum()) for g in names]
+    if sum(errors > 0 for errors, _ in sums) < 3:
+        return len(names)
+    spread = sum((errors - rate * size) ** 2 for errors, size in sums)
+    variance = len(names) / (len(names) - 1) * spread / n**2
+    return float(np.clip(rate * (1 - rate) / variance, min(len(names), n), n))
+
+
+def test_the_effective_number_is_that_of_korn_and_graubard():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 15, 120)
+    confidence = rng.integers(0, 40, 120).astype(float)  # with ties
+    correct = rng.random(120) < 0.5 + 0.3 * (groups % 2)
+    found = _accepted(confidence, correct, groups)
+    for value, n_effective, n_apart in zip(found.values, found.n_effective, found.n_apart):
+        above = confidence >= value
+        expected = reference_of_groups(~correct[above], groups[above])
+        assert n_effective == pytest.approx(expected)
+        assert n_apart == len(np.unique(groups[above]))
+
+
+def test_groups_of_one_are_samples():
+    rng = np.random.default_rng(1)
+    confidence = rng.uniform(size=800)
+    correct = rng.random(800) < 0.6 + 0.4 * confidence
+    plain = risk_control(confidence, correct, risk=0.2, delta=0.1)
+    alone = risk_control(confidence, correct, risk=0.2, delta=0.1, groups=np.arange(800))
+    assert alone.n_accepted == pytest.approx(plain.n_accepted, rel=0.05)
+    assert alone.bound == pytest.approx(plain.bound, abs=0.005)
+
+
+def test_the_limit_holds_where_errors_gather_in_groups():
+    rng = np.random.default_rng(2)
+    groups = np.repeat(np.arange(100), 8)
+    broken = np.zeros(2)
+    for _ in range(150):
+        mean = rng.uniform(size=100)  # confidence; the error rate is .4 (1 - confidence)
+        rate = 0.4 * (1 - mean)
+        gathered = np.repeat(rng.beta(rate, 1 - rate), 8)  # correlation 1/2 within groups
+        correct = rng.random(800) >= gathered
+        confidence = np.repeat(mean, 8) + 1e-6 * rng.uniform(size=800)
+        for k, given in enumerate((None, groups)):
+            found = risk_control(confidence, correct, risk=0.1, delta=0.1, groups=given)
+            threshold = max(found.threshold, 0.0)
+            broken[k] += threshold < 1 and 0.2 * (1 - threshold) > 0.1
+    assert broken[0] / 150 > 0.15
+    assert broken[1] / 150 <= 0.1 + 2 * np.sqrt(0.1 * 0.9 / 150)
