@@ -26,16 +26,21 @@ if TYPE_CHECKING:
     )
     from .difficulty import (
         DifficultyAwareClassifier,
+        NoveltyDetector,
         PredictionDepthScorer,
         RelativeMahalanobisScorer,
         RMDScorer,
     )
     from .labels import LabelCleaningClassifier, LabelIssueFinder, find_label_issues
-    from .metrics import expected_calibration_error
+    from .metrics import (
+        calibration_error_interval,
+        compare_calibration,
+        expected_calibration_error,
+    )
     from .nets import CalibratedNetClassifier
-    from .posthoc import TemperatureScaling
+    from .posthoc import PostHocCalibratedClassifier, TemperatureScaling
     from .report import CalibrationReport
-    from .selection import MaxEntropySelector, SubsetClassifier
+    from .selection import MaxEntropySelector, SelectiveClassifier, SubsetClassifier
 
 __version__ = "0.1.0"
 
@@ -46,11 +51,16 @@ _HEADLINE = {
     "LabelCleaningClassifier": "labels",
     "LabelIssueFinder": "labels",
     "MaxEntropySelector": "selection",
+    "NoveltyDetector": "difficulty",
+    "PostHocCalibratedClassifier": "posthoc",
     "PredictionDepthScorer": "difficulty",
     "RMDScorer": "difficulty",
     "RelativeMahalanobisScorer": "difficulty",
+    "SelectiveClassifier": "selection",
     "SubsetClassifier": "selection",
     "TemperatureScaling": "posthoc",
+    "calibration_error_interval": "metrics",
+    "compare_calibration": "metrics",
     "expected_calibration_error": "metrics",
     "find_label_issues": "labels",
 }
@@ -62,12 +72,17 @@ __all__ = [
     "LabelCleaningClassifier",
     "LabelIssueFinder",
     "MaxEntropySelector",
+    "NoveltyDetector",
+    "PostHocCalibratedClassifier",
     "PredictionDepthScorer",
     "RMDScorer",
     "RelativeMahalanobisScorer",
+    "SelectiveClassifier",
     "SubsetClassifier",
     "TemperatureScaling",
     "__version__",
+    "calibration_error_interval",
+    "compare_calibration",
     "datasets",
     "difficulty",
     "embeddings",

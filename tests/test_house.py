@@ -38,6 +38,7 @@ TORCH_ROOMS = {"embeddings", "losses", "nets"}
 HERE = [name for name in PACKAGES if name not in TORCH_ROOMS or find_spec("skorch")]
 # Public modules beside the packages: functions of arrays, and of logits and targets.
 MODULES = [*HERE, "difficulty.records", *(["losses.functional"] if "losses" in HERE else [])]
+LIBRARIES = {"sklearn", "torch", "skorch"}
 HEAVY = {"torch", "skorch", "open_clip", "timm", "torchvision", "matplotlib", "pandas"}
 
 
@@ -144,14 +145,26 @@ def test_private_names_of_libraries_have_one_home(path):
     if where == "utils/meta/_private.py":
         return
     forbidden = _private_names_of_libraries()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and not node.level:
-            if node.module.split(".")[0] in ("sklearn", "torch", "skorch"):
-                names = [*node.module.split("."), *(alias.name for alias in node.names)]
-                assert not [n for n in names if n.startswith("_")], f"{where}: {names}"
-        elif isinstance(node, ast.Attribute | ast.FunctionDef):
+    tree = ast.parse(path.read_text())
+    of_libraries = set()  # `torch`, `nn`, ...: what a private name may be reached through
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module.split(".")[0]]
+        else:
+            continue
+        if LIBRARIES & set(names):
+            for alias in node.names:
+                of_libraries.add(alias.asname or alias.name.split(".")[0])
+                whole = [*getattr(node, "module", "").split("."), *alias.name.split(".")]
+                assert not [n for n in whole if n.startswith("_")], f"{where}: {whole}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute | ast.FunctionDef):
             name = node.attr if isinstance(node, ast.Attribute) else node.name
             assert name not in forbidden, f"{where} uses {name}"
+        if isinstance(node, ast.Attribute) and re.match(r"_(?!_)", node.attr):
+            assert ast.unparse(node).split(".")[0] not in of_libraries, ast.unparse(node)
 
 
 def _defined_names(path):

@@ -9,7 +9,19 @@ from torch import nn
 
 from ._hooks import OPERATIONS, SUM, Additions, evaluating, first_tensor
 
-NORMS = (nn.modules.batchnorm._NormBase, nn.GroupNorm, nn.LayerNorm, nn.RMSNorm)
+# Lazy ones have become one of these when they have run.
+NORMS = (
+    nn.BatchNorm1d,
+    nn.BatchNorm2d,
+    nn.BatchNorm3d,
+    nn.SyncBatchNorm,
+    nn.InstanceNorm1d,
+    nn.InstanceNorm2d,
+    nn.InstanceNorm3d,
+    nn.GroupNorm,
+    nn.LayerNorm,
+    nn.RMSNorm,
+)
 
 
 class _Trace:
