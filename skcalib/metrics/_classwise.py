@@ -89,7 +89,7 @@ def class_sums_between(
 ) -> NDArray[np.float64]:
     """Return the sums of all classes over bins with given edges, (n_classes, 3, n_bins).
 
-    Of the positive class alone, (1, 3, n_bins), where there are no columns.
+    The shape is (1, 3, n_bins) for one-dimensional probabilities.
     """
     if predictions.proba.ndim == 1:
         return sums_between(predictions, edges)[np.newaxis]

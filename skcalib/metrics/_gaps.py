@@ -19,8 +19,8 @@ from ..utils.computing._binning import bin_index, quantile_edges, uniform_edges
 from ._bins import kind_of
 from ._smooth import error_of_excess, smooth_on_grid
 
-# Cells of the Kolmogorov-Smirnov error, whose largest sum is looked for at their ends: they hold
-# a thousandth of the samples each, and all of it where there are fewer distinct confidences.
+# At most so many cells of the Kolmogorov-Smirnov error; its maximum is looked for at their edges.
+# With fewer distinct confidences, each is a cell.
 _N_GROUPS = 1000
 # Steps of the grid of the smooth error within a bandwidth, and in all. A sample goes to the
 # nearest point, off by a thirtieth of the bandwidth at most.
@@ -293,8 +293,8 @@ def gap_error(
         edges = quantile_edges(proba, _N_GROUPS)
         return GapError("ks", "max", bin_index(columns, edges), len(edges) - 1, *samples)
     if kind.rule == "smooth":
-        # At the bandwidth of the estimate, the errors of resamples compare with it as their own
-        # smooth errors do: both say whether the error at this bandwidth exceeds it.
+        # The bandwidth stays that of the estimate. A smooth error exceeds the estimate if and only
+        # if the error at this bandwidth does, so one pass per resample gives the same answer.
         bandwidth = options.get("bandwidth") or max(estimate, 1 / _MOST_STEPS)
         n_steps = min(int(2 ** np.ceil(np.log2(_STEPS_PER_BANDWIDTH / bandwidth))), _MOST_STEPS)
         index = np.rint(np.clip(columns, 0, 1) * n_steps).astype(np.intp)

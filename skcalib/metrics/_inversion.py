@@ -71,7 +71,7 @@ class Inversion:
     def __init__(self, error: GapError, drawn: list[Draws]) -> None:
         self.error, self.gaps = error, error.observed.gaps
         self.resamples = Draws(*(np.concatenate(parts) for parts in zip(*drawn)))
-        # What a resample deviates by from the samples stands for what these do from the truth.
+        # The bootstrap: resample minus sample imitates sample minus population.
         self.noise = self.resamples._replace(gaps=self.resamples.gaps - self.gaps)
         self.by_noise = error.errors(self.noise)
 
@@ -88,7 +88,7 @@ class Inversion:
                 for shape in (self.gaps, shrunk)
                 if shape.any()
             )
-        # An error below the median by chance is luck, and no evidence of a small true error.
+        # An error below the median of a calibrated model must not lower the upper end.
         least = max(observed, float(np.median(self.by_noise)))
         high = self._true_error(self.gaps, lambda errors: (errors <= least).mean() < tail)
         return low, max(high, self._least_upper_end(tail))
@@ -121,13 +121,13 @@ class Inversion:
         return high
 
     def _least_upper_end(self, tail: float) -> float:
-        """Return the upper limit of parts of the error, which it is no smaller than."""
+        """Return the upper limit of simpler errors that bound this one from below."""
         error, (gaps, _, accuracy) = self.error, self.error.observed
         if gaps.shape[1] > 1:
             return 0.0  # no part of the mean over the classes
         n_samples = np.asarray(error.n_effective)
         if error.groups is not None:
-            # As many independent samples as would give the accuracy the variance that it has.
+            # Effective sample size: the n for which p (1 - p) / n is the variance of the accuracy.
             variance = max(float(self.resamples.accuracy.var()), 1e-12)
             n_groups = float(error.groups.max() + 1)
             n_samples = np.clip(accuracy * (1 - accuracy) / variance, n_groups, n_samples)

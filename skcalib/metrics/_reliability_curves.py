@@ -19,7 +19,7 @@ from ._bins import top_label
 from ._smooth import GridPlaces, smooth_calibration_error, smooth_on_grid
 from ._ties import tie_groups
 
-# Groups of confidences whose outcomes are resampled; with fewer distinct ones, each is a group.
+# Outcomes are resampled in at most so many groups of neighboring confidences.
 N_BAND_GROUPS = 1000
 # The smooth curve: steps of the grid on [0, 1], and of every how many a point is returned.
 N_STEPS, STRIDE = 2**12, 8

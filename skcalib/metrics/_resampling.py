@@ -55,7 +55,7 @@ class AnyError(NamedTuple):
             weight = count.astype(np.float64) if weight is None else weight * count
         classes = np.arange(2 if self.proba.ndim == 1 else self.proba.shape[1])
         codes = self.codes if codes is None else codes
-        # Equal weights are spelled out only where there are some: many metrics do better without.
+        # Weights are passed only if they are given: most metrics are faster without.
         value = self.metric(
             codes, self.proba, sample_weight=weight, labels=classes, **self.options
         )

@@ -177,7 +177,7 @@ def _smoothed_density(coefficients: NDArray[np.float64], bandwidth: float) -> ND
 
 def _smoothed_mass(coefficients: NDArray[np.float64], bandwidth: float) -> float:
     """Return the integral of the absolute smoothed gap."""
-    # A wide kernel leaves but the first terms of the series, and a coarser grid holds them.
+    # A wide kernel keeps only low frequencies, for which a coarser grid is enough.
     n_steps = len(coefficients) - 1
     while n_steps * bandwidth >= 2 * _STEPS_OF_INTEGRAL:
         n_steps //= 2

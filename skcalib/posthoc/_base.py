@@ -118,7 +118,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
     _keeps_order: ClassVar[bool] = False
     # Whether `_fit` draws folds, and takes the groups that they have to keep together.
     _has_folds: ClassVar[bool] = False
-    # What a probability of 0 counts as; no other counts as less.
+    # The smallest probability; lower ones are raised to it.
     _zero: float = SMALLEST
 
     def __init__(self, *, input: str = "logits", classes: ArrayLike | None = None) -> None:

@@ -205,7 +205,7 @@ class _Problem:
         solution, residual = np.zeros_like(gradient), gradient.copy()
         scaled = scale(residual)
         direction, size = scaled, float(np.vdot(residual, scaled))
-        # Not nearer than what ends the search.
+        # No more precise than the tolerance of the outer loop.
         target = max(size * min(0.5, np.sqrt(size)) ** 2, _LEAST_GAIN / 1000)
         for _ in range(_MOST_CONJUGATE_GRADIENTS):
             if size <= target:
@@ -213,7 +213,7 @@ class _Problem:
             along = product(direction)
             bend = float(np.vdot(direction, along))
             if bend <= _DAMPING * float(np.vdot(direction * diagonal, direction)):
-                # Beside a uniform component the log-loss need not be convex: as far as it is.
+                # A uniform component can make the Hessian indefinite: stop at negative curvature.
                 return solution if solution.any() else scaled
             solution += size / bend * direction
             residual -= size / bend * along

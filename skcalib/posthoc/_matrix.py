@@ -54,7 +54,7 @@ class LinearCalibrator(PostHocCalibrator):
         return Ridge(intercept=_INTERCEPTS)
 
     def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
-        """Return the log-probabilities at the temperature; one of 0 says no more than 1e-7."""
+        """Return the log-probabilities at the temperature; they are clipped at log(1e-7)."""
         return np.maximum(log_softmax(logits / temperature, axis=1), LOWEST_LOG_PROBA)
 
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:

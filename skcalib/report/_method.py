@@ -47,7 +47,7 @@ def _order(data: ReportData) -> str | None:
     n = np.zeros((len(data.classes), len(data.classes)), dtype=int)
     np.add.at(n, (data.codes, data.predicted), 1)
     now, best = np.trace(n), n[linear_sum_assignment(n, maximize=True)].sum()
-    # Chance gives one more per class, where a class has one sample.
+    # The best of all orders gains about one hit per class by chance.
     if best - now < len(n) + 5 * np.sqrt(len(data.codes)) or best < 0.5 * len(data.codes):
         return None
     return (

@@ -219,7 +219,7 @@ class _Table:
             return self._positive(labels, column, name)
         if not named:
             column, positive = self._single(labels), _positive_of(labels)
-            # That of the answer, say, which is never below a half.
+            # It could be the confidence of the answer, which is never below a half.
             if positive is None or self.probabilities(column).min() >= 0.5:
                 raise ValueError(
                     f"pos_label must say which class column {column!r} of {self.path} gives the "

@@ -25,7 +25,7 @@ from ._document import (
     said_and_observed,
 )
 
-# A calibrated model is accused, of whatever the page looks at, with at most this probability.
+# The family-wise error rate of the whole page.
 ALPHA = 1 - LEVEL
 # Where positives are rare, the tolerance is a fraction of what is said of them: a risk of 4 % may
 # be off by 1 point, not by 5.
