@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..utils.checking._arrays import as_array, as_floats, is_chunked
 from ..utils.checking._labels import as_labels, classes_of_chunks
 from ..utils.checking._proba import as_proba
+from ..utils.checking._shares import holds_shares
 from ..utils.checking._validation import Predictions, check_predictions
 from ..utils.computing._binning import uniform_edges
 from ..utils.computing._chunked import aligned, reduce_chunks
@@ -50,7 +51,7 @@ class Summed(NamedTuple):
 
 def _brier_sum(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.float64]:
     classes = np.arange(len(predictions.classes))
-    score = generalized_brier_score(predictions.codes, predictions.proba, labels=classes)
+    score = generalized_brier_score(predictions.truth, predictions.proba, labels=classes)
     return np.array(
         score.sum(dtype=np.float64) if predictions.weight is None else predictions.weight @ score
     )
@@ -170,8 +171,9 @@ class CalibrationAccumulator:
 
         Parameters
         ----------
-        y_true : array-like or dask array of shape (n_samples,)
-            True labels, integers or strings. No samples at all, in `y_proba` as well, add
+        y_true : array-like or dask array of shape (n_samples,) or (n_samples, n_classes)
+            True labels, integers or strings, or shares of people, see
+            :func:`expected_calibration_error`. No samples at all, in `y_proba` as well, add
             nothing.
         y_proba : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes, or of the positive class; columns as in the updates
@@ -205,14 +207,16 @@ class CalibrationAccumulator:
                 f"y_proba must have the columns of the updates before, {self._columns}, "
                 f"got {columns}."
             )
-        # `classes_` has the positive class last, so `pos_label` has nothing left to say.
+        # `classes_` has the positive class last, so `pos_label` has nothing left to say; but the
+        # columns of shares are in the order of `labels`.
         known = self.classes_ is not None
+        as_given = not known or (holds_shares(y_true) and self.labels is not None)
         predictions = check_predictions(
             y_true,
             y_proba,
             sample_weight=sample_weight,
-            labels=self.classes_ if known else self.labels,
-            pos_label=None if known else self.pos_label,
+            labels=self.labels if as_given else self.classes_,
+            pos_label=self.pos_label if as_given else None,
             defer_values=True,
         )
         # The sums come first: a fault in a late block must not leave half an update behind. They

@@ -78,42 +78,44 @@ class ReliabilityCurve(NamedTuple):
 
 def iter_top_label(
     predictions: Predictions,
-) -> Iterator[tuple[slice, NDArray[Any], NDArray[np.bool_]]]:
+) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
     """Yield (rows, confidence, correct) in blocks of rows whose probabilities are checked.
 
     Probabilities of shape (n, K) are judged on the top label: confidence is the largest
     probability, and a prediction is correct if it is that of the true class, the first of equals
     as in `predict`. Probabilities of shape (n,) are judged on the positive class: confidence is
-    the probability, and correct means positive.
+    the probability, and correct means positive. Where people differ, correct is the share of
+    those who agree with the prediction.
     """
     for rows, block in iter_proba_blocks(predictions.proba, on_device=True):
-        codes = predictions.codes[rows]
         if block.ndim == 1:
-            confidence, correct = block, codes == 1
+            confidence, correct = block, predictions.of_class(1, rows)
         else:
-            confidence, correct = _top_label(block, codes)
+            confidence, correct = _top_label(predictions, rows, block)
         yield rows, confidence, correct
 
 
-def _top_label(block: Any, codes: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _top_label(
+    predictions: Predictions, rows: slice, block: Any
+) -> tuple[NDArray[Any], NDArray[Any]]:
     if not isinstance(block, np.ndarray):
         # A number per sample leaves the device. Of equals, torch takes the first, too.
         values, labels = block.max(dim=1)
-        return to_host(values), to_host(labels) == codes
+        return to_host(values), predictions.of_columns(to_host(labels), rows)
     index = np.arange(len(block))
-    if block.shape[1] <= FEW_COLUMNS:
+    if block.shape[1] <= FEW_COLUMNS and not predictions.has_shares:
         # If no row has two equal largest values, the maximum is enough: no argmax is needed.
         columns = np.ascontiguousarray(block.T)
         confidence = columns.max(axis=0)
         if np.count_nonzero(columns == confidence) == len(block):
-            return confidence, columns[codes, index] == confidence
+            return confidence, columns[predictions.codes[rows], index] == confidence
     # With ties, only the first of equals is the prediction.
     top = block.argmax(axis=1)
-    return block[index, top], top == codes
+    return block[index, top], predictions.of_columns(top, rows)
 
 
-def top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return confidence and correctness of all samples, each (n,)."""
+def top_label(predictions: Predictions) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return confidence and correctness of all samples, each (n,): correct or not, or shares."""
     blocks = [(confidence, correct) for _, confidence, correct in iter_top_label(predictions)]
     confidence, correct = zip(*blocks)
     return np.concatenate(confidence), np.concatenate(correct)

@@ -50,8 +50,10 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        True labels, integers or strings. Where people differ: the shares of people who gave a
+        sample each label, a column for every class in the order of `labels`, or named by them,
+        and rows that sum to 1. A sample counts as one for every label, weighted by its share.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities of the classes, in the order of `labels` or as columns of a DataFrame named
         by them, or of the positive class. Here, in the maximum and the debiased error and in

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..utils.checking._arrays import to_host
 from ..utils.checking._proba import check_values, iter_proba_blocks
+from ..utils.checking._shares import rows_of
 from ..utils.checking._validation import Predictions, check_predictions
 from ..utils.computing._binning import bin_index, quantile_sums, round_down, uniform_edges
 from ..utils.meta._private import StrOptions, validate_params
@@ -98,11 +99,16 @@ def class_sums_between(
     weights, values, correct = sums = np.zeros((3, n_classes, n_bins))
     totals = np.zeros(n_classes)
     for rows, block in iter_proba_blocks(predictions.proba):
-        codes = predictions.codes[rows]
         weight = None if predictions.weight is None else predictions.weight[rows]
-        # Correct for class k are the samples of label k: one entry per row, that of its label.
-        true_bin = bin_index(block[np.arange(len(block)), codes], edges)
-        _add_to_cells(correct, codes, true_bin, weight)
+        # Correct for class k are the samples of label k: one entry per row, that of its label,
+        # or one for every class that has a share.
+        truth = predictions.truth[rows]
+        sample, label, mass = (
+            rows_of(truth, weight)
+            if predictions.has_shares
+            else (np.arange(len(block)), truth, weight)
+        )
+        _add_to_cells(correct, label, bin_index(block[sample, label], edges), mass)
         # A row holds at most n_bins values above the first bin: only they are looked up.
         above = block > round_down(edges[1:2], block.dtype)
         entry = np.flatnonzero(above)
@@ -121,7 +127,7 @@ def class_sums_between(
             values[:, 0] += weight @ (block * ~above)
     if predictions.weight is None:
         # The counts are exact; what the values lose by the difference is far below a gap.
-        weights[:, 0] = len(predictions.codes) - weights[:, 1:].sum(axis=1)
+        weights[:, 0] = len(predictions.proba) - weights[:, 1:].sum(axis=1)
         values[:, 0] = totals - values[:, 1:].sum(axis=1)
     return sums.transpose(1, 0, 2)
 
@@ -150,7 +156,7 @@ def _quantile_sums(predictions: Predictions, n_bins: int) -> NDArray[np.float64]
     # Where edges are merged, the last bins stay empty.
     sums = np.zeros((proba.shape[1], 3, n_bins))
     for k, column in enumerate(proba.T):
-        values, is_label = np.ascontiguousarray(column), predictions.codes == k
+        values, is_label = np.ascontiguousarray(column), predictions.of_class(k)
         _, of_class = quantile_sums(values, is_label, predictions.weight, n_bins)
         sums[k, :, : of_class.shape[1]] = of_class
     return sums

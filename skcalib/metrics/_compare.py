@@ -67,8 +67,7 @@ def compare_calibration(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, integers or strings.
+    y_true : of :func:`expected_calibration_error`
     y_probas : dict of str -> array-like of shape (n_samples, n_classes) or (n_samples,)
         The probabilities of every model by its name. The first model is what the others are
         compared with.
@@ -165,7 +164,7 @@ def compare_calibration(
         own = isinstance(resampled.error, GapError)
         if own:
             recalibrated.append(_recalibration(check_predictions(y_true, y_proba, **given)))
-    warn_of_few_groups(resampled.error.groups)
+    warn_of_few_groups(resampled.groups)
     tail = (1 - confidence_level) / 2
     differences = [(0.0, np.nan, np.nan)]
     differences += [_difference(models[0], model, tail, own) for model in models[1:]]

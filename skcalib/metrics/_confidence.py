@@ -18,11 +18,14 @@ CONFIDENCES = ("msp", "entropy", "margin")
 
 
 class TopLabels(NamedTuple):
-    """Checked predictions (n, K), their largest probability, and whether its class is correct."""
+    """Checked predictions (n, K), their largest probability, and whether its class is correct.
+
+    Where people differ, ``correct`` is the share of those who agree with it.
+    """
 
     given: Predictions
     top: NDArray[Any]
-    correct: NDArray[np.bool_]
+    correct: NDArray[Any]
 
 
 def check_top_labels(y_true: ArrayLike, y_proba: ArrayLike, *given: Any) -> TopLabels:

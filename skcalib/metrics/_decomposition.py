@@ -92,13 +92,14 @@ def score_decomposition(
     >>> [round(part, 3) for part in parts]
     [0.065, 0.0, 0.25, 0.315]
     """
-    codes, proba, weight, *_ = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    proba, weight = predictions.proba, predictions.weight
     if proba.ndim == 1:
-        parts = _decompose(proba, codes == 1, weight, scoring_rule)
+        parts = _decompose(proba, predictions.of_class(1), weight, scoring_rule)
         return ScoreDecomposition(*map(float, parts))
     of_classes = np.stack(
         [
-            _decompose(np.ascontiguousarray(column), codes == k, weight, scoring_rule)
+            _decompose(np.ascontiguousarray(column), predictions.of_class(k), weight, scoring_rule)
             for k, column in enumerate(proba.T)
         ],
         axis=1,
@@ -157,6 +158,8 @@ def refined_log_loss(
     (0.884, 0.504)
     """
     predictions = check_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    if predictions.has_shares:
+        predictions, _ = predictions.as_rows()
     codes, proba, weight = predictions.codes, predictions.proba, predictions.weight
     if proba.dtype == np.float16:  # in which 1e-12 is 0
         proba = proba.astype(np.float32)
@@ -167,7 +170,7 @@ def refined_log_loss(
 
 
 def _decompose(
-    proba: NDArray, positive: NDArray[np.bool_], weight: NDArray[np.float64] | None, rule: str
+    proba: NDArray, positive: NDArray[Any], weight: NDArray[np.float64] | None, rule: str
 ) -> NDArray[np.float64]:
     """Return miscalibration, discrimination, uncertainty and score of one class, shape (4,)."""
     # Equal predictions are recalibrated alike, so they are one sample to isotonic regression.

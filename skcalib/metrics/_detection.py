@@ -256,7 +256,7 @@ def _named(confidence: Sequence[str] | Mapping[str, ArrayLike]) -> Mapping[str, 
 
 def _report(
     scores: Mapping[str, NDArray[Any]],
-    positive: NDArray[np.bool_],
+    positive: NDArray[Any],
     weight: NDArray[np.float64] | None,
     tpr: float,
     aupr_names: tuple[str, str],
@@ -289,16 +289,19 @@ def _read_detection(
 
 
 def _check_both_kinds(
-    first: NDArray[np.bool_],
+    first: NDArray[Any],
     weight: NDArray[np.float64] | None,
     what: str,
     *,
     kinds: tuple[str, str] = ("positive", "negative"),
 ) -> None:
-    """Raise unless there are samples of both kinds, counting those of positive weight."""
+    """Raise unless there are samples of both kinds, counting those of positive weight.
+
+    `first` says who is of the first kind, or its share of a sample.
+    """
     used = first if weight is None else first[weight > 0]
-    if used.all() or not used.any():
-        raise ValueError(f"{what}, got only {kinds[0] if used.all() else kinds[1]} ones.")
+    if used.min() == 1 or used.max() == 0:
+        raise ValueError(f"{what}, got only {kinds[0] if used.max() else kinds[1]} ones.")
 
 
 def _measures(groups: TieGroups, tpr: float) -> tuple[float, float, float, float]:

@@ -47,6 +47,11 @@ def log_ratios(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.f
             "sample_weight must be None where evidence is kept, got weights: a weighted sample is "
             "no bet at fair odds."
         )
+    if predictions.has_shares:
+        raise ValueError(
+            "y_true must hold one label for every sample where evidence is kept, got shares of "
+            "people: a bet is settled by one label, such as that of a person drawn at random."
+        )
     sums: NDArray[np.float64] = np.zeros(())
     for rows, block in iter_proba_blocks(predictions.proba):
         codes, proba = predictions.codes[rows], block.astype(np.float64)

@@ -123,10 +123,10 @@ def groupwise_calibration_error(
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     predictions = check_predictions(y_true, y_proba, **given)
-    codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
-    names, index = group_codes(by, len(codes), name="by")
-    together = None if groups is None else group_codes(groups, len(codes), name="groups")[1]
-    counted = np.ones(len(codes), dtype=bool) if weight is None else weight > 0
+    truth, proba, weight = predictions.truth, predictions.proba, predictions.counts
+    names, index = group_codes(by, len(truth), name="by")
+    together = None if groups is None else group_codes(groups, len(truth), name="groups")[1]
+    counted = np.ones(len(truth), dtype=bool) if weight is None else weight > 0
     n_samples = np.bincount(index[counted], minlength=len(names))
     rng = check_random_state(random_state)
     results = np.full((4, len(names)), np.nan)
@@ -136,13 +136,13 @@ def groupwise_calibration_error(
         resampled = Resampled.of(
             metric,
             options,
-            codes[rows],
+            truth[rows],
             proba[rows],
             groups=None if together is None else together[rows],
             sample_weight=None if weight is None else weight[rows],
             labels=np.arange(2 if proba.ndim == 1 else proba.shape[1]),
         )
-        judged.append(resampled.error.groups)
+        judged.append(resampled.groups)
         seeds = draw_seeds(rng, n_resamples)
         drawn = run(resampled.error.bootstrap, seeds, n_jobs)
         by_chance = resampled.by_chance(seeds, n_jobs)

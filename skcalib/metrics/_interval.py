@@ -124,7 +124,7 @@ def calibration_error_interval(
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
-    warn_of_few_groups(resampled.error.groups)
+    warn_of_few_groups(resampled.groups)
     drawn, by_chance = resampled.drawn(draw_seeds(random_state, n_resamples), n_jobs)
     return interval_of(resampled, drawn, by_chance, confidence_level)
 
@@ -213,6 +213,6 @@ def calibration_test(
     """
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
-    warn_of_few_groups(resampled.error.groups)
+    warn_of_few_groups(resampled.groups)
     by_chance = resampled.by_chance(draw_seeds(random_state, n_resamples), n_jobs)
     return CalibrationTestResult(resampled.estimate, pvalue_of(resampled.statistic, by_chance))

@@ -224,6 +224,7 @@ def generalized_brier_score(
 
     With p the probabilities of a sample and e the one-hot vector of its label, the score is
     ``norm(p - e, ord=order) ** exponent`` [1]_. The defaults give the Brier score of the sample.
+    Where people differ, it is the mean of the scores of all labels, by their shares.
 
     Parameters
     ----------
@@ -267,20 +268,31 @@ def generalized_brier_score(
     predictions = check_predictions(
         y_true, y_proba, labels=labels, pos_label=pos_label, defer_values=True
     )
-    codes, proba = predictions.codes, predictions.proba
-    out = np.empty(len(proba), np.float64 if proba.dtype == np.float64 else np.float32)
+    proba = predictions.proba
+    out: NDArray[Any] = np.zeros(
+        len(proba), np.float64 if proba.dtype == np.float64 else np.float32
+    )
     for rows, block in iter_proba_blocks(proba):
-        if block.ndim == 1:
-            # The two classes deviate by the same d: (d^order + d^order)^(exponent / order).
-            deviation = np.abs(block - codes[rows].astype(block.dtype))
-            out[rows] = deviation**exponent * 2.0 ** (exponent / order)
+        truth, score = predictions.truth[rows], partial(_brier, block, order, exponent)
+        if not predictions.has_shares:
+            out[rows] = score(truth)
             continue
-        label = np.arange(len(block)), codes[rows]
-        # |p - e|: p, and 1 - p at the label. abs, since rounding may take p beyond [0, 1].
-        deviation = np.abs(block)
-        deviation[label] = np.abs(1 - block[label])
-        out[rows] = _power_of_norm(deviation, order, exponent)
+        for k in np.flatnonzero(truth.any(axis=0)):
+            out[rows] += truth[:, k] * score(np.full(len(block), k))
     return out
+
+
+def _brier(block: NDArray, order: float, exponent: float, codes: NDArray[np.intp]) -> NDArray:
+    """Return the scores of a block of probabilities, (n, K) or (n,), for one label a sample."""
+    if block.ndim == 1:
+        # The two classes deviate by the same d: (d^order + d^order)^(exponent / order).
+        deviation = np.abs(block - codes.astype(block.dtype))
+        return deviation**exponent * 2.0 ** (exponent / order)
+    label = np.arange(len(block)), codes
+    # |p - e|: p, and 1 - p at the label. abs, since rounding may take p beyond [0, 1].
+    deviation = np.abs(block)
+    deviation[label] = np.abs(1 - block[label])
+    return _power_of_norm(deviation, order, exponent)
 
 
 def _brier_of_chunk(options: dict[str, Any], y_proba: NDArray, y_true: NDArray) -> NDArray:

@@ -8,7 +8,7 @@ model is off, while that of G itself is larger the further it is. Hence the root
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class Recalibration(NamedTuple):
 
 
 def recalibration(
-    proba: NDArray[np.floating], outcome: NDArray[np.bool_], weight: NDArray[np.float64]
+    proba: NDArray[np.floating], outcome: NDArray[Any], weight: NDArray[np.float64]
 ) -> Recalibration:
     """Return how far probabilities of outcomes are from calibration, by Cox's recalibration."""
     x = logit(np.clip(proba.astype(np.float64), LOSS_FLOOR, 1 - LOSS_FLOOR))

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..utils.checking._groups import group_codes
+from ..utils.checking._shares import two_sided
 from ..utils.checking._validation import check_predictions, takes
 from ..utils.meta._private import Interval
 from ..utils.meta._warnings import warn
@@ -90,12 +91,14 @@ class AnyError(NamedTuple):
 class Resampled(NamedTuple):
     """One call of a metric: its value, and the same as something to resample.
 
-    ``statistic`` is what errors by chance are compared with.
+    ``statistic`` is what errors by chance are compared with; ``groups`` are those that the user
+    gave, without those that the opinions on a sample are.
     """
 
     estimate: float
     statistic: float
     error: GapError | AnyError
+    groups: NDArray[np.intp] | None = None
 
     @classmethod
     def of(
@@ -112,14 +115,19 @@ class Resampled(NamedTuple):
         metric, options = _unwrapped(metric, options)
         check_metric(metric, "sample_weight", "labels")
         predictions = check_predictions(y_true, y_proba, **given)
-        codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
-        if groups is not None:
-            groups = group_codes(groups, len(codes), name="groups")[1]
+        given_groups = groups is not None
+        if given_groups:
+            groups = group_codes(groups, len(predictions.truth), name="groups")[1]
         kind = kind_of(metric)
         if kind is not None and kind.top_label:
             # From here on two classes: the confidence is the probability of "correct".
             proba, correct = top_label(predictions)
-            codes = correct.astype(np.intp)
+            predictions = predictions._replace(truth=two_sided(correct), proba=proba)
+        if predictions.has_shares:
+            # The opinions on a sample belong together.
+            predictions, samples = predictions.as_rows()
+            groups = samples if groups is None else groups[samples]
+        codes, proba, weight = predictions.codes, predictions.proba, predictions.counts
         if weight is not None:
             # Drop samples of weight 0: drawing one would waste a draw.
             kept = weight > 0
@@ -130,7 +138,8 @@ class Resampled(NamedTuple):
         # An error in the options shows up here.
         estimate = anew.value()
         own = gap_error(metric, options, estimate, codes, proba, weight, groups)
-        return cls(estimate, estimate, anew) if own is None else cls(estimate, own.statistic, own)
+        statistic, error = (estimate, anew) if own is None else (own.statistic, own)
+        return cls(estimate, statistic, error, error.groups if given_groups else None)
 
     def drawn(self, seeds: NDArray[np.int64], n_jobs: int | None) -> tuple[list[Any], ByChance]:
         """Return the errors of resamples and, of a calibration error, by chance."""
@@ -153,7 +162,8 @@ class Resampled(NamedTuple):
             return by_chance
         if not isinstance(self.error, GapError):
             raise ValueError(
-                "metric must be a calibration error of skcalib where groups are tested, "
+                "metric must be a calibration error of skcalib where groups or shares of people "
+                "are tested, "
                 f"got {getattr(self.error.metric, '__name__', self.error.metric)}."
             )
         return [*by_chance, run(self.error.by_signs, seeds, n_jobs)]

@@ -82,7 +82,7 @@ def smooth_calibration_error(
         y_true, y_proba, sample_weight, labels, pos_label, defer_values=True
     )
     weight = predictions.weight
-    total = len(predictions.codes) if weight is None else weight.sum()
+    total = len(predictions.proba) if weight is None else weight.sum()
     excess = excess_on_grid(predictions, grid_steps(bandwidth))
     return error_of_excess(excess / total, bandwidth)
 

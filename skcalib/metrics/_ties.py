@@ -12,7 +12,8 @@ class TieGroups(NamedTuple):
     """Groups of samples of equal score, in decreasing order of the score; all (n_groups,).
 
     ``weight`` is that of all samples of the group, ``positive`` that of its positive ones: the
-    correct predictions in selective prediction, the positive class in detection.
+    correct predictions in selective prediction, the positive class in detection; of a sample on
+    which people differ, its share.
     """
 
     score: NDArray[Any]
@@ -21,7 +22,7 @@ class TieGroups(NamedTuple):
 
 
 def tie_groups(
-    score: NDArray[Any], positive: NDArray[np.bool_], weight: NDArray[np.float64] | None
+    score: NDArray[Any], positive: NDArray[Any], weight: NDArray[np.float64] | None
 ) -> TieGroups:
     """Return the distinct scores, and the weight of the samples that have them."""
     if weight is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..utils.checking._shares import two_sided
 from ..utils.checking._validation import check_predictions
 from ._base import FEW, PredictionDisplay, plain_text
 from ._reliability import ReliabilityDisplay, diagram_numbers
@@ -80,8 +81,9 @@ class ClassReliabilityDisplay(PredictionDisplay):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            True labels, integers or strings.
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+            True labels, integers or strings, or shares of people, see
+            :func:`~skcalib.metrics.expected_calibration_error`.
         y_proba : array-like of shape (n_samples, n_classes)
             Probabilities of the classes.
         kind, n_bins, strategy : of :meth:`ReliabilityDisplay.from_predictions`
@@ -102,11 +104,11 @@ class ClassReliabilityDisplay(PredictionDisplay):
         if predictions.proba.ndim == 1:
             raise ValueError("y_proba must have a column for every class, got shape (n_samples,).")
         bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
-        n_samples = np.bincount(predictions.codes, minlength=len(predictions.classes))
+        n_samples = [predictions.of_class(k).sum() for k in range(len(predictions.classes))]
         diagrams = []
         for k, n in enumerate(n_samples):
             data: dict[str, Any] = {
-                "y_true": (predictions.codes == k).astype(int),
+                "y_true": two_sided(predictions.of_class(k)),
                 "y_proba": predictions.proba[:, k],
                 "sample_weight": sample_weight,
             }
@@ -114,10 +116,10 @@ class ClassReliabilityDisplay(PredictionDisplay):
                 data, kind=kind, bins=bins, confidence_level=confidence_level,
                 interval=False, zoom=None,
             )  # fmt: skip
-            diagrams.append(ReliabilityDisplay(**numbers, name=f"n = {n:,}", pos_label=1))
+            diagrams.append(ReliabilityDisplay(**numbers, name=f"n = {n:,.0f}", pos_label=1))
         # The last key counts first: the error of few samples is mostly chance, and ranks last.
         errors = np.array([diagram.calibration_error for diagram in diagrams])
-        order = np.lexsort([-errors, n_samples < FEW])
+        order = np.lexsort([-errors, np.array(n_samples) < FEW])
         displays = {predictions.classes[k]: diagrams[k] for k in order}
         return cls(displays, name=name).plot(**kwargs)
 

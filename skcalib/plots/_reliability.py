@@ -19,6 +19,7 @@ from ..metrics import (
     smooth_reliability_curve,
 )
 from ..utils.checking._proba import binomial_interval
+from ..utils.checking._shares import two_sided
 from ..utils.checking._validation import check_predictions
 from ._base import FEW, NARROW, PredictionDisplay, plain_text
 
@@ -166,8 +167,9 @@ class ReliabilityDisplay(PredictionDisplay):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            True labels, integers or strings.
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+            True labels, integers or strings, or shares of people, see
+            :func:`~skcalib.metrics.expected_calibration_error`.
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes (the diagram of the top label) or of the positive class.
         kind : {"bins", "isotonic", "smooth"}, default="bins"
@@ -444,10 +446,12 @@ def _resamples(confidence_level: float | None) -> dict[str, Any]:
 def _binary_question(data: dict[str, Any]) -> dict[str, Any]:
     """Return labels 0 and 1 and the probability of 1; for the top label, 1 means correct."""
     predictions = check_predictions(**data)
-    codes, proba = predictions.codes, predictions.proba
+    proba, positive = predictions.proba, predictions.of_class(1)
     if proba.ndim == 2:
-        codes, proba = (proba.argmax(axis=1) == codes).astype(int), proba.max(axis=1)
-    return {"y_true": codes, "y_proba": proba, "sample_weight": predictions.counts}
+        positive, proba = predictions.of_columns(proba.argmax(axis=1)), proba.max(axis=1)
+    return {
+        "y_true": two_sided(positive), "y_proba": proba, "sample_weight": predictions.counts,
+    }  # fmt: skip
 
 
 def _zoom_window(data: dict[str, Any], fraction: float) -> tuple[float, float]:

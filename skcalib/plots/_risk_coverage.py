@@ -118,8 +118,9 @@ class RiskCoverageDisplay(PredictionDisplay):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            True labels, integers or strings.
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+            True labels, integers or strings, or shares of people, see
+            :func:`~skcalib.metrics.expected_calibration_error`.
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
             Probabilities of the classes or of the positive class.
         confidence : {"msp", "entropy", "margin"} or array-like of shape (n_samples,), \

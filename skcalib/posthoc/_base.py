@@ -27,10 +27,12 @@ from ..utils.checking._labels import (
     check_class_labels,
     check_column_labels,
     check_several_classes,
+    column_names,
     encode,
     refuse_names_in_other_order,
 )
 from ..utils.checking._proba import check_values, holds_proba
+from ..utils.checking._shares import as_shares, holds_shares, match_shares, rows_of
 from ..utils.computing._chunked import map_rows
 from ..utils.meta._estimators import PredictByProba
 from ..utils.meta._private import StrOptions, _fit_context, _num_samples
@@ -140,8 +142,10 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
             Logits, or probabilities where ``input="proba"``, one column per class in the
             order of `classes_`; for two classes also the score of the second class alone.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels. Where people differ: the shares of people who gave a sample each label, a
+            column for every class in the order of `classes_`, or named by them, and rows that
+            sum to 1. A sample counts as one for every label, weighted by its share.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
@@ -227,13 +231,10 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         y: ArrayLike | None,
         sample_weight: ArrayLike | None,
         groups: NDArray[np.intp] | None = None,
+        *,
+        tell: bool = True,
     ) -> Self:
-        shape: tuple[int, ...] = tuple(getattr(y, "shape", ()))
-        if len(shape) == 2 and shape[1] > 1:
-            raise ValueError(
-                f"y must have shape (n_samples,), got shape {shape}; where a sample may have "
-                "several labels, fit one calibrator per label: fit(X[:, j], y[:, j])."
-            )
+        """Check and fit; `tell` of weights that were normalized, if they are the user's."""
         scores = self._read_scores(X, reset=True)
         # One column in [0, 1] may well be logits; with several, rows that sum to 1 hardly are.
         if self.input == "logits" and scores.shape[1] > 1 and holds_proba(scores):
@@ -246,18 +247,20 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         refuse_names_in_other_order(X, self.classes_, name="X")
         with naming("X", "y"):
             check_consistent_length(scores, codes)
-        if codes is not None and scores.shape[1] > 1:
-            of_label = scores[np.arange(len(codes)), codes]
-            if np.isneginf(of_label).any():
-                row = int(np.argmax(np.isneginf(of_label)))
-                raise ValueError(
-                    f"y must name options that exist, got one with a logit of -inf in row {row}."
-                )
         weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.
             weight = weight * count_unit(unit)
-            warn_if_normalized(weight)
+            if tell:
+                warn_if_normalized(weight)
+        if holds_shares(codes):
+            # The opinions on a sample stay in one fold. Where all agree, they are labels.
+            samples, codes, weight = rows_of(codes, weight)
+            if len(samples) > len(scores) or groups is not None:
+                groups = samples if groups is None else groups[samples]
+            scores = scores[samples]
+        _refuse_missing_labels(scores, codes)
+        if weight is not None:
             # Only now: a label of weight 0 still counts among the classes.
             used = weight > 0
             scores, weight = scores[used], weight[used]
@@ -297,7 +300,20 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         return scores
 
     def _read_labels(self, y: Any, n_classes: int) -> tuple[NDArray, Any]:
-        """Return the label of every column and the column of every sample's label."""
+        """Return the label of every column, and the column of every sample's label or shares."""
+        if holds_shares(y):
+            classes = None if self.classes is None else column_or_1d(self.classes)
+            if classes is not None:
+                what = "one for every column of X"
+                check_column_labels(classes, n_classes, what=what, name="classes")
+            shares, classes = match_shares(
+                as_shares(y, name="y"),
+                column_names(y),
+                classes,
+                n_classes,
+                names=("y", "X", "classes"),
+            )
+            return classes, shares
         labels = check_class_labels(y)
         if self.classes is not None:
             classes = column_or_1d(self.classes)
@@ -331,6 +347,18 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         if self.input == "logits":
             return softmax(self._as_logits(scores), axis=1)
         return np.hstack([1 - scores, scores]) if scores.shape[1] == 1 else scores
+
+
+def _refuse_missing_labels(scores: NDArray, codes: NDArray[np.intp] | None) -> None:
+    """Raise where the label is an option that does not exist, of a logit of -inf."""
+    if codes is None or scores.shape[1] == 1:
+        return
+    missing = np.isneginf(scores[np.arange(len(codes)), codes])
+    if missing.any():
+        raise ValueError(
+            "y must name options that exist, got one with a logit of -inf in row "
+            f"{int(np.argmax(missing))}."
+        )
 
 
 def chance_level(logits: NDArray) -> NDArray[np.float64] | float:

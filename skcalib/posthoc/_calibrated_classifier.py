@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..utils.checking._arrays import as_features, check_weights, is_chunked
 from ..utils.checking._copies import together
 from ..utils.checking._labels import check_several_classes
+from ..utils.checking._shares import holds_shares
 from ..utils.checking._validation import takes
 from ..utils.computing._chunked import map_rows
 from ..utils.meta._estimators import (
@@ -154,8 +155,9 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         ----------
         X : array-like of shape (n_samples, n_features), or a list of n_samples objects
             Whatever the classifier takes.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels. With a frozen classifier also the shares of people who gave a sample each
+            label, see :meth:`PostHocCalibrator.fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, for the classifier and the calibrator.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
@@ -183,13 +185,14 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 "cv must be an int, a cross-validation generator or an iterable, got 'prefit'; a "
                 "classifier that is trained goes in as sklearn.frozen.FrozenEstimator(classifier)."
             )
+        if holds_shares(y):
+            return self._fit_to_shares(X, y, sample_weight, groups)
         X, labels = samples_and_labels(X, y)
         weight = check_weights(sample_weight, len(labels))
         # Samples of weight 0 cannot be the only ones of a second class.
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         warn_if_fitted(estimator=self.estimator)
         params = inner_fit_params(self, "estimator", weight, fit_params, groups)
-        by = self._breakdown(X)
         method = self._method()
         frozen = isinstance(self.estimator, FrozenEstimator)
         folds = None if frozen else self._folds(X, labels, groups)
@@ -207,19 +210,47 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 params=params,
                 n_jobs=self.n_jobs,
             )
-        calibrator = calibrator_of(self.calibrator)
-        if by:
-            calibrator = GroupwiseCalibration(calibrator)
-        calibrator.set_params(
-            input="proba" if method == "predict_proba" else "logits",
-            # Where all classes are in y, the calibrator finds them by itself.
-            classes=None if np.isin(self.classes_, labels).all() else self.classes_.tolist(),
-        )
         # What belongs together in the folds does so in those of the calibrator.
         codes, self.n_copies_ = together(X, groups, labels, tell=frozen)
+        # Where all classes are in y, the calibrator finds them by itself.
+        classes = None if np.isin(self.classes_, labels).all() else self.classes_.tolist()
+        return self._fit_calibrator(X, scores, labels, weight, codes, classes)
+
+    def _fit_to_shares(
+        self, X: Any, shares: ArrayLike, sample_weight: ArrayLike | None, groups: Any
+    ) -> Self:
+        """Fit the calibrator of a frozen classifier to shares of people."""
+        if not isinstance(self.estimator, FrozenEstimator):
+            raise ValueError(
+                "y must hold one label for every sample where the classifier is fitted, got "
+                "shares of people; a classifier that is trained goes in as "
+                "sklearn.frozen.FrozenEstimator(classifier)."
+            )
+        X = as_features(X)
+        self._keep(self.estimator, self.estimator.classes_)
+        scores = class_columns(self.estimator_, X, self.classes_, self._method())
+        codes, self.n_copies_ = together(X, groups, tell=True)
+        classes = self.classes_.tolist()
+        return self._fit_calibrator(X, scores, shares, sample_weight, codes, classes)
+
+    def _fit_calibrator(
+        self,
+        X: Any,
+        scores: NDArray,
+        y: Any,
+        weight: ArrayLike | None,
+        codes: NDArray[np.intp] | None,
+        classes: list[Any] | None,
+    ) -> Self:
+        """Fit the calibrator to scores of samples that belong together as `codes` say."""
+        calibrator, by = calibrator_of(self.calibrator), self._breakdown(X)
+        if by:
+            calibrator = GroupwiseCalibration(calibrator)
+        logits = self._method() == "decision_function"
+        calibrator.set_params(input="logits" if logits else "proba", classes=classes)
         if codes is not None and takes(calibrator.fit, "groups"):
             by["groups"] = codes
-        self.calibrator_ = calibrator.fit(scores, labels, sample_weight=weight, **by)
+        self.calibrator_ = calibrator.fit(scores, y, sample_weight=weight, **by)
         return self
 
     def predict_proba(self, X: Any) -> NDArray:

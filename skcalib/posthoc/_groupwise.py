@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 
 from ..utils.checking._arrays import check_weights, count_unit, refuse_unreadable, scale_weights
 from ..utils.checking._groups import group_codes
-from ..utils.checking._labels import check_class_labels, encode
+from ..utils.checking._shares import holds_shares, rows_of
 from ..utils.meta._private import StrOptions, _fit_context
 from ._base import SMALLEST, PostHocCalibrator
 from ._registry import CALIBRATORS, calibrator_of
@@ -123,8 +123,8 @@ class GroupwiseCalibration(PostHocCalibrator):
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
             Scores, as :meth:`PostHocCalibrator.fit` takes them.
-        y : array-like of shape (n_samples,)
-            Labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Labels, or shares of people, see :meth:`PostHocCalibrator.fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
@@ -152,8 +152,12 @@ class GroupwiseCalibration(PostHocCalibrator):
         self.groups_, of_sample = group_codes(by, len(proba), name="by")
         weight, unit = scale_weights(check_weights(sample_weight, len(proba)))
         weight = np.ones(len(proba)) if weight is None else weight * count_unit(unit)
-        codes = encode(check_class_labels(y), self.classes_)
-        self._fit_groups(_log(proba), codes, weight, of_sample)
+        _, codes = self._read_labels(y, len(self.classes_))
+        logs = _log(proba)
+        if holds_shares(codes):
+            samples, codes, weight = rows_of(codes, weight)
+            logs, of_sample = logs[samples], of_sample[samples]
+        self._fit_groups(logs, codes, weight, of_sample)
         return self
 
     def predict_proba(self, X: ArrayLike, *, by: Any = None) -> NDArray:
@@ -211,8 +215,7 @@ class GroupwiseCalibration(PostHocCalibrator):
     ) -> None:
         given = {"input": self.input, "classes": list(range(len(self.classes_)))}
         calibrator = calibrator_of(self.calibrator).set_params(**given)
-        more = {} if groups is None else {"groups": groups}
-        self.calibrator_ = calibrator.fit(scores, y, sample_weight, **more)
+        self.calibrator_ = calibrator._check_and_fit(scores, y, sample_weight, groups, tell=False)
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         return self.calibrator_.predict_proba(scores)

@@ -181,8 +181,8 @@ class PriorShift(PostHocCalibrator):
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
             Scores of samples of the new population; of two classes also those of the second alone.
             Where the priors follow from parameters or `y`, X gives only the number of classes.
-        y : array-like of shape (n_samples,), default=None
-            Labels of the new population, where there are any.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
+            Labels of the new population, where there are any, or shares of people.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of k counts as k equal samples.
         groups : array-like of shape (n_samples,), default=None

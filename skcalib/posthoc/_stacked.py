@@ -164,7 +164,7 @@ class StackedCalibration(PostHocCalibrator):
         if groups is not None:
             # Ten pictures of one person are not ten samples.
             of_label = np.maximum(raw[np.arange(len(y)), y], SMALLEST)
-            effect = design_effect(-np.log(of_label), groups)
+            effect = design_effect(-np.log(of_label), groups, weight)
             weight = sample_weight = weight / effect
         n_effective = weight.sum() if groups is not None else len(y)
         candidates = self._candidates(scores, n_effective)

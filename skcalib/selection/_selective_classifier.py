@@ -23,6 +23,7 @@ from ..metrics import (
 from ..utils.checking._arrays import as_features, is_chunked
 from ..utils.checking._copies import together
 from ..utils.checking._labels import check_several_classes
+from ..utils.checking._shares import holds_shares
 from ..utils.computing._chunked import map_rows
 from ..utils.computing._risk_control import risk_control
 from ..utils.meta._estimators import (
@@ -232,6 +233,12 @@ class SelectiveClassifier(DelegatingClassifier):
             raise ValueError(
                 "sample_weight must be None, got weights: the test behind the guarantee counts "
                 "samples, and weighted counts have no exact binomial distribution."
+            )
+        if holds_shares(y):
+            raise ValueError(
+                "y must hold one label for every sample, got shares of people: the test behind "
+                "the guarantee counts errors. A label drawn from the shares of every sample, "
+                "rng.choice(classes, p=shares[i]), keeps the guarantee."
             )
         X, labels = samples_and_labels(X, y)
         check_several_classes(np.unique(labels))

@@ -156,6 +156,46 @@ def test_weight_is_repetition(case, binary, seed, grid):
     assert_same(weighted, repeated, case.atol)
 
 
+def make_shares(seed, *, n=40, binary=False, grid=None):
+    """Shares of people, some of whom agree on everything, and probabilities."""
+    _, proba = make(seed, n=n, binary=binary, grid=grid)
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(2 if binary else 4, 0.3), size=n)
+    shares[::3] = np.eye(shares.shape[1])[shares[::3].argmax(axis=1)]
+    return shares, proba
+
+
+@shapes
+@every_case
+@settings(max_examples=8)
+@given(seed=st.integers(0, 2**32), grid=st.sampled_from([None, 4, 64]))
+def test_shares_are_weighted_rows(case, binary, seed, grid):
+    shares, proba = make_shares(seed, binary=binary, grid=grid)
+    n_classes = shares.shape[1]
+    rows, y = np.repeat(np.arange(40), n_classes), np.tile(np.arange(n_classes), 40)
+    found = case(shares, proba, **known(binary))
+    if case.per_sample:
+        (of_rows,) = case(y, proba[rows], **known(binary))
+        expected = [np.bincount(rows, shares.ravel() * of_rows)]
+    else:
+        expected = case(y, proba[rows], sample_weight=shares.ravel(), **known(binary))
+    assert_same(found, expected, case.atol)
+    if case.weighted:
+        weight = np.random.default_rng(seed).uniform(0, 2, 40)
+        found = case(shares, proba, sample_weight=weight, **known(binary))
+        weight = shares.ravel() * weight[rows]
+        assert_same(found, case(y, proba[rows], sample_weight=weight, **known(binary)), case.atol)
+
+
+@shapes
+@every_case
+def test_people_who_agree_are_labels(case, binary):
+    y, proba = make(7, binary=binary)
+    one_hot = np.eye(2 if binary else 4)[y]
+    for shares in (one_hot, one_hot.astype(np.float32), one_hot.astype(int), one_hot.tolist()):
+        assert_same(case(y, proba, **known(binary)), case(shares, proba, **known(binary)), 1e-12)
+
+
 @shapes
 @weighted_case
 @pytest.mark.parametrize("seed", range(4))
@@ -425,6 +465,34 @@ BAD = {
     "ragged": (broken(y_proba=[[0.5, 0.5], [1.0]]), "y_proba cannot be read"),
     "length": (broken(y_true=lambda y: y[1:]), "same number of rows, got 11 and 12"),
     "column of labels": (broken(y_true=lambda y: y[:, None]), r"y_true must have shape \(n,\)"),
+    "several labels": (
+        broken(y_true=lambda y: np.eye(4)[y] + np.eye(4)[0]),
+        "y_true must hold probabilities.*multilabel_calibration_error",
+    ),
+    "several labels or none": (
+        broken(y_true=lambda y: np.eye(4)[y] * (y > 0)[:, None]),
+        "rows of y_true must sum to 1, got .*multilabel_calibration_error",
+    ),
+    "texts of several columns": (
+        broken(y_true=[["a", "b"]] * 12),
+        "y_true must hold real numbers.*shares of people.*multilabel_calibration_error",
+    ),
+    "shares of other classes": (
+        broken(y_true=np.full((12, 3), 1 / 3)),
+        "y_true must hold a share for every class of y_proba, 4, got 3 columns",
+    ),
+    "shares of other samples": (
+        broken(y_true=np.full((11, 4), 0.25)),
+        "y_true and y_proba must have the same number of rows, got 11 and 12",
+    ),
+    "shares beside labels": (
+        broken(y_true=[[0.5, 0.5]] * 12, y_proba=[0, 1] * 6),
+        "y_proba must hold probabilities .*seem swapped",
+    ),
+    "shares, positive class of nothing": (
+        broken(y_true=[[0.5, 0.5]] * 12, y_proba=[0.2, 0.7] * 6, pos_label="a"),
+        "labels must name the columns of y_true",
+    ),
     "fraction": (broken(y_true=put(0.5, 4)), "y_true must hold class labels.*0.5 in row 4"),
     "label beyond 64 bits": (
         broken(y_true=put(1e19, 4)),

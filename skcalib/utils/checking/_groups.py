@@ -115,20 +115,24 @@ def _named(names: list[Any], used: Any) -> NDArray[Any]:
     return array
 
 
-def design_effect(values: NDArray[Any], groups: NDArray[np.intp]) -> float:
+def design_effect(
+    values: NDArray[Any], groups: NDArray[np.intp], weight: NDArray[np.float64] | None = None
+) -> float:
     """Return how many times as large the variance of a mean is as of independent samples.
 
     1 where the members of a group are as unlike as others, and at most the mean size of the groups
-    of a sample, where all are alike.
+    of a sample, where all are alike. A weight of k counts as k samples.
     """
-    size = np.bincount(groups)
-    apart = values - values.mean()
-    of_groups = np.bincount(groups, apart)
-    n_groups, total = len(size), float(apart @ apart)
+    weight = np.ones(len(values)) if weight is None else weight
+    size = np.bincount(groups, weight)
+    apart = values - np.average(values, weights=weight)
+    of_groups = np.bincount(groups, weight * apart)
+    n_groups, total = len(size), float(weight @ apart**2)
+    largest = max(float(size @ size / size.sum()), 1.0)
     if n_groups < 2 or total <= 0:
-        return float(size @ size / size.sum())
+        return largest
     found = n_groups / (n_groups - 1) * float(of_groups @ of_groups) / total
-    return float(np.clip(found, 1.0, size @ size / size.sum()))
+    return float(np.clip(found, 1.0, largest))
 
 
 def holm(

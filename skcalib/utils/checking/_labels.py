@@ -254,13 +254,13 @@ def match_binary(
         codes = encode(y, labels, name="y_true")
         if pos_label is None:
             return codes, labels
-        positive = _position_of_positive(pos_label, labels)
+        positive = position_of_positive(pos_label, labels)
         return (codes, labels) if positive else (1 - codes, labels[::-1])
     classes = _distinct_binary(y)
     if pos_label is None:
         return _encode_signs(y, classes)
     if len(classes) == 2:
-        positive = _position_of_positive(pos_label, classes)
+        positive = position_of_positive(pos_label, classes)
     else:
         # The other class does not occur: the one label is positive or not.
         value = as_labels([pos_label], name="pos_label")
@@ -295,7 +295,8 @@ def _encode_signs(y: NDArray[Any], classes: NDArray[Any]) -> tuple[NDArray[np.in
     )
 
 
-def _position_of_positive(pos_label: Any, classes: NDArray[Any]) -> int:
+def position_of_positive(pos_label: Any, classes: NDArray[Any]) -> int:
+    """Return the position of the positive label among the two classes."""
     value = as_labels([pos_label], name="pos_label")
     if _is_text(value) == _is_text(classes):
         found = np.flatnonzero(classes == value[0])
@@ -387,8 +388,10 @@ def classes_of_chunks(
 ) -> NDArray[Any] | None:
     """Return the classes that the labels of all chunks imply, as for arrays in memory.
 
-    The labels, a dask array, are passed over once.
+    The labels, a dask array, are passed over once. Shares of people name no classes.
     """
+    if labels.ndim == 2:
+        return None
     found: Any = np.unique(labels)  # by dask, chunk by chunk
     distinct = found.compute()
     if not len(distinct):

@@ -16,9 +16,11 @@ from ._arrays import (
     check_weights,
     count_unit,
     scale_weights,
+    to_host,
 )
 from ._labels import (
     as_labels,
+    check_column_labels,
     column_names,
     match_binary,
     match_columns,
@@ -26,18 +28,27 @@ from ._labels import (
     refuse_other_order,
 )
 from ._proba import as_proba, check_values
+from ._shares import (
+    as_shares,
+    classes_of_names,
+    holds_shares,
+    match_shares,
+    match_two_shares,
+    rows_of,
+)
 
 
 class Predictions(NamedTuple):
     """Validated labels, probabilities and weights of one call.
 
-    ``codes`` is the column of the true class, (n,); where ``proba`` is (n,), 1 means positive.
-    ``proba`` is an array or, with deferred values, possibly the rows of a tensor.
-    ``weight`` is float64 or None, scaled by :func:`scale_weights`: the given weights are ``unit``
-    times it. ``classes`` are the labels in column order, (K,).
+    ``truth`` is the column of the true class, (n,), or the shares of all classes, (n, K); where
+    ``proba`` is (n,), 1 means positive, and shares have two columns. ``proba`` is an array or,
+    with deferred values, possibly the rows of a tensor. ``weight`` is float64 or None, scaled by
+    :func:`scale_weights`: the given weights are ``unit`` times it. ``classes`` are the labels in
+    column order, (K,).
     """
 
-    codes: NDArray[np.intp]
+    truth: NDArray[Any]
     proba: Any
     weight: NDArray[np.float64] | None
     classes: NDArray[Any]
@@ -47,6 +58,41 @@ class Predictions(NamedTuple):
     def counts(self) -> NDArray[np.float64] | None:
         """Weights as numbers of samples, for the metrics in which their scale matters."""
         return None if self.weight is None else self.weight * count_unit(self.unit)
+
+    @property
+    def codes(self) -> NDArray[np.intp]:
+        """The column of the true class, for what has no use for shares."""
+        if self.has_shares:
+            raise ValueError(
+                "y_true must hold one label for every sample here, got shares of shape "
+                f"{self.truth.shape}."
+            )
+        return self.truth
+
+    @property
+    def has_shares(self) -> bool:
+        return self.truth.ndim == 2
+
+    def of_class(self, k: int, rows: slice = slice(None)) -> NDArray[Any]:
+        """Return whether samples are of class k, or its shares of them."""
+        truth = self.truth[rows]
+        return truth[:, k] if self.has_shares else truth == k
+
+    def of_columns(self, columns: NDArray[np.intp], rows: slice = slice(None)) -> NDArray[Any]:
+        """Return whether these are the columns of the true classes, or the shares there."""
+        truth = self.truth[rows]
+        if self.has_shares:
+            return np.take_along_axis(truth, columns[:, np.newaxis], axis=1)[:, 0]
+        return truth == columns
+
+    def as_rows(self) -> tuple[Predictions, NDArray[np.intp]]:
+        """Return a row for every class that has a share of a sample, and the sample of every row.
+
+        Whatever is a mean over samples is the mean over these rows, by their weights.
+        """
+        samples, codes, weight = rows_of(self.truth, self.weight)
+        proba = to_host(self.proba[:])[samples]
+        return self._replace(truth=codes, proba=proba, weight=weight), samples
 
 
 def check_ndim(array: NDArray, name: str, ndim: tuple[int, ...]) -> None:
@@ -113,6 +159,7 @@ def check_predictions(
 ) -> Predictions:
     """Validate one call of a metric.
 
+    `y_true` holds labels, or shares of people: a column for every class, rows that sum to 1.
     `labels` names the columns of `y_proba`, in order; columns of a DataFrame that are named by
     labels are matched by name. Without either, integers in 0..K-1 are taken as columns, and other
     labels are sorted. `pos_label` is only for `y_proba` of shape (n,); without it, the positive
@@ -122,7 +169,8 @@ def check_predictions(
     """
     try:
         proba = as_proba(y_proba, in_blocks=defer_values)
-        y = as_labels(y_true, name="y_true")
+        shares = holds_shares(y_true)
+        y = as_shares(y_true, name="y_true") if shares else as_labels(y_true, name="y_true")
     except (TypeError, ValueError) as error:
         if _seem_swapped(y_true, y_proba):
             raise type(error)(f"{str(error)[:-1]}; y_true and y_proba seem swapped.") from error
@@ -130,24 +178,56 @@ def check_predictions(
     check_same_length(y_true=y, y_proba=proba)
     weight, unit = scale_weights(check_weights(sample_weight, len(y)))
     known = None if labels is None else as_labels(labels, name="labels")
-    if proba.ndim == 1:
-        codes, classes = match_binary(y, labels=known, pos_label=pos_label)
-    elif pos_label is not None:
+    if proba.ndim == 2 and pos_label is not None:
         raise ValueError(
             "pos_label is for y_proba of shape (n_samples,), the probability of the positive "
             f"class, got pos_label={pos_label!r} with y_proba of shape {proba.shape}."
         )
+    names = column_names(y_proba) if proba.ndim == 2 else None
+    truth: NDArray[Any]
+    if shares:
+        if proba.ndim == 1 and as_array(y_proba, name="y_proba").dtype.kind in "biu":
+            raise ValueError(
+                "y_proba must hold probabilities where y_true holds shares of people, got "
+                "integers; y_true and y_proba seem swapped."
+            )
+        truth, proba, classes = _match_all(y, column_names(y_true), proba, names, known, pos_label)
+    elif proba.ndim == 1:
+        truth, classes = match_binary(y, labels=known, pos_label=pos_label)
     else:
-        names = column_names(y_proba)
         if names is not None:
             proba, known = match_names(proba, names, y, known)
         if known is None:
             # Columns without names are in the order of the sorted labels.
             refuse_other_order(y_true)
-        codes, classes = match_columns(y, labels=known, n_columns=proba.shape[1])
+        truth, classes = match_columns(y, labels=known, n_columns=proba.shape[1])
     if not defer_values:
         check_values(proba)
-    return Predictions(codes, proba, weight, classes, unit)
+    return Predictions(truth, proba, weight, classes, unit)
+
+
+def _match_all(
+    shares: NDArray[np.float64],
+    names_of_shares: list[Any] | None,
+    proba: Any,
+    names: list[Any] | None,
+    labels: NDArray[Any] | None,
+    pos_label: Any,
+) -> tuple[NDArray[np.float64], Any, NDArray[Any]]:
+    """Return shares and probabilities with their columns in one order, and the classes."""
+    if proba.ndim == 1:
+        named = match_two_shares(shares, names_of_shares, labels=labels, pos_label=pos_label)
+        return named[0], proba, named[1]
+    if labels is not None:
+        check_column_labels(labels, proba.shape[1], what="one for every column of y_proba")
+        if names is not None:
+            proba, _ = match_names(proba, names, labels, labels)
+    elif names is not None:
+        labels = classes_of_names(names)
+        if labels is not None:
+            check_column_labels(labels, proba.shape[1], what="names of the columns of y_proba")
+    shares, classes = match_shares(shares, names_of_shares, labels, proba.shape[1])
+    return shares, proba, classes
 
 
 def _seem_swapped(y_true: ArrayLike, y_proba: ArrayLike) -> bool:

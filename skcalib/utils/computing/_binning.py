@@ -77,14 +77,20 @@ def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.in
 
 def bin_sums(
     values: NDArray[Any],
-    outcomes: NDArray[np.bool_],
+    outcomes: NDArray[Any],
     weight: NDArray[np.float64] | None,
     edges: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return weight, weighted value and weighted outcome summed over every bin, (3, n_bins)."""
+    """Return weight, weighted value and weighted outcome summed over every bin, (3, n_bins).
+
+    Outcomes are true or false, or fractions in between.
+    """
     n_bins = len(edges) - 1
     index = bin_index(values, edges)
     value_sum = np.bincount(index, values if weight is None else values * weight, n_bins)
+    if outcomes.dtype.kind == "f":
+        true = np.bincount(index, outcomes if weight is None else outcomes * weight, n_bins)
+        return np.stack([np.bincount(index, weight, n_bins), value_sum, true])
     # One pass for both outcomes, False in the first n_bins cells.
     false, true = np.bincount(index + n_bins * outcomes, weight, 2 * n_bins).reshape(2, n_bins)
     return np.stack([false + true, value_sum, true])
@@ -92,7 +98,7 @@ def bin_sums(
 
 def quantile_sums(
     values: NDArray[Any],
-    outcomes: NDArray[np.bool_],
+    outcomes: NDArray[Any],
     weight: NDArray[np.float64] | None,
     n_bins: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -15,7 +15,7 @@ import numpy as np
 def aligned(**arrays: Any) -> list[Any]:
     """Return arrays, passed by the names of the arguments, in chunks of the same samples.
 
-    The first is a dask array, whose chunks the others get; all its columns come into one chunk.
+    The first is a dask array, whose chunks the others get; all columns come into one chunk.
     None stays None; arrays in memory become part of the graph.
     """
     import dask.array as da
@@ -40,6 +40,8 @@ def _in_chunks_of(first: Any, first_name: str, name: str, values: Any) -> Any:
     if not isinstance(values, da.Array):
         values = da.from_array(np.asarray(values), chunks=-1)
     is_known = not np.isnan([*first.shape[:1], *values.shape[:1]]).any()
+    if values.ndim == 2:
+        values = values.rechunk({1: -1})
     if is_known and values.shape[:1] == first.shape[:1]:
         return values.rechunk({0: first.chunks[0]})
     # Chunks of unknown sizes are matched by their order.
