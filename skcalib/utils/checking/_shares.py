@@ -46,8 +46,9 @@ def as_shares(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
             f"{str(error)[:-1]}. Labels have shape (n,); with a column for every class {name} "
-            "holds shares of people, whose rows sum to 1. Where a sample may have several "
-            "labels, there is multilabel_calibration_error."
+            "holds shares of people, whose rows sum to 1. Where a sample may have several labels, "
+            "take multilabel_calibration_error, and fit one calibrator per label: "
+            "fit(X[:, j], y[:, j])."
         ) from error
     return np.maximum(shares.astype(np.float64, copy=False), 0.0)
 
