@@ -19,6 +19,8 @@ def paper():
     figures = {
         "TOTAL": verdicts.total(),
         "HOLDS": verdicts["holds"],
+        "SMALLER": verdicts["holds, smaller"],
+        "PART": verdicts["holds in part"],
         "UNDECIDED": verdicts["undecided"],
         "NOT": verdicts["does not hold here"],
     }

@@ -1,11 +1,14 @@
 """What the papers claim, as comparisons that the JSON files decide.
 
-A claim names what is compared with what, where, in which metric and direction, and the effect that
-the paper states; where it states none, the smallest effect of interest, one for all claims of a
-metric. Every comparison has a 95 % interval of the differences paired by seed (Student's t), or of
-a bootstrap. With the gain counted in the direction of the claim:
+A claim names what is compared with what, where, in which metric and direction, and what the paper
+prints of it. Every comparison has a 95 % interval of the differences paired by seed (Student's t),
+or of a bootstrap. Where the paper prints a calibration error, the change is in percent of what the
+rival has. The effect is the smallest gain that the paper prints for the comparison; where it
+prints none, the smallest effect of interest, one for all claims of a metric. With the gain counted
+in the direction of the claim, in this order:
 
 - holds: every interval is above zero. (Each has to be, so no correction is needed.)
+- holds, smaller: so it is, and some interval excludes the effect, from below.
 - holds in part: some comparisons are significant in that direction after Holm's correction.
 - does not hold here: every interval excludes the effect, from below.
 - undecided: else, mostly because an interval holds zero and the effect. More seeds would decide.
@@ -22,12 +25,16 @@ import numpy as np
 
 from skcalib.utils.checking._groups import holm
 
-from .statistics import interval
+from .printed import Printed
+from .statistics import interval, ratio_interval
 from .tables import CALIBRATION, COLUMNS, LEVEL, NONE, Column
 
 # What stands for the figure of a paper: it has none, or never asked.
 DIRECTION, OWN = "direction only", "our question"
-VERDICTS = ("holds", "holds in part", "undecided", "does not hold here", "not testable here")
+VERDICTS = (
+    "holds", "holds, smaller", "holds in part", "undecided", "does not hold here",
+    "not testable here",
+)  # fmt: skip
 METRICS = {column.metric: column for column in (*COLUMNS, *CALIBRATION)} | {
     "ECE": Column("ECE", "ECE, %", 100, 1, -1),
     "AUROC of flips": Column("", "AUROC of flips, %", 100, 1, 1),
@@ -35,18 +42,20 @@ METRICS = {column.metric: column for column in (*COLUMNS, *CALIBRATION)} | {
     "value": Column("value", "Spearman or accuracy", 1, 3, 1),
     "correlation": Column("correlation", "correlation", 1, 3, 1),
     "range of ece": Column("", "range of the ECE, %", 100, 1, -1),
+    "output margin": Column("output margin", "mean output margin, powers of ten", 1, 2, 1),
     "log margin": Column("log margin", "logarithm of the median input margin", 1, 2, 1),
     "depth": Column("depth", "mean depth, layers", 1, 2, -1),
+    "hidden probes": Column("hidden probes", "accuracy of probes in hidden layers, %", 100, 1, 1),
 }
 # The smallest effects of interest, in the units of the columns.
 OF_INTEREST = {
-    "accuracy": 1.0, "ece": 1.0, "ece_scaled": 1.0, "ECE": 1.0, "classwise": 0.05, "nll": 0.02,
-    "nll_scaled": 0.02, "aurc": 0.5, "errors_auroc": 1.0, "ood_auroc": 1.0, "human_kl": 0.02,
+    "accuracy": 1.0, "ece": 1.0, "ece_scaled": 1.0, "ece_width": 1.0, "ECE": 1.0,
+    "classwise": 0.05, "nll": 0.02, "nll_scaled": 0.02, "aurc": 0.5,
+    "errors_auroc": 1.0, "ood_auroc": 1.0, "ood_fpr": 1.0, "human_kl": 0.02,
     "human_kl_scaled": 0.02, "AUROC of flips": 1.0, "gain": 0.02, "value": 0.1,
-    "correlation": 0.01, "range of ece": 1.0, "log margin": 0.1, "depth": 0.1,
+    "correlation": 0.01, "range of ece": 1.0, "output margin": 0.3, "log margin": 0.1,
+    "depth": 0.1, "hidden probes": 1.0,
 }  # fmt: skip
-# Whose change in percent is written, too: papers have other networks and data.
-RELATIVE = ("ece", "ece_scaled", "ECE", "classwise")
 
 
 @dataclass(frozen=True)
@@ -64,9 +73,9 @@ class Claim:
     rival_metric: str = ""
     # Replaces the direction of the metric: 1 where the claim says "larger".
     better: int = 0
-    # The effect in the unit of the column, if not the one of interest; what the paper finds.
+    # The effect in the unit of the column, if not the one of interest; what the paper prints.
     effect: float = 0.0
-    paper: str = OWN
+    paper: Printed | str = OWN
     # Whether the claim is that no more than the effect is lost.
     no_loss: bool = False
     # The setting of the overview, where the claim is one of its lines.
@@ -88,13 +97,13 @@ def about(part, method="", metric="", rivals=(), settings=(), **defaults):
     return claim
 
 
-def untested(text, reason):
+def untested(text, reason, paper=DIRECTION):
     """Return a claim that nothing here can test, and why."""
-    return Claim(text, "", "", (), "accuracy", (), reason=reason)
+    return Claim(text, "", "", (), "accuracy", (), reason=reason, paper=paper)
 
 
 class Result(NamedTuple):
-    """A comparison: mean and 95 % interval of the gain, in the unit of the column."""
+    """A comparison: mean and 95 % interval of the gain, in the unit of the judgement."""
 
     setting: str
     rival: str
@@ -103,7 +112,8 @@ class Result(NamedTuple):
     high: float
     p: float  # that there is no gain, or that all of the amount is lost
     n_seeds: int = 0
-    change: float = np.nan  # as a fraction of what the rival has
+    before: float = np.nan  # what the rival has and what the method has, in the unit of the column
+    after: float = np.nan
 
 
 class Judgement(NamedTuple):
@@ -115,16 +125,21 @@ class Judgement(NamedTuple):
     effect: float
     least: float = 0.0  # what a gain has to exceed
     asked: float = 0.0  # below what the claim does not hold
+    in_percent: bool = False
 
 
 def judge(claim, settings):
     """Judge a claim by the settings of its study."""
     column = METRICS[claim.metric]
     column = replace(column, better=claim.better or column.better)
-    effect = claim.effect or OF_INTEREST[claim.metric]
+    printed = isinstance(claim.paper, Printed) and not claim.no_loss
+    of_paper = claim.paper.effect(column.better) if printed else 0.0
+    effect = of_paper or claim.effect or OF_INTEREST[claim.metric]
+    in_percent = printed and claim.paper.unit == "%" and bool(claim.rivals)
+    lost = effect if claim.no_loss else 0.0
     names = {claim.method, *claim.rivals}
     results = [
-        _result(claim, settings[setting], setting, rival, column, effect)
+        _result(claim, settings[setting], setting, rival, column, lost, in_percent)
         for setting in claim.settings
         if names <= settings.get(setting, {}).keys()
         for rival in claim.rivals or ("",)
@@ -132,30 +147,34 @@ def judge(claim, settings):
     if not results:
         return Judgement("not testable here", [], column, effect)
     ends = (-effect, -effect) if claim.no_loss else (0.0, effect)
-    return Judgement(verdict_of(results, *ends), results, column, effect, *ends)
+    return Judgement(verdict_of(results, *ends), results, column, effect, *ends, in_percent)
 
 
-def _result(claim, methods, setting, rival, column, effect):
+def _result(claim, methods, setting, rival, column, lost, in_percent):
     values = np.array(methods[claim.method][claim.point][claim.metric], dtype=float)
-    scale, change, lost = column.factor * column.better, np.nan, 0.0
+    scale, before = column.factor * column.better, np.nan
+    after = column.factor * np.nanmean(values)
     if claim.metric == "gain":  # (mean, standard error) of a bootstrap
-        found = interval(None, mean_and_error=values)
+        found, after = interval(None, mean_and_error=values), np.nan
+    elif rival:
+        other = methods[rival][claim.point][claim.rival_metric or claim.metric]
+        n = min(len(values), len(other))
+        values, other = values[:n], np.array(other[:n], dtype=float)
+        before, after = (column.factor * np.mean(part) for part in (other, values))
+        if in_percent:
+            found, scale = ratio_interval(values, other), 100 * column.better
+        else:
+            found = interval(values - other + lost / scale)
     else:
-        if rival:
-            other = methods[rival][claim.point][claim.rival_metric or claim.metric]
-            n = min(len(values), len(other))
-            change = np.mean(values[:n]) / np.mean(other[:n]) - 1
-            values = np.subtract(values[:n], other[:n])
-        lost = effect if claim.no_loss else 0.0
         found = interval(values + lost / scale)
     mean, low, high = (scale * value - lost for value in found[:3])
     n_seeds = np.sum(~np.isnan(values))
-    return Result(setting, rival, mean, *sorted((low, high)), found[3], n_seeds, change)
+    return Result(setting, rival, mean, *sorted((low, high)), found[3], n_seeds, before, after)
 
 
 def verdict_of(results, least, asked):
     if all(r.low > least for r in results):
-        return "holds"
+        return "holds, smaller" if any(r.high < asked for r in results) else "holds"
     adjusted = holm(np.array([r.p for r in results]))
     if any(r.mean > least and p < LEVEL for r, p in zip(results, adjusted)):
         return "holds in part"
@@ -166,11 +185,20 @@ def number(value, column):
     return f"{value:+.{column.digits}f}"
 
 
-def written(result, column):
-    """Return "+1.2 [+0.3, +2.1]", and of calibration errors the change in percent."""
-    mean, low, high = (number(v, column) for v in (result.mean, result.low, result.high))
-    change = f", {100 * result.change:+.0f} %" if column.metric in RELATIVE else ""
-    return f"{mean} [{low}, {high}]{change}"
+def written(result, judgement):
+    """Return what the rival and the method have, and the change with its interval.
+
+    "3.1 → 1.5, -52 % [-60, -44]"; the sign is that of the change, as in the papers.
+    """
+    column, better = judgement.column, judgement.column.better
+    ends = sorted(better * value for value in (result.low, result.high))
+    digits = 0 if judgement.in_percent else column.digits
+    mean, low, high = (f"{v:+.{digits}f}" for v in (better * result.mean, *ends))
+    values = ""
+    if np.isfinite(result.before):
+        before, after = (f"{v:.{column.digits}f}" for v in (result.before, result.after))
+        values = f"{before} → {after}, "
+    return f"{values}{mean}{' %' * judgement.in_percent} [{low}, {high}]"
 
 
 def hardest(judgement):
@@ -186,10 +214,11 @@ def sentence(claim, judgement):
     column, parts = judgement.column, []
     for least in hardest(judgement):
         here = [r for r in judgement.results if r.setting == least.setting]
-        text = f"{least.setting}: {written(least, column)}"
+        text = f"{least.setting}: {written(least, judgement)}"
         if len(here) > 1:
             better, worse = sum(r.low > 0 for r in here), sum(r.high < 0 for r in here)
-            text += f" against {least.rival}; above {better} and below {worse} of {len(here)}"
+            text += f" against {least.rival}; better than {better} and worse than {worse}"
+            text += f" of {len(here)}"
         parts.append(text)
     least, asked = judgement.least, judgement.asked
     if judgement.verdict == "undecided":  # until intervals are too short to hold both ends
@@ -198,14 +227,33 @@ def sentence(claim, judgement):
             for r in judgement.results if r.high >= asked
         )  # fmt: skip
         parts.append(f"about {float(f'{seeds:.2g}'):.0f} seeds would decide")
-    if judgement.verdict == "holds" and any(r.high < asked for r in judgement.results):
-        parts.append("less than the effect")
+    excluded = excludes(claim, judgement)
+    if excluded:
+        parts.append(f"excludes {' and '.join(excluded)}")
     return f"{column.header}; " + "; ".join(parts)
 
 
+def excludes(claim, judgement):
+    """Return the data sets of the paper with a gain that every interval excludes, from below."""
+    if claim.no_loss or not isinstance(claim.paper, Printed):
+        return []
+    highest = max(r.high for r in judgement.results)
+    gains = claim.paper.gains(judgement.column.better)
+    smallest: dict = {}
+    for label, gain in gains:
+        smallest[label] = min(gain, smallest.get(label, np.inf))
+    excluded = [label for label, gain in smallest.items() if gain > max(highest, 0)]
+    return ["the paper's figures"] if excluded and len(excluded) == len(smallest) else excluded
+
+
 def stated(claim, judgement):
-    """Return what the paper finds, and the effect that is asked for."""
+    """Return what the paper prints, and the effect that is asked for where it prints none."""
     if claim.reason:
-        return NONE
+        return claim.paper.text() if isinstance(claim.paper, Printed) else NONE
     unit = number(judgement.effect, judgement.column).lstrip("+")
-    return f"{claim.paper}; {'loss below' if claim.no_loss else 'effect'} {unit}"
+    asked = f"{'loss below' if claim.no_loss else 'effect'} {unit}"
+    if not isinstance(claim.paper, Printed):
+        return f"{claim.paper}; {asked}"
+    if claim.no_loss or not claim.paper.effect(judgement.column.better):
+        return f"{claim.paper.text()}; {asked}"
+    return claim.paper.text()

@@ -30,6 +30,7 @@ from skcalib.losses import CrossEntropyLoss, ZeroHingeLoss
 from skcalib.nets import MLP, CalibratedNetClassifier
 
 from .claims import DIRECTION, METRICS, about, untested
+from .printed import columns, value
 from .results import Part, Study, described, short
 from .runner import found
 from .tables import Column, values_tables
@@ -267,6 +268,7 @@ def margins(name, load, seed):
     return {"found": {name: methods}}
 
 
+AMBIGUOUS = columns("DEPTH", "Section 4", "accuracy", "probe in layer 4", "network", scale=0.01)
 _claim = about("depth", metric="value", settings=SETS, paper=DIRECTION)
 _of_margins = about("depth_margins", "cross-entropy", "", "0-hinge", SETS, paper=DIRECTION)
 CLAIMS = (
@@ -285,9 +287,11 @@ CLAIMS = (
     _claim("Deeper predictions are learned later (Spearman).",
            method="depth and iteration learned", better=1, headline="digits"),
     _claim("Deeper predictions have smaller output margins (Spearman).",
-           method="depth and margin", better=-1),
+           method="depth and margin", better=-1,
+           paper=value("DEPTH", "Figure 6", "CIFAR-10, output margin", "correlation")),
     _claim("Deeper predictions have smaller input margins (Spearman).",
-           method="depth and input margin", better=-1),
+           method="depth and input margin", better=-1,
+           paper=value("DEPTH", "Figure 6", "CIFAR-10, input margin", "correlation")),
     _claim("Depths agree between networks of other seeds (Spearman).",
            method="depths of two halves", better=1),
     _claim("Depths by 3 neighbors agree with those by 30 (Spearman).",
@@ -300,7 +304,7 @@ CLAIMS = (
            headline="digits"),
     _claim("On samples that are ambiguous without their label, the middle of the network is more "
            "often right than its end (accuracy).", method="middle minus network, ambiguous",
-           better=1, headline="digits"),
+           better=1, headline="digits", paper=AMBIGUOUS),
     _of_margins("Cross-entropy trains for margins, the 0-hinge loss for none: the input margins "
                 "of cross-entropy are wider.", "log margin"),
     _of_margins("With the wider margins, predictions are shallower.", "depth"),

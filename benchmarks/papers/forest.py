@@ -7,8 +7,8 @@ from html import escape
 from textwrap import wrap
 
 COLORS = {
-    "holds": "#009E73", "holds in part": "#56B4E9", "undecided": "#777777",
-    "does not hold here": "#D55E00", "not testable here": "#999999",
+    "holds": "#009E73", "holds, smaller": "#009E73", "holds in part": "#56B4E9",
+    "undecided": "#777777", "does not hold here": "#D55E00", "not testable here": "#999999",
 }  # fmt: skip
 LOW, HIGH = -2.0, 4.0
 AXIS, VERDICT, WIDTH = 470, 790, 930

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 import benchmarks.papers
 
 from . import depth, gra, labels, prio, pruning, rmd, shift
@@ -49,27 +51,55 @@ def plot(lines):
 
 
 def headlines():
-    """Return (study, claim, judgement) of the lines of the overview, in one setting each."""
+    """Return (study, claim, judgement) of the main claims, in all settings of their pages."""
     return [
         (study.name, *found)
         for study in STUDIES.values()
-        for found in judged(
-            [replace(c, settings=(c.headline,)) for c in study.claims if c.headline]
-        )
+        for found in judged([claim for claim in study.claims if claim.headline])
     ]
+
+
+def repeated():
+    """Return (study, claim, judgement) of the main claims in the setting of the fresh seeds."""
+    once = [(study, replace(claim, settings=(claim.headline,))) for study, claim, _ in headlines()]
+    return [(study, claim, judge(claim, settings_of(claim.part))) for study, claim in once]
+
+
+def pooled(claim):
+    """Return the judgement by the seeds of the pages and the fresh ones together."""
+    names, metrics = {claim.method, *claim.rivals}, {claim.metric, claim.rival_metric} - {""}
+    parts = [settings_of(part)[claim.headline] for part in (claim.part, f"fresh_{claim.part}")]
+    lists = lambda part, name, metric: part[name][claim.point][metric]
+    # Pairs of seeds: on the page, a method may have more seeds than its rival.
+    n_seeds = [min(len(lists(part, name, claim.metric)) for name in names) for part in parts]
+    methods = {
+        name: {
+            claim.point: {
+                metric: np.concatenate(
+                    [lists(part, name, metric)[:n] for part, n in zip(parts, n_seeds)]
+                )
+                for metric in metrics
+            }
+        }
+        for name in names
+    }
+    return judge(claim, {claim.headline: methods})
 
 
 def replication():
     """Return how many verdicts of the overview are the same on fresh seeds, and each on both."""
     rows, same = [], 0
-    for _, claim, before in headlines():
+    for _, claim, before in repeated():
         again = judge(claim, settings_of(f"fresh_{claim.part}"))
         if again.results:
             same += before.verdict == again.verdict
-            cells = [f"{written(f.results[0], f.column)}: {f.verdict}" for f in (before, again)]
+            cells = [
+                f"{written(f.results[0], f)}: {f.verdict} ({f.results[0].n_seeds} seeds)"
+                for f in (before, again, pooled(claim))
+            ]
             rows.append([claim.text, f"{before.column.header}, {claim.headline}", *cells])
-    header = ["claim", "of", "seeds of the pages", "fresh seeds"]
-    table = csv_table("", header, rows, widths="34 16 25 25")
+    header = ["claim", "of", "seeds of the pages", "fresh seeds", "all seeds"]
+    table = csv_table("", header, rows, widths="28 12 20 20 20")
     return f"{same} of {len(rows)} verdicts are the same on the fresh seeds.\n\n{table}"
 
 
@@ -102,8 +132,9 @@ def in_numbers():
         f"{n} {what}" for what, n in sorted(others.items(), key=lambda item: -item[1])
     )
     return (
-        f"{total['holds']} of {sum(total.values())} claims hold, {total['holds in part']} in "
-        f"part; {first}, {second}, and {last}.\n"
+        f"{total['holds']} of {sum(total.values())} claims hold, {total['holds, smaller']} more "
+        f"with a smaller effect, {total['holds in part']} in part; {first}, {second}, and "
+        f"{last}.\n"
     )
 
 
@@ -111,7 +142,7 @@ def runs():
     """Return the run times and versions, a line a study."""
     rows, machine = [], {}
     names = [name for study in STUDIES.values() for name in study.parts]
-    for name in (*names, *dict.fromkeys(f"fresh_{claim.part}" for _, claim, _ in headlines())):
+    for name in (*names, *dict.fromkeys(f"fresh_{claim.part}" for _, claim, _ in repeated())):
         content = load(name)
         if "machine" in content:
             machine = content["machine"]

@@ -23,6 +23,7 @@ from skcalib.selection import MaxEntropySelector
 from .claims import DIRECTION, METRICS, OWN, about, untested
 from .measures import measure, proba_of
 from .methods import CE, FOCAL, LS, Method, grid, mixed
+from .printed import rows as printed
 from .results import Part, Study, described
 from .runner import chosen, compare
 from .students import Settings, Trainer, all_logits, half_precision, logits_of
@@ -200,24 +201,37 @@ CALIBRATING = (LS.name, "mixup", FOCAL.name)
 TARGET = f"{CE.name}, target"
 
 
+# Our losses by the names of the paper's rows.
+PRINTED = {CE.name: "CE", LS.name: "LS", "mixup": "mixup", FOCAL.name: "focal"}
+
+
+def of_table(metric, after, before=CE.name, *, table=1, other=0, of=tuple(FRACTIONS)):
+    """Return what Table 1 or 2 prints of two losses, or Table 2 beside Table 1 of one."""
+    tables = (f"Table {table}", {"other": f"Table {other}"} if other else {})
+    return printed("PRIO", tables[0], metric, PRINTED[after], PRINTED[before], of, **tables[1])
+
+
 _claim = about("prio_losses", rivals=CE.name, settings=FRACTIONS, paper=DIRECTION)
 _random = about("prio", "entropy", "accuracy", "random", CASES)
 CLAIMS = (
     *(_claim(f"Calibrating by {name} lowers the ECE of a student that learns its least certain "
-             "samples.", "ece", method=name, headline="20 %") for name in CALIBRATING),
+             "samples.", "ece", method=name, headline="20 %", paper=of_table("ECE", name))
+      for name in CALIBRATING),
     *(_claim(f"Calibrating by {name} costs less than a point of accuracy.", "accuracy",
-             method=name, no_loss=True, paper="no significant loss",
+             method=name, no_loss=True, paper=of_table("accuracy", name),
              headline="20 %" * (name == FOCAL.name)) for name in CALIBRATING),
     *(_claim(f"Calibrating by {name} helps after a temperature, too: log-loss.", "nll_scaled",
              method=name, paper=OWN) for name in CALIBRATING),
-    _claim("Mixup is the best calibrated of the three.", "ece", (LS.name, FOCAL.name),
-           method="mixup"),
+    _claim("Mixup is better calibrated than label smoothing.", "ece", LS.name, method="mixup",
+           paper=of_table("ECE", "mixup", LS.name)),
+    _claim("Mixup is more accurate than label smoothing.", "accuracy", LS.name, method="mixup",
+           paper=of_table("accuracy", "mixup", LS.name)),
     _claim("A target trained with mixup chooses better samples than the student: ECE.", "ece",
-           settings="20 %", method=TARGET, headline="20 %"),
+           settings="20 %", method=TARGET, headline="20 %",
+           paper=of_table("ECE", CE.name, table=2, other=1, of=("20 %",))),
     _claim("A target trained with mixup chooses better samples: accuracy.", "accuracy",
-           settings="20 %", method=TARGET),
-    _claim("Target and focal loss together are better calibrated than focal loss alone.", "ece",
-           FOCAL.name, "20 %", f"{FOCAL.name}, target"),
+           settings="20 %", method=TARGET,
+           paper=of_table("accuracy", CE.name, table=2, other=1, of=("20 %",))),
     _claim("The least certain samples beat random ones at equal steps.", "accuracy",
            "random samples", method=CE.name, paper=OWN, headline="10 %"),
     _random("They beat random samples in other cases.", settings=CASES[1:]),

@@ -18,7 +18,7 @@ FIRST_SEED = 200
 def fresh(options):
     """Yield the part of a study, the records of its fresh seeds, and its claims."""
     of_part = {}
-    for _, claim, _ in page.headlines():
+    for _, claim, _ in page.repeated():
         of_part.setdefault(claim.part, []).append(claim)
     for name, claims in of_part.items():
         if options.only in ("", name):

@@ -38,3 +38,14 @@ def interval(differences, *, mean_and_error=None):
         return mean, -np.inf, np.inf, 1.0
     half = float(t.ppf(0.975, len(known) - 1)) * error
     return mean, mean - half, mean + half, p
+
+
+def ratio_interval(values, reference):
+    """Return mean, ends of the 95 % interval and p-value of a relative change, paired by seed.
+
+    The ratio of the means minus 1, its error linearized: that of (a - r b) / mean(b).
+    """
+    values, reference = (np.asarray(part, dtype=float) for part in (values, reference))
+    ratio = values.mean() / reference.mean()
+    mean, low, high, p = interval((values - reference * ratio) / reference.mean() + ratio - 1)
+    return mean, low, high, p
