@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -56,6 +57,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
       `y`, the column of every label, and from weights, None where all are equal. Samples of
       weight 0 have been left out, and weights that would overflow or vanish have been scaled.
     - ``_predict_proba(scores)`` returns probabilities of shape (n_samples, n_classes).
+
+    A third, ``_formula()``, may return the map in the words of :meth:`to_json`, which ONNX needs
+    as well.
 
     Scores come as the user gave them, checked. ``self._as_logits(scores)`` and
     ``self._as_proba(scores)`` turn them into the form that the calibrator needs, one column per
@@ -210,6 +214,63 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         """Return ``proba_<class>`` for every class; `input_features` is not used."""
         check_is_fitted(self)
         return np.asarray([f"proba_{label}" for label in self.classes_], dtype=object)
+
+    def to_json(self) -> str:
+        """Return the fitted map as text, for programs without skcalib.
+
+        Returns
+        -------
+        text : str
+            JSON of one object. Its ``map`` is a formula of z, one logit per class, and p, one
+            probability per class, in the order of ``classes``. Where ``input`` is "logits", these
+            are X and its softmax; where it is "proba", the logarithm of X, of which less than
+            ``zero`` counts as ``zero``, and X. One column stands for the second of two classes:
+            its logits are (0, X), its probabilities (1 - X, X). ``kind`` says which formula:
+
+            - "as it is": p.
+            - "uniform": the same for every class of finite logit.
+            - "linear": ``softmax(f @ coef.T + intercept)``, or ``f * coef`` where ``coef`` is a
+              row. f is ``z / temperature`` or, where there is a ``least``,
+              ``max(log_softmax(z / temperature), least)``.
+            - "mixture": the sum of ``parts``, formulas themselves, times ``weights``.
+            - "each class": ``curves`` of the probabilities of every class, divided by their sum
+              (a sum of 0 gives the uniform ones), or of that of the second of two classes. A
+              "line" goes through the points ``x``, ``y`` and is level beyond them; "steps" change
+              from ``y[j]`` to ``y[j + 1]`` right above ``x[j]``; "beta" is
+              ``1 / (1 + exp(-(a log(p) - b log(1 - p) + c)))``, p between ``zero`` of the curve
+              and ``1 - zero``, times 1 - w, plus w divided by the number of classes.
+
+        Raises
+        ------
+        NotImplementedError
+            If the calibrator has no such formula: :class:`GroupwiseCalibration`, and one of your
+            own without ``_formula``.
+
+        Examples
+        --------
+        >>> from skcalib.posthoc import TemperatureScaling
+        >>> scaling = TemperatureScaling(uniform=False).fit([-1.0, 2.0, 1.0], [0, 1, 0])
+        >>> scaling.to_json()
+        '{"format": "skcalib.calibrator 1", "classes": [0, 1], "input": "logits", "zero": 1e-07,
+        "map": {"kind": "linear", "temperature": ..., "coef": 1.0, "intercept": 0.0,
+        "least": null}}'
+        """
+        check_is_fitted(self)
+        found = {
+            "format": "skcalib.calibrator 1",
+            "classes": self.classes_.tolist(),
+            "input": self.input,
+            "zero": self._zero,
+            "map": self._formula(),
+        }
+        return json.dumps(found, allow_nan=False)
+
+    def _formula(self) -> dict[str, Any]:
+        """Return the map in plain numbers, in the words of `to_json`."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no formula for other programs; a method _formula of it "
+            "may return one in the words of to_json."
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -376,6 +437,40 @@ def mixed_with_uniform(proba: NDArray, weight: float, logits: NDArray | None = N
     proba *= proba.dtype.type(1 - weight)
     shift = np.asarray(weight * chance, dtype=proba.dtype).reshape(-1, 1)
     return np.add(proba, shift, out=proba, where=exists)
+
+
+def linear_formula(
+    temperature: float = 1.0,
+    *,
+    coef: Any = 1.0,
+    intercept: Any = 0.0,
+    least: float | None = None,
+) -> dict[str, Any]:
+    """Return the formula of a softmax of linear scores, in the words of `to_json`."""
+    return {
+        "kind": "linear",
+        "temperature": float(temperature),
+        "coef": np.asarray(coef).tolist(),
+        "intercept": np.asarray(intercept).tolist(),
+        "least": least,
+    }
+
+
+def mixture_formula(weights: Any, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the formula of a mixture of maps; those of weight 0 are left out."""
+    taken = [(float(weight), part) for weight, part in zip(weights, parts) if weight > 0]
+    if len(taken) == 1:
+        return taken[0][1]
+    return {
+        "kind": "mixture",
+        "weights": [weight for weight, _ in taken],
+        "parts": [part for _, part in taken],
+    }
+
+
+def beside_uniform(part: dict[str, Any], weight: float) -> dict[str, Any]:
+    """Return the formula of `part` beside a uniform component of this weight."""
+    return mixture_formula([1 - weight, weight], [part, {"kind": "uniform"}])
 
 
 def simplex_weights(

@@ -143,6 +143,10 @@ class BetaCalibration(OneVsRestCalibrator):
         *theta, weight = learned
         return (1 - weight) * expit(_features(p) @ np.array(theta)) + weight / len(self.classes_)
 
+    def _formula_of_class(self, learned: BetaMap) -> dict[str, Any]:
+        a, b, c, weight = learned
+        return {"kind": "beta", "a": a, "b": b, "c": c, "w": weight, "zero": SMALLEST}
+
 
 def _regression(
     columns: NDArray, positive: NDArray, weight: NDArray, start: NDArray, slopes: NDArray

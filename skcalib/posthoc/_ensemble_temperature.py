@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..utils.computing._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
-from ._base import PostHocCalibrator, chance_level, simplex_weights
+from ._base import (
+    PostHocCalibrator,
+    chance_level,
+    linear_formula,
+    mixture_formula,
+    simplex_weights,
+)
 
 _MOST_ROUNDS = 30
 # Of log T from one round to the next.
@@ -93,3 +101,7 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
         mixed += third * np.broadcast_to(chance_level(logits), len(logits))[:, None]
         mixed[np.isneginf(logits)] = 0
         return mixed.astype(np.result_type(logits.dtype, np.float32), copy=False)
+
+    def _formula(self) -> dict[str, Any]:
+        parts = [linear_formula(self.temperature_), linear_formula(), {"kind": "uniform"}]
+        return mixture_formula(self.weights_, parts)

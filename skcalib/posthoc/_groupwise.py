@@ -220,6 +220,12 @@ class GroupwiseCalibration(PostHocCalibrator):
     def _predict_proba(self, scores: NDArray) -> NDArray:
         return self.calibrator_.predict_proba(scores)
 
+    def _formula(self) -> dict[str, Any]:
+        raise NotImplementedError(
+            "GroupwiseCalibration has a map for every group, and no formula for other programs; "
+            "calibrator_ is the common map."
+        )
+
     def _fit_groups(
         self, log_proba: NDArray, y: NDArray, weight: NDArray, of_sample: NDArray[np.intp]
     ) -> None:

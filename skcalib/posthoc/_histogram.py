@@ -101,3 +101,6 @@ class HistogramBinning(OneVsRestCalibrator):
 
     def _map_class(self, learned: BinMap, p: NDArray) -> NDArray:
         return learned.values[bin_index(p, learned.edges)]
+
+    def _formula_of_class(self, learned: BinMap) -> dict[str, Any]:
+        return {"kind": "steps", "x": learned.edges[1:-1].tolist(), "y": learned.values.tolist()}

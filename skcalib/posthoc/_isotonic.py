@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
@@ -62,3 +64,7 @@ class IsotonicCalibration(OneVsRestCalibrator):
 
     def _map_class(self, learned: IsotonicRegression, p: NDArray) -> NDArray:
         return learned.predict(p)
+
+    def _formula_of_class(self, learned: IsotonicRegression) -> dict[str, Any]:
+        x, y = learned.X_thresholds_.tolist(), learned.y_thresholds_.tolist()
+        return {"kind": "line", "x": x, "y": y}

@@ -11,7 +11,13 @@ from scipy.special import log_softmax
 
 from ..utils.computing._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
 from ..utils.meta._private import Interval
-from ._base import LOWEST_LOG_PROBA, PostHocCalibrator, mixed_with_uniform
+from ._base import (
+    LOWEST_LOG_PROBA,
+    PostHocCalibrator,
+    beside_uniform,
+    linear_formula,
+    mixed_with_uniform,
+)
 from ._linear import Ridge, fit_linear
 
 # Its square, times a fraction of the weight, is a number in float32.
@@ -19,6 +25,8 @@ _LARGEST = 1e15
 # A tenth of the paper's strength. With that, mean probabilities stay off the class frequencies: by
 # .04 for every unit of an intercept, where 100 samples have two classes.
 _INTERCEPTS = 0.1
+# A log-probability below all: JSON has no infinity.
+_NO_LEAST = -1e300
 
 
 class LinearCalibrator(PostHocCalibrator):
@@ -82,6 +90,16 @@ class LinearCalibrator(PostHocCalibrator):
         features = self._checked_features(self._as_logits(scores))
         mapped = features * self.coef_ if self._vector else features @ self.coef_.T
         return mixed_with_uniform(softmax_at(mapped + self.intercept_, 1.0), self.uniform_weight_)
+
+    def _formula(self) -> dict[str, Any]:
+        part = linear_formula(
+            coef=self.coef_, intercept=self.intercept_, **self._formula_of_scores()
+        )
+        return beside_uniform(part, self.uniform_weight_)
+
+    def _formula_of_scores(self) -> dict[str, Any]:
+        """Return how `to_json` says what `_features` does."""
+        return {"temperature": self.temperature_, "least": LOWEST_LOG_PROBA}
 
     def _checked_features(self, logits: NDArray) -> NDArray[np.float64]:
         # So small that the fit can square them.
@@ -161,6 +179,9 @@ class VectorScaling(LinearCalibrator):
 
     def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
         return logits / temperature
+
+    def _formula_of_scores(self) -> dict[str, Any]:
+        return {"temperature": self.temperature_}
 
 
 class StructuredVectorScaling(LinearCalibrator):
@@ -343,6 +364,9 @@ class MatrixScaling(LinearCalibrator):
     def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
         return logits / temperature
 
+    def _formula_of_scores(self) -> dict[str, Any]:
+        return {"temperature": self.temperature_}
+
 
 class DirichletCalibration(MatrixScaling):
     """Map the log-probabilities by a matrix with a free diagonal, and an intercept.
@@ -415,3 +439,10 @@ class DirichletCalibration(MatrixScaling):
 
     def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
         return log_softmax(logits, axis=1) / temperature
+
+    def _formula(self) -> dict[str, Any]:
+        # The temperature comes after the logarithm here, which `to_json` has the other way round.
+        part = linear_formula(
+            coef=self.coef_ / self.temperature_, intercept=self.intercept_, least=_NO_LEAST
+        )
+        return beside_uniform(part, self.uniform_weight_)

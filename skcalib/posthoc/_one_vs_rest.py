@@ -33,6 +33,16 @@ class OneVsRestCalibrator(PostHocCalibrator):
     def _map_class(self, learned: Any, p: NDArray) -> NDArray:
         """Return the calibrated probabilities of one class."""
 
+    def _formula(self) -> dict[str, Any]:
+        return {"kind": "each class", "curves": [*map(self._formula_of_class, self.calibrators_)]}
+
+    def _formula_of_class(self, learned: Any) -> dict[str, Any]:
+        """Return the map of one class in plain numbers, in the words of `to_json`."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no formula for other programs; a method _formula_of_class "
+            "of it may return one in the words of to_json."
+        )
+
     def _columns(self) -> range:
         # With two classes, one probability determines the other.
         return range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))

@@ -17,7 +17,7 @@ from ..utils.checking._labels import check_column_labels
 from ..utils.checking._proba import SMALLEST_PROBABILITY
 from ..utils.meta._private import Interval, StrOptions, _fit_context
 from ..utils.meta._warnings import warn
-from ._base import PostHocCalibrator
+from ._base import PostHocCalibrator, linear_formula
 
 # The squared distance of mean probabilities from class frequencies, in units of these, of models
 # that are off without any shift: benchmarks/prior_shift.py.
@@ -324,6 +324,9 @@ class PriorShift(PostHocCalibrator):
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         return softmax(self._as_logits(scores) + np.log(self.ratio_), axis=1)
+
+    def _formula(self) -> dict[str, Any]:
+        return linear_formula(intercept=np.log(self.ratio_))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

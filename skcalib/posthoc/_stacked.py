@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from ..utils import SkcalibWarning
 from ..utils.checking._groups import design_effect
-from ._base import SMALLEST, PostHocCalibrator, simplex_weights
+from ._base import SMALLEST, PostHocCalibrator, mixture_formula, simplex_weights
 from ._linear import Ridge
 from ._matrix import StructuredMatrixScaling, StructuredVectorScaling
 from ._temperature import TemperatureScaling
@@ -200,6 +200,12 @@ class StackedCalibration(PostHocCalibrator):
             mixed += self.weights_[name] * calibrator._predict_proba(scores)
         mixed /= mixed.sum(axis=1, keepdims=True)
         return mixed.astype(np.result_type(raw.dtype, np.float32), copy=False)
+
+    def _formula(self) -> dict[str, Any]:
+        parts = {AS_IT_IS: {"kind": "as it is"}}
+        for name, calibrator in self.calibrators_.items():
+            parts[name] = calibrator._formula()
+        return mixture_formula([self.weights_[name] for name in parts], list(parts.values()))
 
     def _candidates(self, scores: NDArray, n_effective: float) -> dict[str, PostHocCalibrator]:
         """Return unfitted calibrators that the data allow, and note why others are left out."""

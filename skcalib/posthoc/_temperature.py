@@ -17,7 +17,7 @@ from ..utils.computing._temperature import (
     warn_of_bound,
 )
 from ..utils.meta._private import Interval, StrOptions
-from ._base import PostHocCalibrator, mixed_with_uniform
+from ._base import PostHocCalibrator, beside_uniform, linear_formula, mixed_with_uniform
 
 # The grid of the paper that searches by ECE.
 _GRID = np.arange(1, 101) / 10
@@ -162,6 +162,9 @@ class TemperatureScaling(PostHocCalibrator):
         logits = self._as_logits(scores)
         proba = softmax_at(logits, self.temperature_)
         return mixed_with_uniform(proba, self.uniform_weight_, logits)
+
+    def _formula(self) -> dict[str, Any]:
+        return beside_uniform(linear_formula(self.temperature_), self.uniform_weight_)
 
 
 def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:

@@ -1,0 +1,420 @@
+"""Converters to ONNX: importing this module registers them with skl2onnx.
+
+The graph has the map of a calibrator as its formula says, in double precision, behind the graph
+that skl2onnx makes of the classifier. It checks nothing: what Python refuses, such as NaN, has
+some answer there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from . import posthoc
+from .difficulty import DifficultyAwareClassifier
+from .labels import LabelCleaningClassifier
+from .posthoc import PostHocCalibratedClassifier, PostHocCalibrator
+from .selection import SelectiveClassifier, SubsetClassifier
+from .utils.checking._labels import class_positions
+from .utils.meta._estimators import last_step
+from .utils.meta._optional import import_optional
+
+import_optional("skl2onnx", extra="onnx")
+
+# ruff: noqa: E402  (a missing extra is named first)
+from onnx import TensorProto
+from skl2onnx import update_registered_converter
+from skl2onnx._parse import _apply_zipmap, _parse_sklearn
+from skl2onnx.common.data_types import (
+    BooleanTensorType,
+    DoubleTensorType,
+    FloatTensorType,
+    Int64TensorType,
+    StringTensorType,
+)
+
+__all__: list[str] = []
+
+# Scores of a graph are rounded to float32. What is to be above a limit has to be above it by more,
+# so that scores that were equal to it, as many are of trees and neighbors, do not pass.
+_ROUNDING = 1e-6
+_OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False]}
+_FLAT = np.array([-1])
+_DELEGATING = (DifficultyAwareClassifier, LabelCleaningClassifier, SubsetClassifier)
+
+
+# A class that the classifier does not know has the least score.
+_LEAST_SCORE = float(np.finfo(np.float32).min)
+
+
+class _Graph:
+    """Adds nodes to a graph; constants are of double precision unless they say otherwise."""
+
+    def __init__(self, scope: Any, container: Any) -> None:
+        self.scope, self.container = scope, container
+
+    def __call__(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
+        """Return the name of what the node computes of names and constants, or several."""
+        names = [self.scope.get_unique_variable_name(op) for _ in range(outputs)]
+        given = [value if isinstance(value, str) else self.constant(value) for value in inputs]
+        name = self.scope.get_unique_operator_name(op)
+        self.container.add_node(op, given, names, name=name, **attributes)
+        return names[0] if outputs == 1 else names
+
+    def constant(self, value: ArrayLike) -> str:
+        array = np.asarray(value)
+        kind = {"i": TensorProto.INT64, "U": TensorProto.STRING, "b": TensorProto.BOOL}
+        flat = array.ravel().tolist()
+        name = self.scope.get_unique_variable_name("constant")
+        self.container.add_initializer(
+            name, kind.get(array.dtype.kind, TensorProto.DOUBLE), list(array.shape), flat
+        )
+        return str(name)
+
+    def double(self, name: str) -> str:
+        return str(self("Cast", name, to=TensorProto.DOUBLE))
+
+    def columns(self, name: str, positions: ArrayLike) -> str:
+        return str(self("Gather", name, np.asarray(positions, dtype=np.int64), axis=1))
+
+    def row_sum(self, name: str, n_columns: int) -> str:
+        return str(self("MatMul", name, np.ones((n_columns, 1))))
+
+    def largest(self, name: str, k: int = 1) -> str:
+        """Return the k largest of every row, (n, k)."""
+        return str(self("TopK", name, np.array([k]), outputs=2, axis=1)[0])
+
+    def save(self, name: str, output: Any) -> None:
+        """Let a computed value be an output."""
+        node = self.scope.get_unique_operator_name("Identity")
+        self.container.add_node("Identity", [name], [output.full_name], name=node)
+
+
+# Maps of calibrators
+
+
+def _calibrated(g: _Graph, calibrator: PostHocCalibrator, scores: str) -> str:
+    """Add the map of a calibrator to scores of double precision."""
+    k, single = len(calibrator.classes_), calibrator.n_features_in_ == 1
+    if calibrator.input == "logits":
+        z = g("Concat", g("Mul", scores, 0.0), scores, axis=1) if single else scores
+        p = g("Softmax", z, axis=1)
+    else:
+        p = g("Concat", g("Sub", 1.0, scores), scores, axis=1) if single else scores
+        z = g("Log", g("Max", p, calibrator._zero))
+    return _mapped(g, calibrator._formula(), z, p, k)
+
+
+def _mapped(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    return _FORMULAS[formula["kind"]](g, formula, z, p, k)
+
+
+def _as_it_is(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    return p
+
+
+def _uniform(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    missing = g.double(g("IsInf", z))
+    exists = g("Sub", 1.0, missing)
+    return str(g("Div", exists, g.row_sum(exists, k)))
+
+
+def _mixture(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    parts = [
+        g("Mul", _mapped(g, part, z, p, k), weight)
+        for weight, part in zip(formula["weights"], formula["parts"])
+    ]
+    return str(g("Sum", *parts))
+
+
+def _linear(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    f = g("Div", z, formula["temperature"])
+    if formula["least"] is not None:
+        f = g("Max", g("LogSoftmax", f, axis=1), formula["least"])
+    coef = np.array(formula["coef"])
+    f = g("MatMul", f, coef.T) if coef.ndim == 2 else g("Mul", f, coef)
+    return str(g("Softmax", g("Add", f, formula["intercept"]), axis=1))
+
+
+def _each_class(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    columns = range(1, 2) if k == 2 else range(k)
+    parts = [
+        _CURVES[curve["kind"]](g, curve, g.columns(p, [column]), k)
+        for curve, column in zip(formula["curves"], columns)
+    ]
+    if k == 2:
+        return str(g("Concat", g("Sub", 1.0, parts[0]), parts[0], axis=1))
+    joint = g("Concat", *parts, axis=1)
+    total = g.row_sum(joint, k)
+    some = g("Greater", total, 0.0)
+    safe = g("Where", some, total, 1.0)
+    return str(g("Where", some, g("Div", joint, safe), 1 / k))
+
+
+def _beta(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
+    q = g("Min", g("Max", p, curve["zero"]), 1 - curve["zero"])
+    a, b = g("Mul", g("Log", q), curve["a"]), g("Mul", g("Log", g("Sub", 1.0, q)), curve["b"])
+    score = g("Add", g("Sub", a, b), curve["c"])
+    mapped = g("Div", 1.0, g("Add", 1.0, g("Exp", g("Neg", score))))
+    return str(g("Add", g("Mul", mapped, 1 - curve["w"]), curve["w"] / k))
+
+
+def _steps(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
+    # The edges are probabilities of samples, which the graph has rounded.
+    edges = np.array(curve["x"]) * (1 + _ROUNDING)
+    return str(g("Gather", np.array(curve["y"]), _number_below(g, p, edges)))
+
+
+def _line(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
+    x, y = np.array(curve["x"]), np.array(curve["y"])
+    if len(x) == 1:
+        return str(g("Add", g("Mul", p, 0.0), float(y[0])))
+    q = g("Min", g("Max", p, float(x[0])), float(x[-1]))
+    # Of the points at or below q, the last that has another one after it.
+    piece = _number_below(g, q, x[1:-1])
+    slope = np.diff(y) / np.diff(x)
+    along = g("Mul", g("Sub", q, g("Gather", x, piece)), g("Gather", slope, piece))
+    return str(g("Add", g("Gather", y, piece), along))
+
+
+def _number_below(g: _Graph, values: str, ordered: NDArray[np.float64]) -> str:
+    """Return how many of the ordered numbers are below every value, by bisection."""
+    count = g("Cast", g("Mul", values, 0.0), to=TensorProto.INT64)
+    # One that is never below, where bisection leaves the end.
+    step = 1 << max(0, len(ordered).bit_length() - 1)
+    padded = np.concatenate([ordered, np.full(2 * step, np.inf)])
+    while step and len(ordered):
+        further = g("Add", count, np.array(step))
+        limit = g("Gather", padded, g("Sub", further, np.array(1)))
+        count = g("Where", g("Less", limit, values), further, count)
+        step //= 2
+    return str(count)
+
+
+_FORMULAS: dict[str, Callable[..., str]] = {
+    "as it is": _as_it_is,
+    "uniform": _uniform,
+    "mixture": _mixture,
+    "linear": _linear,
+    "each class": _each_class,
+}
+_CURVES: dict[str, Callable[..., str]] = {"beta": _beta, "steps": _steps, "line": _line}
+
+
+# The classifier inside
+
+
+def _unwrapped(estimator: Any) -> Any:
+    """Return what predicts, in a form that skl2onnx knows: nothing frozen, no searches."""
+    if isinstance(estimator, FrozenEstimator):
+        return _unwrapped(estimator.estimator)
+    if isinstance(estimator, _DELEGATING):
+        return _unwrapped(estimator.estimator_)
+    if hasattr(estimator, "best_estimator_"):
+        return _unwrapped(estimator.best_estimator_)
+    if isinstance(estimator, Pipeline):
+        return Pipeline([(name, _unwrapped(step)) for name, step in estimator.steps])
+    return copy(estimator)  # options belong to an object, and one may be needed twice
+
+
+def _inner(g: _Graph, operator: Any, *, raw: bool = False) -> tuple[str, str]:
+    """Add the classifier inside; return its label and its probabilities or, `raw`, scores.
+
+    The columns are in the order of the classes outside.
+    """
+    outer = operator.raw_operator
+    model = _unwrapped(outer.estimator_)
+    # A Pipeline would not hand `raw_scores` on: the options are those of its last step.
+    last, _ = last_step(model)
+    allowed = g.scope._get_allowed_options(last, fail=False) or {}
+    if raw and "raw_scores" not in allowed:
+        raise NotImplementedError(
+            f"skl2onnx has no decision_function of {type(last).__name__}; calibrate its "
+            'probabilities: method="predict_proba".'
+        )
+    wanted = {"zipmap": False, "raw_scores": raw}
+    for options in (g.scope, g.container):
+        options.add_options(id(last), {key: wanted[key] for key in wanted if key in allowed})
+    label, scores = _parse_sklearn(g.scope, model, list(operator.inputs))
+    absent = _LEAST_SCORE if raw else 0.0
+    values = _in_order(g, g.double(scores.full_name), model, outer.classes_, absent)
+    return g("Reshape", label.full_name, _FLAT), values
+
+
+def _in_order(g: _Graph, scores: str, model: Any, classes: NDArray[Any], absent: float) -> str:
+    known = np.asarray(getattr(model, "classes_", classes))
+    if np.array_equal(known, classes):
+        return scores
+    positions = class_positions(classes, known)
+    nothing = g("Add", g("Mul", g.columns(scores, [0]), 0.0), absent)
+    columns = [nothing if at < 0 else g.columns(scores, [at]) for at in positions.tolist()]
+    return str(g("Concat", *columns, axis=1))
+
+
+# What skl2onnx asks for: parsers declare operators, shapes are of their outputs, converters
+
+
+def _labels(classes: ArrayLike) -> NDArray[Any]:
+    """Return labels of a type that ONNX has: integers or strings."""
+    array = np.asarray(classes)
+    return array.astype(str if array.dtype.kind in "OSU" else np.int64)
+
+
+def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """Declare an operator with label and probabilities, in dicts unless zipmap is off."""
+    operator = scope.declare_local_operator(_alias(type(model)), model)
+    operator.inputs = inputs
+    is_double = isinstance(inputs[0].type, DoubleTensorType)
+    kind = DoubleTensorType if is_double else FloatTensorType
+    outputs = [
+        scope.declare_local_variable("label", Int64TensorType()),
+        scope.declare_local_variable("probabilities", kind()),
+    ]
+    if isinstance(model, SelectiveClassifier):
+        outputs.append(scope.declare_local_variable("accepted", BooleanTensorType()))
+    for output in outputs:
+        operator.outputs.append(output)
+    zipmap = scope.get_options(model, {"zipmap": True})["zipmap"]
+    if zipmap is False:
+        return outputs
+    return [*_apply_zipmap(zipmap, scope, model, kind(), outputs[:2]), *outputs[2:]]
+
+
+def _shapes(operator: Any) -> None:
+    label, proba, *accepted = operator.outputs
+    n, classes = operator.inputs[0].get_first_dimension(), operator.raw_operator.classes_
+    is_text = _labels(classes).dtype.kind == "U"
+    label.set_type((StringTensorType if is_text else Int64TensorType)([n]))
+    proba.set_type(type(proba.type)([n, len(classes)]))
+    for output in accepted:
+        output.set_type(BooleanTensorType([n]))
+
+
+def _save(g: _Graph, operator: Any, label: str, proba: str) -> None:
+    is_double = isinstance(operator.outputs[1].type, DoubleTensorType)
+    g.save(label, operator.outputs[0])
+    kind = TensorProto.DOUBLE if is_double else TensorProto.FLOAT
+    g.save(g("Cast", proba, to=kind), operator.outputs[1])
+
+
+def _save_largest(g: _Graph, operator: Any, proba: str) -> None:
+    best = g("ArgMax", proba, axis=1, keepdims=0)
+    _save(g, operator, g("Gather", _labels(operator.raw_operator.classes_), best), proba)
+
+
+def _convert_calibrator(scope: Any, operator: Any, container: Any) -> None:
+    g = _Graph(scope, container)
+    scores = g.double(operator.inputs[0].full_name)
+    _save_largest(g, operator, _calibrated(g, operator.raw_operator, scores))
+
+
+def _convert_calibrated(scope: Any, operator: Any, container: Any) -> None:
+    g, model = _Graph(scope, container), operator.raw_operator
+    if model.by_columns is not None:
+        raise NotImplementedError(
+            "by_columns must be None in ONNX: the graph has one map for all samples, got "
+            f"{model.by_columns!r}."
+        )
+    _, scores = _inner(g, operator, raw=model._method() == "decision_function")
+    if model.calibrator_.n_features_in_ == 1:
+        scores = g.columns(scores, [1])  # skl2onnx has minus the score for the first class
+    _save_largest(g, operator, _calibrated(g, model.calibrator_, scores))
+
+
+def _convert_selective(scope: Any, operator: Any, container: Any) -> None:
+    g, model = _Graph(scope, container), operator.raw_operator
+    if not isinstance(model.confidence_, str):
+        raise NotImplementedError(
+            "confidence must be read off the classifier in ONNX, one of "
+            f"{sorted(_CONFIDENCES)}, got {type(model.confidence_).__name__}."
+        )
+    label, proba = _inner(g, operator)
+    raw = model.confidence_ in ("max_logit", "energy")
+    values = _inner(g, operator, raw=True)[1] if raw else proba
+    confidence = _CONFIDENCES[model.confidence_](g, values, len(model.classes_))
+    limit = model.threshold_
+    if np.isfinite(limit):
+        limit += _ROUNDING * abs(limit)
+    accepted = g("Reshape", g("Greater", confidence, limit), _FLAT)
+    answer = g("Where", accepted, label, _labels(model.reject_label_))
+    _save(g, operator, answer, proba)
+    g.save(accepted, operator.outputs[2])
+
+
+def _minus_entropy(g: _Graph, proba: str, k: int) -> str:
+    logs = g("Log", g("Max", proba, float(np.finfo(np.float64).tiny)))
+    return g.row_sum(g("Mul", proba, logs), k)
+
+
+def _margin(g: _Graph, proba: str, k: int) -> str:
+    return str(g("MatMul", g.largest(proba, 2), np.array([[1.0], [-1.0]])))
+
+
+def _energy(g: _Graph, logits: str, k: int) -> str:
+    top = g.largest(logits)
+    terms = g("Exp", g("Sub", logits, top))
+    return str(g("Add", top, g("Log", g.row_sum(terms, k))))
+
+
+_CONFIDENCES: dict[Any, Callable[[_Graph, str, int], str]] = {
+    "msp": lambda g, proba, k: g.largest(proba),
+    "entropy": _minus_entropy,
+    "margin": _margin,
+    "max_logit": lambda g, logits, k: g.largest(logits),
+    "energy": _energy,
+}
+
+
+def _parse_delegating(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """Parse the classifier that answers, in place of the one around it."""
+    inner = _unwrapped(model)
+    if not np.array_equal(inner.classes_, model.classes_):
+        raise NotImplementedError("the classifier inside must know all classes.")
+    zipmap = scope.get_options(model, {"zipmap": True})["zipmap"]
+    scope.add_options(id(last_step(inner)[0]), {"zipmap": zipmap})
+    return _parse_sklearn(scope, inner, inputs)
+
+
+def _convert_delegating(scope: Any, operator: Any, container: Any) -> None:
+    """Not called: the parser leaves no such operator."""
+
+
+def _alias(kind: type) -> str:
+    return f"Skcalib{kind.__name__}"
+
+
+def _subclasses(base: Any) -> list[Any]:
+    """Return the calibrators of the package, private ones of the stack as well."""
+    found: list[Any] = []
+    for kind in base.__subclasses__():
+        found += [kind, *_subclasses(kind)]
+    return [kind for kind in found if kind.__module__.startswith(posthoc.__name__)]
+
+
+def _register() -> None:
+    handled: dict[Any, tuple[Any, Any]] = dict.fromkeys(
+        _subclasses(PostHocCalibrator), (_parse, _convert_calibrator)
+    )
+    for kind in _DELEGATING:
+        handled[kind] = _parse_delegating, _convert_delegating
+    handled[PostHocCalibratedClassifier] = _parse, _convert_calibrated
+    handled[SelectiveClassifier] = _parse, _convert_selective
+    for kind, (parser, converter) in handled.items():
+        update_registered_converter(
+            kind,
+            _alias(kind),
+            _shapes,
+            converter,
+            parser=parser,
+            options=_OPTIONS,
+            overwrite=True,
+        )
+
+
+_register()
