@@ -197,5 +197,5 @@ GROUPS = {
         "Predictions whose calibration is known": ["make_predictions"],
         "Label noise": ["flip_labels"],
     },
-    "utils": {"Warnings": ["SkcalibWarning"]},
+    "utils": {"Warnings": ["SkcalibWarning"], "Models in files": ["trusted_types"]},
 }

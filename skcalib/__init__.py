@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .posthoc import PostHocCalibratedClassifier, TemperatureScaling
     from .report import CalibrationReport
     from .selection import MaxEntropySelector, SelectiveClassifier, SubsetClassifier
+    from .utils import trusted_types
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ _HEADLINE = {
     "compare_calibration": "metrics",
     "expected_calibration_error": "metrics",
     "find_label_issues": "labels",
+    "trusted_types": "utils",
 }
 
 __all__ = [
@@ -96,6 +98,7 @@ __all__ = [
     "posthoc",
     "report",
     "selection",
+    "trusted_types",
     "utils",
 ]
 

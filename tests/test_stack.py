@@ -35,7 +35,8 @@ def test_every_library_has_a_block(repository):
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("library", [name for name in LIBRARIES if name != "onnxruntime"])
 def test_block_runs(library, repository, tmp_path, monkeypatch):
-    (block,) = [b for b in _blocks((repository / PAGE).read_text()) if library in _needs(b)]
+    blocks = [b for b in _blocks((repository / PAGE).read_text()) if library in _needs(b)]
+    block = min(blocks, key=lambda b: len(_needs(b)))  # that of MLflow needs skops as well
     missing = sorted(name for name in _needs(block) if find_spec(name) is None)
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")

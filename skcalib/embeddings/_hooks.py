@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from ..utils.computing._tensors import plain_module
 from ._pretrained import near_names
 
 Pooling = str | Callable[[torch.Tensor], torch.Tensor] | None
@@ -88,7 +89,7 @@ def torch_module(value: object) -> nn.Module:
             "module must be a torch.nn.Module or a skorch net that has been initialized "
             f"or fitted, got {type(value).__name__}."
         )
-    return module
+    return plain_module(module)  # in what is compiled, hooks see nothing
 
 
 def check_layers(names: list[str], module: nn.Module) -> list[str]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..utils.checking._validation import takes
+from ..utils.computing._tensors import plain_module
 
 _KEYWORDS = ("sample_weight", "difficulty_weight", "history")
 
@@ -52,7 +53,7 @@ def criterion_loss(
     refused = set(given) - accepted
     if not refused:
         return criterion(logits, target, **given)
-    plain = getattr(criterion, "_orig_mod", criterion)  # inside what torch has compiled
+    plain = plain_module(criterion)
     if refused == {"sample_weight"} and getattr(plain, "reduction", None) in ("mean", "sum"):
         # Torch's own criteria know no weights of samples, but give one loss for every sample.
         weight = given["sample_weight"]

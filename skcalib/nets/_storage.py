@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ..utils.computing._files import write_atomically
+from ..utils.computing._tensors import plain_module
 
 _FORMAT = 1
 
@@ -27,7 +28,7 @@ def save_net(net: Any, path: Any) -> None:
     names = getattr(net, "feature_names_in_", None)
     record = {
         "format": _FORMAT,
-        "module": net.module_.state_dict(),
+        "module": plain_module(net.module_).state_dict(),
         "classes": labels,
         "classes_dtype": classes.dtype.str,
         "sizes": dict(net._data_sizes_),
@@ -53,7 +54,7 @@ def load_net(net: Any, path: Any) -> None:
         net._data_sizes_ = record["sizes"]
         net.initialize()
         try:
-            net.module_.load_state_dict(record["module"])
+            plain_module(net.module_).load_state_dict(record["module"])
         except RuntimeError as error:
             raise ValueError(
                 f"module must have the parameters saved in {path!r}, got others: {error}"

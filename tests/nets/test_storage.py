@@ -9,8 +9,10 @@ import pytest
 import torch
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from skorch.callbacks import Callback
 
+from skcalib.difficulty import PredictionDepthScorer
 from skcalib.nets import MLP, CalibratedNetClassifier
 
 X, Y = load_iris(return_X_y=True)
@@ -178,3 +180,30 @@ def test_a_load_that_fails_leaves_the_net_as_it_was(tmp_path, fitted, fault):
     else:
         with pytest.raises(NotFittedError):
             net.predict(X)
+
+
+# The compiler that leaves everything as it is.
+COMPILED = {"compile": True, "compile__backend": "eager"}
+# torch looks at tensors while it compiles, and warns of what it does itself.
+compiling = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+
+
+@compiling
+@pytest.mark.parametrize("loaded", [{}, COMPILED], ids=["to plain", "to compiled"])
+@pytest.mark.parametrize("saved", [{}, COMPILED], ids=["plain", "compiled"])
+def test_whether_a_net_is_compiled_does_not_matter(tmp_path, saved, loaded):
+    net = make_net(**saved).fit(X, NAMES)
+    net.save(tmp_path / "net.pt")
+    again = make_net(**loaded).load(tmp_path / "net.pt")
+    np.testing.assert_array_equal(again.predict_proba(X), net.predict_proba(X))
+
+
+@compiling
+def test_layers_of_a_compiled_net_have_the_names_of_the_plain_one():
+    scorers = [
+        PredictionDepthScorer(FrozenEstimator(make_net(**options).fit(X, NAMES))).fit(X, NAMES)
+        for options in ({}, COMPILED)
+    ]
+    plain, compiled = scorers
+    assert compiled.layer_names_ == plain.layer_names_
+    np.testing.assert_array_equal(compiled.difficulty(X), plain.difficulty(X))

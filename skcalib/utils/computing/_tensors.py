@@ -30,6 +30,11 @@ _CHECKED_SIZE = 2**26
 _settings_in_use = threading.RLock()
 
 
+def plain_module(module: Any) -> Any:
+    """Return the module inside what ``torch.compile`` has made of it, or the module itself."""
+    return getattr(module, "_orig_mod", module)
+
+
 def on_accelerator(values: Any) -> bool:
     """Tell whether values are a dense torch tensor on a device that numpy cannot read."""
     torch = sys.modules.get("torch")
