@@ -44,6 +44,14 @@ METRICS = {column.metric: column for column in (*COLUMNS, *CALIBRATION)} | {
     "range of ece": Column("", "range of the ECE, %", 100, 1, -1),
     "output margin": Column("output margin", "mean output margin, powers of ten", 1, 2, 1),
     "log margin": Column("log margin", "logarithm of the median input margin", 1, 2, 1),
+    "rise": Column("rise", "rise of RMD, standard deviations", 1, 2, 1),
+    "trend": Column("trend", "Spearman of group and error", 1, 2, -1),
+    "hardest": Column("hardest", "errors of the hardest, %", 100, 1, 1),
+    "wrong_entropy": Column("wrong_entropy", "entropy of wrong predictions, %", 100, 1, 1),
+    "wrong_confidence": Column("wrong_confidence", "confidence of wrong ones, %", 100, 1, -1),
+    "follows": Column("follows", "Spearman of gradient and Brier score", 1, 3, 1),
+    "ece_by_ece": Column("ece_by_ece", "ECE of equal width, T by ECE, %", 100, 2, -1),
+    "ece_width_scaled": Column("ece_width_scaled", "ECE of equal width, scaled, %", 100, 2, -1),
     "depth": Column("depth", "mean depth, layers", 1, 2, -1),
     "hidden probes": Column("hidden probes", "accuracy of probes in hidden layers, %", 100, 1, 1),
 }
@@ -54,7 +62,8 @@ OF_INTEREST = {
     "errors_auroc": 1.0, "ood_auroc": 1.0, "ood_fpr": 1.0, "human_kl": 0.02,
     "human_kl_scaled": 0.02, "AUROC of flips": 1.0, "gain": 0.02, "value": 0.1,
     "correlation": 0.01, "range of ece": 1.0, "output margin": 0.3, "log margin": 0.1,
-    "depth": 0.1, "hidden probes": 1.0,
+    "depth": 0.1, "hidden probes": 1.0, "rise": 0.1, "trend": 0.1, "hardest": 1.0,
+    "wrong_entropy": 1.0, "wrong_confidence": 1.0, "follows": 0.01, "ece_by_ece": 0.2,
 }  # fmt: skip
 
 

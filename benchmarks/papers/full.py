@@ -7,11 +7,12 @@ and 250; the exponents are those of CIFAR-100, where the paper chooses them by c
 that a guide is least certain of, by the entropy of its prediction: the network itself, or a
 ResNet-50 that was trained on all images with mixup, at the same epoch or after its last. Random
 images are there for comparison. The parameters of label smoothing, mixup and focal loss are the
-published ones for each fraction, with a target those of its own table (label smoothing, which we
-do not find there, as without). [DEPTH] is in ``full_depth.py``.
+published ones for each fraction, with a target those of its own table; so are its learning rate,
+cosine schedule, weight decay and momentum. [DEPTH] is in ``full_depth.py``.
 
-Our reading: SGD with batches of 128, flips and shifts, bfloat16 on CUDA, and of [PRIO] a cosine
-schedule; nothing is chosen. A tenth of the training images is held out for validation. Difficulty
+What the papers do not print is ours: the epochs and the schedule of [RMD], the weight decay of
+[GRA], batches of 128 where it is not [GRA], flips and shifts where it is not [RMD], and bfloat16
+on CUDA. Nothing is chosen. A tenth of the training images is held out for validation. Difficulty
 needs features of them: ``--features`` names an ``.npz`` with ``train`` (50000, d), made for
 instance by ``skcalib.embeddings.OpenClipEmbedder``; without it, the methods that need difficulty
 are left out. Seconds of [PRIO] are those of the clock, without the target's training, which is

@@ -157,15 +157,19 @@ N_TURNED, N_EPOCHS_OF_TURNS, BATCH = 20_000, 8, 100
 
 def rotation_features(folder):
     """Return 64 pooled features of the test images, by a network for turns of training images."""
-    net, accuracy = _trained_on_turns(as_input(pictures(folder, "train", N_TURNED)[0]))
+    net, accuracy = trained_on_turns(as_input(pictures(folder, "train", N_TURNED)[0]))
     print(f"rotation: accuracy {accuracy:.3f} in the last epoch", flush=True)
-    images = as_input(pictures(folder, "test")[0])
+    return pooled(net, as_input(pictures(folder, "test")[0]))
+
+
+def pooled(net, images):
+    """Return the features before the last layer, (n, 64)."""
     with torch.no_grad():
-        pooled = [net.blocks(net.stem(part)).mean(dim=(2, 3)) for part in images.split(1000)]
-    return torch.cat(pooled).numpy().astype(np.float64)
+        parts = [net.blocks(net.stem(part)).mean(dim=(2, 3)) for part in images.split(1000)]
+    return torch.cat(parts).numpy().astype(np.float64)
 
 
-def _trained_on_turns(images):
+def trained_on_turns(images):
     """Train on quarter turns, a quarter of each batch by each; return net and its accuracy."""
     torch.manual_seed(0)
     net = small_resnet(4)

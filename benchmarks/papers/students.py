@@ -71,7 +71,7 @@ def make_optimizer(net, settings, weight_decay=0.0):
     decay = settings.weight_decay + weight_decay
     if settings.optimizer == "sgd":
         optimizer = torch.optim.SGD(
-            net.parameters(), settings.lr, momentum=0.9, nesterov=True, weight_decay=decay
+            net.parameters(), settings.lr, momentum=0.9, weight_decay=decay
         )
     else:
         # AdamW without decay is Adam. One kernel for all parameters is what pays here.

@@ -9,7 +9,7 @@ from ._base import CalibrationLoss, check_flag, check_option, check_range
 from ._batch import check_batch, check_inputs
 from ._softmax import expectation, largest_probabilities, miss_probability, power, target_nll
 
-_RIVALS = ("below_label", "second_largest")
+_RIVALS = ("below_label", "second_largest", "largest_other")
 
 
 def _check_parameters(gamma: float, rival: str, detach_weight: bool = False) -> float:
@@ -40,11 +40,25 @@ def _below_every_class(logits: Tensor, nll: Tensor) -> Tensor:
     return torch.where(n_below > 0, (-nll).exp().gather(1, rival), 0.0)
 
 
+def _largest_other(logits: Tensor, target: Tensor, log_proba: Tensor) -> Tensor:
+    """Compute the largest probability of another class, (n,), or for every class, (n, K)."""
+    if not target.is_floating_point():
+        label = target.unsqueeze(1)
+        gap = logits.scatter(1, label, -torch.inf).max(1).values - logits.gather(1, label)[:, 0]
+        return (log_proba + gap).exp()  # log p_j = log p_y + z_j - z_y
+    top, place = log_proba.topk(2)
+    every = torch.arange(logits.shape[1], device=logits.device)
+    return torch.where(every == place[:, :1], top[:, 1:], top[:, :1]).exp()
+
+
 def _weight(logits: Tensor, target: Tensor, nll: Tensor, gamma: float, rival: str) -> Tensor:
     log_proba = -nll
     # A single class has no rival: p_j = 0.
     if logits.shape[1] == 1:
         return power(miss_probability(nll), gamma)
+    if rival == "largest_other":
+        proba = _largest_other(logits, target, log_proba)
+        return power(proba - log_proba.expm1(), gamma)
     if rival == "second_largest":
         proba = largest_probabilities(logits, target, nll, 2)[:, 1]
         # One rival for the whole row, so the same one for every class of a soft target.
@@ -70,7 +84,8 @@ def dual_focal_weight(
     Returns
     -------
     weight : Tensor of shape (n,) or, with class probabilities, (n, K)
-        Weight of every sample, or of every class of it; larger = counts more. In [0, 1].
+        Weight of every sample, or of every class of it; larger = counts more. In [0, 1] with the
+        default `rival`, else up to 2^gamma.
 
     See Also
     --------
@@ -150,10 +165,11 @@ class DualFocalLoss(CalibrationLoss):
         Exponent; 0 is the cross-entropy.
     detach_weight : bool, default=False
         If True, the weight is a constant for the gradient (DFL-GRA).
-    rival : {"below_label", "second_largest"}, default="below_label"
+    rival : {"below_label", "second_largest", "largest_other"}, default="below_label"
         Which probability is p_j. "below_label" is the largest one strictly below p_y, 0 if there
         is none, as [1]_ defines and implements it. "second_largest" is the second-largest of all,
-        as [2]_ words it. The two differ wherever the label is not the first choice.
+        and "largest_other" the largest of the other classes, as [2]_ words it in two places. The
+        three are the same where the label is the first choice.
     weight, ignore_index, reduction : of :class:`CrossEntropyLoss`
 
     See Also

@@ -23,6 +23,9 @@ STUDIES = {
     "depth": ["--networks", "10", "--only", "mlp"],
 }
 
+# Before the fixture below makes it small.
+PERCEPTRON = full_depth.NETWORKS["mlp"]
+
 
 @pytest.fixture
 def data(tmp_path):
@@ -179,6 +182,8 @@ def test_settings_are_those_that_the_papers_print():
         ("cifar10", "focal", False, (1, 3, 3, 3)),
         ("cifar10", "focal", True, (1, 2, 2, 1)),
         ("cifar10", "label smoothing", False, (0.03, 0.05, 0.05, 0.03)),
+        ("cifar10", "label smoothing", True, (0.03, 0.05, 0.05, 0.03)),
+        ("cifar100", "label smoothing", True, (0.03, 0.03, 0.03, 0.09)),
         ("cifar100", "mixup", False, (0.15, 0.15, 0.15, 0.35)),
         ("cifar100", "mixup", True, (0.15, 0.2, 0.15, 0.15)),
         ("cifar100", "focal", False, (1, 3, 3, 5)),
@@ -200,16 +205,44 @@ def test_prioritization_has_the_parameters_of_its_tables(dataset, loss, guided, 
     assert full.PUBLISHED["prio"]["warmup epochs"] == 10
 
 
-def test_example_difficulty_has_the_rates_and_steps_of_its_table():
-    wanted = {"resnet18": (0.04, 0.95, [7000]), "vgg16": (0.04, 0.9, [5000, 1000]),
-              "mlp": (0.02, 0.9, [5000, 1250, 1000])}  # fmt: skip
+@pytest.mark.parametrize(
+    ("dataset", "n_images", "wanted"),
+    [
+        ("svhn", 65_931, {"resnet18": (0.04, 0.95, [7000]),
+                          "vgg16": (0.04, 0.9, [3000, 6000, 1000]),
+                          "mlp": (0.04, 0.9, [2500, 5500, 2000])}),
+        ("fashion_mnist", 54_000, {"resnet18": (0.01, 0.95, [4000, 3000]),
+                                   "vgg16": (0.01, 0.95, [3000, 6000, 1000]),
+                                   "mlp": (0.04, 0.5, [10000, 2500])}),
+        ("cifar10", 45_000, {"resnet18": (0.04, 0.95, [7000]), "vgg16": (0.04, 0.9, [5000, 1000]),
+                             "mlp": (0.02, 0.9, [5000, 1250, 1000])}),
+        ("cifar100", 45_000, {"resnet18": (0.1, 0.95, [6000]), "vgg16": (0.04, 0.9, [2500, 7500]),
+                              "mlp": (0.1, 0.95, [2500, 6000, 1500])}),
+        ("cifar10 flipped", 45_000, {"vgg16": (0.04, 0.9, [5000, 10000]),
+                                     "mlp": (0.02, 0.9, [12000, 1250, 4000])}),
+    ],
+)  # fmt: skip
+def test_example_difficulty_has_the_rates_and_steps_of_its_table(dataset, n_images, wanted):
     for name, (rate, momentum, steps) in wanted.items():
-        options = _options(networks=10)
-        net = full_depth.scorer(options, name).estimator
+        options = _options(networks=10, dataset=dataset.split()[0])
+        flipped = dataset.endswith("flipped")
+        net = full_depth.scorer(options, name, flipped=flipped).estimator
         assert (net.lr, net.get_params()["optimizer__momentum"]) == (rate, momentum)
-        per_epoch = 45_000 / 256
-        ((_, scheduler),) = [("", callback) for callback in net.callbacks]
+        assert net.batch_size == 256
+        per_epoch = n_images / 256
+        (scheduler,) = net.callbacks
         ends = [*scheduler.kwargs["milestones"], net.max_epochs]
         assert np.abs(np.array(ends) * per_epoch - np.cumsum(steps)).max() <= per_epoch
-    vgg = full_depth.NETWORKS["vgg16"](10)
+        assert scheduler.kwargs["gamma"] == pytest.approx(1 / 5)
+        if flipped:
+            assert full_depth.epochs_for_flips(options, name) is None
+    if dataset == "svhn":
+        n_epochs = full_depth.scorer(_options(dataset=dataset), "mlp").estimator.max_epochs
+        assert full_depth.epochs_for_flips(_options(dataset=dataset), "mlp") == 2 * n_epochs
+
+
+def test_networks_of_example_difficulty_are_those_printed():
+    mlp, vgg = PERCEPTRON(10), full_depth.NETWORKS["vgg16"](10)
+    widths = [m.out_features for m in mlp.modules() if isinstance(m, torch.nn.Linear)]
+    assert widths == [2048] * 7 + [10]
     assert not any(isinstance(m, torch.nn.BatchNorm2d) for m in vgg.modules())

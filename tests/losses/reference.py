@@ -78,7 +78,9 @@ def dual_focal(z, t, gamma, rival="below_label"):
     p = softmax(z)
 
     def weight(k):
-        if rival == "second_largest":
+        if rival == "largest_other":
+            other = max((x for j, x in enumerate(p) if j != k), default=0)
+        elif rival == "second_largest":
             other = sorted(p)[-2] if len(p) > 1 else 0
         else:
             other = max([x for x in p if x < p[k]], default=0)
@@ -212,6 +214,11 @@ CASES = {
     "dual focal, second": Case(
         losses.DualFocalLoss(gamma=2.0, rival="second_largest"),
         partial(dual_focal, gamma=2, rival="second_largest"),
+        compiled=False,
+    ),
+    "dual focal, other": Case(
+        losses.DualFocalLoss(gamma=2.0, rival="largest_other"),
+        partial(dual_focal, gamma=2, rival="largest_other"),
         compiled=False,
     ),
     "DFL-GRA": Case(

@@ -15,6 +15,7 @@ from skcalib.losses.functional import (
 LOGITS = 2 * torch.randn(12, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LOGITS[0, 1] = LOGITS[0, 2]  # a tie between wrong classes
 LOGITS[1, 1] = LOGITS[1, 2]  # a tie with the label
+RIVALS = ["below_label", "second_largest", "largest_other"]
 LABEL = torch.tensor([0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1])
 
 
@@ -24,13 +25,15 @@ def naive(logits, target, gamma, rival):
         p = torch.softmax(z, 0)
         if rival == "second_largest":
             other = p.sort().values[-2]
+        elif rival == "largest_other":
+            other = torch.cat([p[:y], p[y + 1 :]]).max()
         else:
             other = max((x for k, x in enumerate(p) if z[k] < z[y]), default=torch.zeros(()))
         out.append(-((1 - p[y] + other) ** gamma) * p[y].log())
     return torch.stack(out)
 
 
-@pytest.mark.parametrize("rival", ["below_label", "second_largest"])
+@pytest.mark.parametrize("rival", RIVALS)
 @pytest.mark.parametrize("gamma", [0.5, 1, 5])
 def test_values_and_gradients_of_a_naive_loop(rival, gamma):
     z, w = (LOGITS.clone().requires_grad_() for _ in range(2))
@@ -43,7 +46,7 @@ def test_values_and_gradients_of_a_naive_loop(rival, gamma):
     torch.testing.assert_close(z.grad[2:], w.grad[2:])
 
 
-@pytest.mark.parametrize("rival", ["below_label", "second_largest"])
+@pytest.mark.parametrize("rival", RIVALS)
 def test_soft_targets_are_the_mean_over_labels_with_their_own_rivals(rival):
     t = torch.softmax(LOGITS.flip(1), 1)
     per_label = torch.stack(
@@ -73,11 +76,11 @@ def test_one_class_and_gamma_zero():
     torch.testing.assert_close(value, cross_entropy_loss(LOGITS, LABEL))
 
 
-def test_the_two_rules_agree_where_the_label_is_first():
+def test_the_rules_agree_where_the_label_is_first():
     first = LOGITS.argmax(1)
-    one = dual_focal_weight(LOGITS, first, rival="below_label")
-    other = dual_focal_weight(LOGITS, first, rival="second_largest")
-    torch.testing.assert_close(one, other)
+    one, *others = (dual_focal_weight(LOGITS, first, rival=rival) for rival in RIVALS)
+    for other in others:
+        torch.testing.assert_close(one, other)
 
 
 def test_rivals_are_told_apart_where_probabilities_underflow():
