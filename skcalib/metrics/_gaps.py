@@ -49,6 +49,42 @@ class Draws(NamedTuple):
     accuracy: NDArray[np.float64]
 
 
+class OneSeed(NamedTuple):
+    """One seed for all resamples of a small set, where generators would take most of the time.
+
+    Their number per block is part of what is drawn, so one process draws them all.
+    """
+
+    seed: int
+    n_draws: int
+
+    def counts(self, n: int, groups: NDArray[np.intp] | None) -> Iterator[NDArray[np.float64]]:
+        """Yield how often each of n samples is drawn, (n_draws of a block, n)."""
+        n_drawn = n if groups is None else int(groups.max()) + 1
+        for size, rng in self._blocks(n):
+            drawn = rng.integers(n_drawn, size=(size, n_drawn))
+            drawn += n_drawn * np.arange(size)[:, np.newaxis]
+            count = np.bincount(drawn.ravel(), minlength=size * n_drawn).reshape(size, n_drawn)
+            yield (count if groups is None else count[:, groups]).astype(np.float64)
+
+    def labels(self, proba: NDArray[Any]) -> Iterator[NDArray[np.intp]]:
+        """Yield labels drawn from the probabilities, (n_draws of a block, n)."""
+        below = np.cumsum(proba, axis=1, dtype=np.float64)[:, :-1] if proba.ndim == 2 else None
+        for size, rng in self._blocks(proba.size):
+            u = rng.uniform(size=(size, len(proba)))
+            codes = u < proba if below is None else (u[..., np.newaxis] >= below).sum(axis=2)
+            yield codes.astype(np.intp)
+
+    def several(self) -> NDArray[np.int64]:
+        """Return a seed for every resample."""
+        return np.random.default_rng(self.seed).integers(2**31, size=self.n_draws)
+
+    def _blocks(self, n: int) -> Iterator[tuple[int, np.random.Generator]]:
+        rng, block = np.random.default_rng(self.seed), max(1, _COUNTS_AT_ONCE // n)
+        for start in range(0, self.n_draws, block):
+            yield min(block, self.n_draws - start), rng
+
+
 class GapError:
     """A calibration error of samples that lie in cells.
 
@@ -56,7 +92,8 @@ class GapError:
     "kernel". The error is their `norm`: "l1", "l2" or "max"; with `squared` the metric returns
     its square. `index` (n_samples, n_columns) has the cell of every sample in every column, out
     of `n_cells`. For one column, `codes` are 0 or 1. Samples of one of the `groups`, numbered
-    from 0, are resampled together. `bandwidth` is that of the smooth error.
+    from 0, are resampled together. `bandwidth` is that of the smooth error. With `counts`, the
+    weights say how many samples a sample stands for.
     """
 
     def __init__(
@@ -71,8 +108,10 @@ class GapError:
         groups: NDArray[np.intp] | None = None,
         bandwidth: float = 0.0,
         squared: bool = False,
+        counts: bool = False,
     ) -> None:
         self.rule, self.norm, self.bandwidth, self.squared = rule, norm, bandwidth, squared
+        self.counts = counts
         self.index, self.n_cells = index, n_cells
         self.codes, self.proba, self.weight, self.groups = codes, proba, weight, groups
         column = np.arange(index.shape[1])
@@ -96,16 +135,20 @@ class GapError:
         ends = np.arange(n + 1) * n_columns
         return csr_array((values, cells, ends), shape=(n, n_columns * self.n_cells))
 
-    def bootstrap(self, seeds: NDArray[np.int64]) -> list[Draws]:
+    def bootstrap(self, seeds: NDArray[np.int64] | OneSeed) -> list[Draws]:
         """Return the gaps of samples, or of groups, drawn with replacement."""
         n, drawn = len(self.index), []
+        if isinstance(seeds, OneSeed):
+            return [self.draws(counts) for counts in seeds.counts(n, self.groups)]
         for part in np.array_split(seeds, -(-len(seeds) * n // _COUNTS_AT_ONCE)):
             counts = [drawn_counts(seed, n, self.groups) for seed in part]
             drawn.append(self.draws(np.array(counts, dtype=np.float64)))
         return drawn
 
-    def by_chance(self, seeds: NDArray[np.int64]) -> list[float]:
+    def by_chance(self, seeds: NDArray[np.int64] | OneSeed) -> list[float]:
         """Return the errors of labels drawn from the probabilities."""
+        if isinstance(seeds, OneSeed):
+            return self._of_one_seed(seeds)
         n, n_columns = self.index.shape
         of_column = self.n_cells * np.arange(n_columns)
         stated, mass = (
@@ -123,7 +166,25 @@ class GapError:
             values += self.errors_of_correct(stated, mass, drawn).tolist()
         return values
 
-    def by_signs(self, seeds: NDArray[np.int64]) -> list[float]:
+    def _of_one_seed(self, seeds: OneSeed) -> list[float]:
+        """Return the same as :meth:`by_chance`, all draws of a block at once."""
+        n, n_columns = self.index.shape
+        cells = self._matrix(np.ones(self.index.shape))
+        stated = (np.ones(n) @ (self._gap + self._matrix(self._is_correct))).reshape(n_columns, -1)
+        mass, values = (np.ones(n) @ cells).reshape(n_columns, -1), []
+        for codes in seeds.labels(self.proba):
+            if n_columns == 1:
+                correct = codes @ cells
+            else:
+                correct = np.stack([(codes == k) @ cells for k in range(n_columns)], axis=1)
+                of_column = np.arange(n_columns)
+                correct = correct.reshape(len(codes), n_columns, n_columns, -1)
+                correct = correct[:, of_column, of_column]
+            drawn = correct.reshape(len(codes), *stated.shape)
+            values += self.errors_of_correct(stated, mass, drawn).tolist()
+        return values
+
+    def by_signs(self, seeds: NDArray[np.int64] | OneSeed) -> list[float]:
         """Return the errors where the gaps of every group keep their size and draw their sign.
 
         Of a calibrated model the gaps of a group have mean 0, however alike its samples are, and
@@ -137,6 +198,8 @@ class GapError:
             for m in (self._mass, self._correct)
         )
         values = []
+        if isinstance(seeds, OneSeed):
+            seeds = seeds.several()
         for part in np.array_split(seeds, -(-len(seeds) * of_groups.shape[1] // _GAPS_AT_ONCE)):
             generators = map(np.random.default_rng, part)
             signs = np.array([rng.choice([-1.0, 1.0], members.shape[0]) for rng in generators])
@@ -145,6 +208,16 @@ class GapError:
             gaps, chance = self._gaps(drawn, mass, correct, total)
             values += self.errors(Draws(gaps, chance, total)).tolist()
         return values
+
+    def by_stated(self) -> NDArray[np.float64]:
+        """Return the variance of every gap of a calibrated model, of bins and the norm "l1"."""
+        stated = self.proba.reshape(self.index.shape).astype(np.float64)
+        spread = stated * (1 - stated) * self.weight[:, np.newaxis]
+        return (self.weight_sums(spread)) / self.weight.sum() ** 2
+
+    def weight_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums over cells of the weights times values (n_samples, n_columns)."""
+        return np.ones(len(self.index)) @ self._matrix(values)
 
     def errors_of_correct(
         self, stated: NDArray, mass: NDArray, correct: NDArray
@@ -229,7 +302,7 @@ def binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> GapError:
     index, codes = np.tile(np.arange(n_bins), 2), np.repeat([1, 0], n_bins)
     proba = np.clip(np.tile(confidence / count, 2), 0, 1)
     samples = index[some, np.newaxis], n_bins, codes[some], proba[some], weight[some]
-    error = GapError(rule, norm, *samples)
+    error = GapError(rule, norm, *samples, counts=True)
     error.n_effective = float(count.sum())
     return error
 

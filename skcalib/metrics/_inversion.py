@@ -7,14 +7,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
-from ..utils.checking._proba import binomial_interval
+from ..utils.checking._groups import design_effect
+from ..utils.computing._chance import mean_range
 from ._gaps import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
 from ._resampling import ByChance, Resampled
 
 # Equal errors, summed in another order, differ by less.
 _ROUNDING = 1e-12
+# Standard errors beyond which the sign of a gap is no chance.
+_CLEAR = 3.0
+# From so many cells on, the distribution of their gaps is estimated.
+_MANY_CELLS = 100
+# Scales of gaps in standard errors, and steps of EM for their weights.
+_SCALES, _STEPS = np.concatenate([[0.0], 2.0 ** np.arange(-2, 9, 0.5)]), 200
 
 
 def interval_of(
@@ -90,8 +98,27 @@ class Inversion:
             )
         # An error below the median of a calibrated model must not lower the upper end.
         least = max(observed, float(np.median(self.by_noise)))
-        high = self._true_error(self.gaps, lambda errors: (errors <= least).mean() < tail)
+        high = max(
+            self._true_error(shape, lambda errors: (errors <= least).mean() < tail)
+            for shape in (self.gaps, *self._likely_gaps())
+        )
         return low, max(high, self._least_upper_end(tail))
+
+    def _likely_gaps(self) -> list[NDArray[np.float64]]:
+        """Return true gaps of the sizes that are to be expected, if there are many cells.
+
+        Chance hides many small gaps. Multiples of the gaps observed, of which the small ones are
+        chance alone, would be seen sooner.
+        """
+        error = self.error
+        if error.rule != "bins" or error.norm != "l1" or self.gaps.size < _MANY_CELLS:
+            return []
+        gaps = self.gaps.ravel()
+        spread = np.sqrt(np.maximum(self.noise.gaps.var(axis=0).ravel(), error.by_stated()))
+        sizes = np.abs(gaps)
+        some = spread > 0
+        sizes[some] = spread[some] * expected_sizes(gaps[some] / spread[some])
+        return [np.where(gaps < 0, -sizes, sizes).reshape(self.gaps.shape)]
 
     def median(self) -> tuple[float, NDArray[np.float64]]:
         """Return the true error for which the observed one is the median, and errors around it."""
@@ -121,20 +148,58 @@ class Inversion:
         return high
 
     def _least_upper_end(self, tail: float) -> float:
-        """Return the upper limit of simpler errors that bound this one from below."""
-        error, (gaps, _, accuracy) = self.error, self.error.observed
+        """Return the upper limit of parts of the error, which it is no smaller than.
+
+        With any signs of the cells, the sum of the gaps is no larger than the error. The signs are
+        those observed where these are beyond doubt, so that a model that says too little in one
+        place and too much in another does not look right on average.
+        """
+        error, gaps = self.error, self.error.observed.gaps
         if gaps.shape[1] > 1:
             return 0.0  # no part of the mean over the classes
-        n_samples = np.asarray(error.n_effective)
-        if error.groups is not None:
-            # Effective sample size: the n for which p (1 - p) / n is the variance of the accuracy.
-            variance = max(float(self.resamples.accuracy.var()), 1e-12)
-            n_groups = float(error.groups.max() + 1)
-            n_samples = np.clip(accuracy * (1 - accuracy) / variance, n_groups, n_samples)
-        ends = np.concatenate(binomial_interval(accuracy, n_samples, 1 - 2 * tail))
-        limit = float(np.abs(ends - np.average(error.proba, weights=error.weight)).max())
+        proba, correct = error.proba.ravel().astype(np.float64), error.codes == 1
+        if error.rule in ("bins", "debiased"):
+            clear = gaps[0, 0] < -_CLEAR * self.noise.gaps[:, 0].std(axis=0)
+            turned = clear[error.index[:, 0]]
+            proba, correct = np.where(turned, 1 - proba, proba), correct ^ turned
+        ends = np.array(self._mean_range(correct, proba, tail))
+        limit = float(np.abs(ends - np.average(proba, weights=error.weight)).max())
         if error.rule == "ks":
             place = np.abs(gaps[0, 0]).argmax()
             sums = np.sign(gaps[0, 0, place]) * self.resamples.gaps[:, 0, place]
             limit = max(limit, float(np.quantile(sums, 1 - tail)))
         return limit
+
+    def _mean_range(
+        self, correct: NDArray[np.bool_], proba: NDArray[np.float64], tail: float
+    ) -> tuple[float, float]:
+        """Return the frequencies of correctness that the samples do not contradict."""
+        error, effect = self.error, 1.0
+        if error.groups is not None:
+            weighted = error.weight / error.weight.mean() * (correct - proba)
+            effect = design_effect(weighted, error.groups)
+        if error.counts:
+            return mean_range(correct, proba, None, 1 - 2 * tail, effect, count=error.weight)
+        weight = error.weight if np.ptp(error.weight) > 0 else None
+        return mean_range(correct, proba, weight, 1 - 2 * tail, effect)
+
+
+def expected_sizes(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return E|delta| of every z = delta + N(0, 1), where the delta have one distribution.
+
+    It is taken for a mixture of normal ones about 0, of a grid of scales, and its weights are
+    those that make the z most likely: empirical Bayes.
+    """
+    variance = 1 + _SCALES**2
+    likelihood = np.exp(-(z[:, np.newaxis] ** 2) / (2 * variance)) / np.sqrt(variance) + 1e-300
+    weight = np.full(len(_SCALES), 1 / len(_SCALES))
+    for _ in range(_STEPS):
+        belief = likelihood * weight
+        belief /= belief.sum(axis=1, keepdims=True)
+        weight = belief.mean(axis=0)
+    # Given the scale, delta is normal, with this mean and variance.
+    shrinkage = _SCALES**2 / variance
+    mean, spread = z[:, np.newaxis] * shrinkage, np.sqrt(shrinkage)
+    x = mean / np.maximum(spread, 1e-300)
+    size = spread * np.sqrt(2 / np.pi) * np.exp(-(x**2) / 2) + mean * (2 * ndtr(x) - 1)
+    return (belief * size).sum(axis=1)

@@ -18,7 +18,7 @@ from ..utils.checking._validation import check_predictions, takes
 from ..utils.meta._private import Interval
 from ..utils.meta._warnings import warn
 from ._bins import kind_of, top_label
-from ._gaps import GapError, drawn_counts, drawn_labels, gap_error
+from ._gaps import GapError, OneSeed, drawn_counts, drawn_labels, gap_error
 
 RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
     "metric": [callable],
@@ -150,7 +150,7 @@ class Resampled(NamedTuple):
             by_chance = [run(self.error.by_chance, seeds, n_jobs)]
         return run(self.error.bootstrap, seeds, n_jobs), by_chance
 
-    def by_chance(self, seeds: NDArray[np.int64], n_jobs: int | None) -> ByChance:
+    def by_chance(self, seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None) -> ByChance:
         """Return the errors of a calibrated model, in every way in which chance makes them.
 
         Labels are drawn from the probabilities, each by itself. With groups, the signs of their
@@ -212,9 +212,11 @@ def draw_seeds(random_state: Any, n: int) -> NDArray[np.int64]:
 
 
 def run(
-    draw: Callable[[NDArray[np.int64]], list[Any]], seeds: NDArray[np.int64], n_jobs: int | None
+    draw: Callable[[Any], list[Any]], seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None
 ) -> list[Any]:
     """Return what `draw` makes of the seeds."""
+    if isinstance(seeds, OneSeed):
+        return draw(seeds)
     # Several chunks a job, so that a slow one does not keep the others waiting.
     chunks = np.array_split(seeds, min(len(seeds), 4 * effective_n_jobs(n_jobs)))
     parts = Parallel(n_jobs=n_jobs)(delayed(draw)(chunk) for chunk in chunks)

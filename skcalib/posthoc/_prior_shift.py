@@ -14,16 +14,21 @@ from sklearn.utils import Tags
 
 from ..utils.checking._arrays import as_floats, calling
 from ..utils.checking._labels import check_column_labels
-from ..utils.checking._proba import SMALLEST_PROBABILITY
+from ..utils.checking._proba import SMALLEST_PROBABILITY, binomial_interval
 from ..utils.meta._private import Interval, StrOptions, _fit_context
 from ..utils.meta._warnings import warn
 from ._base import PostHocCalibrator, linear_formula
+from ._priors_interval import Estimated, priors_interval
 
 # The squared distance of mean probabilities from class frequencies, in units of these, of models
 # that are off without any shift: benchmarks/prior_shift.py.
 _ERROR_OF_FREQUENCIES = 0.03
 # Standard errors that the certainty of new samples may differ by: docs/measured/calibrators.rst.
 _MOST_STANDARD_ERRORS = 4.0
+# Level of the interval of every prior, and the quotient of its ends that a warning tells of.
+_LEVEL, _WIDE = 0.95, 2
+# Pseudo-samples per class of the interval.
+_WEAK = 0.5
 
 
 class PriorShift(PostHocCalibrator):
@@ -64,7 +69,7 @@ class PriorShift(PostHocCalibrator):
         was drawn; a float is that of the first of two classes, of which the second was kept.
     input : {"logits", "proba"}, default="logits"
         What X holds. Probabilities below 1e-12 count as 1e-12.
-    prior_strength : float, default=5
+    prior_strength : float, default=1
         Pseudo-samples per class of the Dirichlet prior of EM, 0 or more. Larger values keep the
         priors nearer to those of training, and 0 is the maximum of the likelihood, which is
         trusted whatever it is.
@@ -83,6 +88,12 @@ class PriorShift(PostHocCalibrator):
     training_priors_ : ndarray of shape (n_classes,)
         Class frequencies of the training set. Like `priors_`, only where they are known: not
         where `sampling_rate` is given without `training_priors`.
+    priors_interval_ : ndarray of shape (n_classes, 2)
+        Ends of the interval of every prior, of a level of .95. Of an estimate from unlabeled
+        samples it allows for which samples were drawn, and for scores that a calibrator fitted to
+        as many samples as there are `training_scores` would leave; without these, for mean
+        probabilities as far from the frequencies as those of models often are. Of labels it is
+        Clopper and Pearson's. Priors that are known are both ends. There where `priors_` is.
     trust_ : float
         How far the estimate from unlabeled samples is trusted, in [0, 1]; 1 where there was
         nothing to estimate.
@@ -98,7 +109,8 @@ class PriorShift(PostHocCalibrator):
     ConvergenceWarning
         If EM stops at `max_iter`.
     SkcalibWarning
-        With `training_scores`, if the model is more or less sure of the unlabeled samples than
+        If an estimated prior is uncertain by more than a factor of two, as rare ones are. And
+        with `training_scores`, if the model is more or less sure of the unlabeled samples than
         classes that look as in training could make it, whatever their frequencies.
 
     See Also
@@ -151,7 +163,7 @@ class PriorShift(PostHocCalibrator):
         training_scores: ArrayLike | None = None,
         sampling_rate: ArrayLike | float | None = None,
         input: str = "logits",
-        prior_strength: float = 5.0,
+        prior_strength: float = 1.0,
         max_iter: int = 10_000,
         tol: float = 1e-8,
         classes: ArrayLike | None = None,
@@ -229,13 +241,14 @@ class PriorShift(PostHocCalibrator):
         before = self._training_proba()
         training, k = self._known_training_priors(before), len(self.classes_)
         self.n_iter_, self.trust_ = 1, 1.0
-        for name in ("training_priors_", "priors_"):  # those of a fit before
+        for name in ("training_priors_", "priors_", "priors_interval_"):  # those of a fit before
             self.__dict__.pop(name, None)
         if self.sampling_rate is not None:
             self.ratio_ = 1 / _check_rate(self.sampling_rate, self.classes_)
             if training is not None:
                 priors = training * self.ratio_
                 self.training_priors_, self.priors_ = training, priors / priors.sum()
+                self.priors_interval_ = np.stack([self.priors_] * 2, axis=1)
             return
         if training is None:
             raise ValueError(
@@ -246,9 +259,13 @@ class PriorShift(PostHocCalibrator):
         self.training_priors_ = training
         if self.priors is not None:
             self.priors_ = _check_priors(self.priors, self.classes_, "priors", low=0.0)
+            self.priors_interval_ = np.stack([self.priors_] * 2, axis=1)
         elif y is not None:
             count = np.bincount(y, sample_weight, minlength=k)
             self.priors_ = count / count.sum()
+            n = np.full(k, _n_effective(sample_weight, len(y)))
+            ends = binomial_interval(self.priors_, n, _LEVEL)
+            self.priors_interval_ = np.stack(ends, axis=1)
         else:
             proba = self._probabilities(scores)
             weight = np.ones(len(proba)) if sample_weight is None else sample_weight
@@ -289,21 +306,43 @@ class PriorShift(PostHocCalibrator):
 
     def _estimate(self, proba: NDArray, weight: NDArray, before: NDArray | None) -> NDArray:
         """Return the most likely priors, drawn back to those of training as `trust_` says."""
-        training, priors = self.training_priors_, self._most_likely(proba, weight)
+        training = self.training_priors_
+        priors = self._most_likely(proba, weight, _pseudo(self.prior_strength, training))
         if self.prior_strength:
             self.trust_ = self._trust(proba, weight, before)
             priors = training * (priors / training) ** self.trust_
             priors /= priors.sum()
+        self.priors_interval_ = self._interval(proba, weight, before, priors)
         if before is not None:
             _warn_of_others(proba, weight, before, priors / training)
+        if self.trust_ > 0:
+            _warn_of_wide(self.priors_interval_, self.classes_)
         return priors
 
-    def _most_likely(self, proba: NDArray, weight: NDArray) -> NDArray[np.float64]:
-        """Return the priors under which the samples are most likely, by EM."""
+    def _interval(
+        self,
+        proba: NDArray,
+        weight: NDArray,
+        before: NDArray | None,
+        priors: NDArray,
+    ) -> NDArray[np.float64]:
+        """Return the interval of the priors, which holds the estimate, (n_classes, 2)."""
+        training = self.training_priors_
+        samples = weight * (_n_effective(weight, len(weight)) / weight.sum())
+        # Of a weak prior, so that the interval is of the data and not of `prior_strength`.
+        pseudo = _pseudo(_WEAK, training)
+        found = self._most_likely(proba, samples, pseudo)
+        estimated = Estimated(proba, samples, found, training, pseudo, before)
+        low, high = priors_interval(estimated, _ERROR_OF_FREQUENCIES).T
+        return np.stack([np.minimum(low, priors), np.maximum(high, priors)], axis=1)
+
+    def _most_likely(
+        self, proba: NDArray, weight: NDArray, pseudo: NDArray
+    ) -> NDArray[np.float64]:
+        """Return the priors under which the samples and the pseudo-samples are most likely."""
         # The likelihood of sample i is proportional to sum_k proba_ik priors_k / training_k.
         ratio = proba / self.training_priors_
         # Posterior mode under Dirichlet(1 + pseudo): its counts are added to those expected.
-        pseudo = self.prior_strength * len(self.classes_) * self.training_priors_
         priors = self.training_priors_
         self.n_iter_, change = 0, np.inf
         while self.n_iter_ < self.max_iter and change > self.tol:
@@ -332,6 +371,30 @@ class PriorShift(PostHocCalibrator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
         return tags
+
+
+def _pseudo(strength: float, training: NDArray) -> NDArray[np.float64]:
+    """Return the pseudo-samples of every class."""
+    return strength * len(training) * training
+
+
+def _n_effective(weight: NDArray | None, n: int) -> float:
+    """Return how many samples of equal weight tell as much (Kish)."""
+    return float(n) if weight is None else float(weight.sum() ** 2 / (weight @ weight))
+
+
+def _warn_of_wide(interval: NDArray, classes: NDArray) -> None:
+    """Warn of frequencies that are known to no better than a factor of two."""
+    wide = np.flatnonzero(interval[:, 1] > _WIDE * interval[:, 0])
+    if not len(wide):
+        return
+    k = wide[np.argmax(interval[wide, 1] / np.maximum(interval[wide, 0], SMALLEST_PROBABILITY))]
+    low, high = (f"{end:.2g}" if end >= 1e-4 else "0" for end in interval[k])
+    warn(
+        f"The frequencies of {len(wide)} of {len(classes)} classes are uncertain by more than a "
+        f"factor of {_WIDE}: that of class {classes[k : k + 1].tolist()[0]} may be {low} to "
+        f"{high} (priors_interval_). Label 100 random samples first, and fit with them."
+    )
 
 
 def _warn_of_others(proba: NDArray, weight: NDArray, before: NDArray, ratio: NDArray) -> None:

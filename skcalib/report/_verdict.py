@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..metrics import calibration_test
 from ..utils.checking._groups import holm
 from ..utils.computing._binning import bin_index, quantile_edges, uniform_edges
-from ._chance import mean_range, mean_test
+from ..utils.computing._chance import mean_range, mean_test
 from ._data import LEVEL, N_BINS, ReportData, mean
 from ._document import (
     NONE,

@@ -10,6 +10,8 @@ from skcalib.metrics import (
     expected_calibration_error,
     groupwise_calibration_error,
 )
+from skcalib.metrics._gaps import OneSeed
+from skcalib.metrics._resampling import Resampled
 from skcalib.utils import SkcalibWarning
 from skcalib.utils.checking._groups import holm
 
@@ -54,9 +56,42 @@ def test_weights_count_samples_where_the_metric_counts_them(data):
 
 def test_one_group_is_the_whole(data):
     y, proba, _ = data
-    run = {"n_resamples": 50, "random_state": 0}
+    run = {"n_resamples": 800, "random_state": 0}
     (line,) = groupwise_calibration_error(y, proba, np.zeros(400, dtype=int), **run)
-    assert (line["low"], line["high"]) == calibration_error_interval(y, proba, **run)
+    # Other resamples, of the same distribution.
+    whole = calibration_error_interval(y, proba, **run)
+    assert (line["low"], line["high"]) == pytest.approx(whole, abs=0.01)
+
+
+def test_one_group_of_a_hundred_whose_probabilities_are_reversed_is_found():
+    rng = np.random.default_rng(3)
+    by, p = np.repeat(np.arange(100), 60), rng.uniform(size=6000)
+    y = rng.uniform(size=6000) < np.where(by == 17, 1 - p, p)
+    table = groupwise_calibration_error(y, p, by, random_state=0)
+    assert np.flatnonzero(table["pvalue"] < 0.05).tolist() == [17]
+
+
+@pytest.mark.parametrize("metric", [expected_calibration_error, classwise_calibration_error])
+def test_resamples_of_one_seed_have_the_distribution_of_others(data, metric):
+    y, proba, _ = data
+    error = Resampled.of(metric, {}, y[:90], proba[:90]).error
+    one, seeds = OneSeed(0, 2000), np.arange(2000)
+    pairs = [(error.by_chance(one), error.by_chance(seeds))]
+    drawn = [error.errors(error.bootstrap(of)[0]) for of in (one, seeds)]
+    for some, others in [*pairs, drawn]:
+        # Five standard errors of quantiles that 2000 draws have.
+        places = [0.1, 0.5, 0.9]
+        close = 5 * np.std(others) * 2 / np.sqrt(2000)
+        assert np.quantile(some, places) == pytest.approx(np.quantile(others, places), abs=close)
+
+
+def test_groups_in_several_jobs_are_the_same(data):
+    y, proba, by = data
+    one, two = (
+        groupwise_calibration_error(y, proba, by, n_resamples=20, random_state=0, n_jobs=n)
+        for n in (1, 2)
+    )
+    assert one.tolist() == two.tolist()
 
 
 def test_labels_are_matched_before_the_groups_are_made():

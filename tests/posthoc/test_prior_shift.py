@@ -5,12 +5,17 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
+from scipy.stats import binomtest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from skcalib.posthoc import PostHocCalibratedClassifier, PriorShift
+from skcalib.posthoc._priors_interval import Estimated, priors_interval
 from skcalib.utils import SkcalibWarning
+
+# Estimates from few samples; the warning has a test of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:The frequencies of")
 
 CENTERS = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 2.0]])
 
@@ -310,3 +315,61 @@ def test_priors_that_cannot_be_read_are_named(priors, message):
     X, _ = draw(20, NEW)
     with pytest.raises((TypeError, ValueError), match=message):
         PriorShift(priors, training_priors="uniform", input="proba").fit(posterior(X, TRAINING))
+
+
+def two_classes(n, frequency, rng):
+    """Exact scores of a model of balanced classes."""
+    y = rng.random(n) < frequency
+    return 2 * (rng.normal(size=n) + 2 * y) - 2
+
+
+@pytest.mark.parametrize(("frequency", "n"), [(0.02, 1000), (0.3, 200)])
+def test_intervals_of_estimated_priors_hold_the_truth(frequency, n):
+    rng = np.random.default_rng(3)
+    held, estimates = 0, []
+    for _ in range(60):
+        before, new = two_classes(1000, 0.5, rng), two_classes(n, frequency, rng)
+        shift = PriorShift(training_scores=before, tol=1e-6).fit(new)
+        (low, _), (high, _) = shift.priors_interval_.T[:, ::-1]
+        assert low <= shift.priors_[1] <= high
+        held += low <= frequency <= high
+        estimates.append(shift.priors_[1])
+    assert held >= 51  # 57 are expected; fewer than 51 have a probability of .01
+    assert np.mean(estimates) < (0.03 if frequency == 0.02 else 0.33)
+
+
+def test_the_interval_follows_the_likelihood_where_scores_are_known_exactly():
+    """A grid over the frequency of two classes, beside the profile along a path."""
+    rng = np.random.default_rng(0)
+    new = two_classes(800, 0.1, rng)
+    proba = expit(new)
+    pseudo, training = np.array([0.5, 0.5]), np.array([0.5, 0.5])
+    grid = np.linspace(1e-4, 0.5, 20_000)
+    likelihood = sum(
+        np.log(p * grid / 0.5 + (1 - p) * (1 - grid) / 0.5) for p in proba
+    ) + 0.5 * np.log(grid * (1 - grid))
+    inside = grid[likelihood > likelihood.max() - 3.841459 / 2]
+    best = grid[likelihood.argmax()]
+    columns = np.column_stack([1 - proba, proba])
+    exact = Estimated(columns, np.ones(800), np.array([1 - best, best]), training, pseudo, None)
+    low, high = priors_interval(exact, error_of_frequencies=0.0)[1]
+    assert [low, high] == pytest.approx([inside[0], inside[-1]], abs=1e-4)
+
+
+def test_priors_that_are_known_and_those_of_labels_have_intervals_too():
+    X, y = draw(500, NEW)
+    scores = posterior(X, TRAINING)
+    known = PriorShift(NEW, training_priors=TRAINING, input="proba").fit(scores)
+    np.testing.assert_allclose(known.priors_interval_, np.column_stack([NEW, NEW]))
+    counted = PriorShift(training_priors=TRAINING, input="proba").fit(scores, y)
+    of_second = binomtest(int((y == 1).sum()), 500).proportion_ci(0.95, "exact")
+    assert counted.priors_interval_[1] == pytest.approx([of_second.low, of_second.high])
+
+
+@pytest.mark.filterwarnings("error:The frequencies of")
+def test_a_prior_that_is_uncertain_by_a_factor_of_two_is_told():
+    rng = np.random.default_rng(1)
+    before = two_classes(1000, 0.5, rng)
+    PriorShift(training_scores=before).fit(two_classes(5000, 0.3, rng))
+    with pytest.warns(SkcalibWarning, match="1 of 2 classes .* class 1 may be .* 100 random"):
+        PriorShift(training_scores=before).fit(two_classes(300, 0.02, rng))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from skcalib.report import _chance
-from skcalib.report._chance import mean_range, mean_test
 from skcalib.utils.checking._groups import holm
+from skcalib.utils.computing import _chance
+from skcalib.utils.computing._chance import mean_range, mean_test
 
 
 def exact_distribution(proba):

@@ -45,14 +45,16 @@ def mean_range(
     weight: NDArray[Any] | None,
     level: float,
     effect: float = 1.0,
+    count: NDArray[Any] | None = None,
 ) -> tuple[float, float]:
     """Return the frequencies that the outcomes do not contradict, an interval of this level.
 
     All probabilities are shifted by one number, on the scale of logits, as far as
     :func:`mean_test` lets them: what was said lies outside exactly where the test rejects it.
-    With equal probabilities this is the interval of Clopper and Pearson.
+    With equal probabilities this is the interval of Clopper and Pearson. A sample stands for
+    `count` of them, each with an outcome of its own, all of them alike.
     """
-    x, w, n, s = _prepared(outcome, proba, weight, effect)
+    x, w, n, s = _prepared(outcome, proba, weight, effect, count)
     tail, total = (1 - level) / 2, float(w @ n)
 
     def excess(shift: float, sign: int) -> float:
@@ -71,13 +73,19 @@ def mean_range(
 
 
 def _prepared(
-    outcome: NDArray[Any], proba: NDArray[Any], weight: NDArray[Any] | None, effect: float
+    outcome: NDArray[Any],
+    proba: NDArray[Any],
+    weight: NDArray[Any] | None,
+    effect: float,
+    count: NDArray[Any] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
     """Return logits, weights of mean 1, how many samples have them, and the sum of outcomes."""
     x = logit(np.clip(proba.astype(np.float64), SMALLEST, 1 - SMALLEST))
     if weight is not None:
         w = weight / weight.mean()
         return x, w, np.full(len(x), 1 / effect), float(w @ outcome) / effect
+    if count is not None:
+        return x, np.ones(len(x)), count / effect, float(count @ outcome) / effect
     if len(x) > MANY:
         x = np.round(x, 2)
     x, n = np.unique(x, return_counts=True)
