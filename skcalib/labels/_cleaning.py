@@ -181,14 +181,18 @@ class LabelCleaningClassifier(DelegatingClassifier):
         )
         # A finder that is taken as it is has judged the samples of weight 0 as well.
         judged = used if len(self.finder_.issues_) == len(labels) else np.arange(len(used))
-        rows, cleaned, factor = self._cleaned(labels[used], judged, repeats=repeats)
-        rows = used[rows]
+        # A checked sample of none of the classes is not learned.
+        learned = np.flatnonzero(self.finder_.label_proba_[judged].any(axis=1))
+        rows, cleaned, factor = self._cleaned(
+            labels[used[learned]], judged[learned], repeats=repeats
+        )
+        rows = used[learned[rows]]
         params = _check_method_params(X, params, indices=rows)
         if factor is not None or weight is not None:
             given = 1.0 if weight is None else weight[rows]
             params[weight_name] = given * (1.0 if factor is None else factor)
         if target_name is not None:
-            params[target_name] = self._targets(judged)
+            params[target_name] = self._targets(judged[learned])
         self.estimator_ = fit_clone(
             self.estimator, _safe_indexing(X, rows), cleaned, params=params
         )

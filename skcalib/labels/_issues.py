@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -30,7 +31,21 @@ from ..utils.meta._estimators import (
 from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils.meta._tables import as_table, row_index
 from ..utils.meta._warnings import warn
-from ._checks import drawn, inclusion, recalibrated
+from ._checks import (
+    FARTHEST,
+    NOT_RANDOM,
+    Draw,
+    Line,
+    Rate,
+    answers,
+    drawn,
+    draws_among,
+    inclusion,
+    informative_size,
+    rank_z,
+    rate_of,
+    stands_for,
+)
 from ._distinct import distinct_of, with_twins
 from ._judges import judges_of, remarks_on
 from ._noise_model import rate_interval
@@ -47,6 +62,19 @@ _TWINS = (
 )
 # So many checks at random settle what the model alone leaves in doubt.
 _FEWEST_CHECKS = 50
+_NONE_OF_THEM = (
+    "{} of the {} answers are missing values: they count as labels that are wrong, of samples "
+    "that belong to none of the classes. Leave out positions that nobody has answered."
+)
+_UNANSWERED = (
+    "{} of the {} samples that were drawn have no answer. The rate holds if those are no harder "
+    "than the others; ask for the best guess where it is hard to tell."
+)
+_OF_CHOICE = (
+    "The checked labels are {} suspicious than a random draw would be (z = {:.1f}). They are "
+    "taken as known, and say nothing of the others: the rate of wrong labels stays unchecked. "
+    "Check some that draw_samples_to_check has drawn, and keep the finder that drew them."
+)
 
 
 class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
@@ -349,10 +377,12 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         if judged.weakness:
             discount(proba, given.codes, judged.weakness)
         margin, difficulty = last.judged(fit)
-        p_correct = proba[rows, given.codes]
+        log_odds = _log_odds(proba, given.codes)
         if of_sample is not None:
-            margin, difficulty, p_correct = (v[of_sample] for v in (margin, difficulty, p_correct))
+            margin, difficulty, log_odds = (v[of_sample] for v in (margin, difficulty, log_odds))
             proba = proba[of_sample]
+        p_correct, codes = expit(log_odds), encode(labels, self.classes_)
+        proba[np.arange(len(codes)), codes] = p_correct
         self.label_proba_, self._weight = proba, weight
         columns = {
             "label": labels,
@@ -363,7 +393,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             "is_issue": p_correct < self.threshold,
         }
         self.issues_ = as_table(columns, as_frame=False)
-        wrong = 1.0 - p_correct.astype(np.float64)
+        wrong = 1.0 - p_correct
         self._set_class_rates(wrong)
         self.noise_rate_ = float(np.average(wrong, weights=weight))
         # The rate of the model is that among labels nobody has verified.
@@ -382,8 +412,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
         self.doubts_: tuple[str, ...] = doubts_of(judged, missed, n_issues)
         self.is_trustworthy_ = False  # until somebody has checked labels
-        self._p_of_model = p_correct.astype(np.float64)
         self.n_checks_ = 0
+        self._of_model = log_odds, self.noise_rate_interval_, self.doubts_
+        self._line, self._rate = Line(), None  # type: tuple[Line, Rate | None]
+        self._draws: list[Draw] = []
         self._checked: tuple[NDArray, NDArray] | None = None
 
     def _set_class_rates(self, wrong: NDArray[np.float64]) -> None:
@@ -394,46 +426,76 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.class_noise_rate_ = np.where(count >= _FEWEST_OF_A_CLASS, rates, np.nan)
 
     def draw_samples_to_check(
-        self, n_samples: int = 100, *, random_state: Any = None
+        self,
+        n_samples: int = 100,
+        *,
+        design: str = "random",
+        exclude: ArrayLike | None = None,
+        random_state: Any = None,
     ) -> NDArray[np.intp]:
-        """Draw samples at random, whose labels somebody should check for `recalibrate`.
+        """Draw samples, whose labels somebody should check for `recalibrate`.
 
         Parameters
         ----------
         n_samples : int, default=100
             How many to check. The error of the rate falls with the square root of them.
+        design : {"random", "informative"}, default="random"
+            "random": all samples are equally likely. "informative": samples whose label may be
+            right or wrong are drawn more often, and half of the draw falls on all alike; the
+            finder keeps how likely each was drawn, and `recalibrate` counts it by that. Where
+            wrong labels are ranked well, the rate is then as sure with about half as many checks,
+            and more wrong labels are found on the way; where not, it is as sure as by random
+            ones.
+        exclude : array-like of int, default=None
+            Positions that are not drawn, such as those that were checked already. Pass all checks
+            together to `recalibrate`, those of earlier draws too.
         random_state : int, RandomState instance or None, default=None
             Which samples are drawn.
 
         Returns
         -------
         positions : ndarray of shape (n_samples,)
-            Positions in the `X` of `fit`, in rising order. All are equally likely, the suspicious
-            ones too; with `sample_weight` in proportion to it, and none of weight 0.
+            Positions in the `X` of `fit`, in rising order. With `sample_weight` they are drawn in
+            proportion to it, and none of weight 0.
 
         Raises
         ------
         ValueError
-            If there are fewer samples than this.
+            If there are fewer samples than this, or if there is no such design.
         """
         check_is_fitted(self)
-        n_all = int(np.count_nonzero(self._weight))
+        if design not in ("random", "informative"):
+            raise ValueError(f"design must be 'random' or 'informative', got {design!r}.")
+        weight, excluded = self._weight.copy(), np.array([], dtype=np.intp)
+        if exclude is not None and np.size(exclude):
+            excluded = np.sort(_positions(exclude, len(weight), "exclude"))
+            weight[excluded] = 0.0
+        n_all = int(np.count_nonzero(weight))
         if not isinstance(n_samples, Integral) or not 2 <= n_samples <= n_all:
             raise ValueError(
                 f"n_samples must be an int from 2 to the {n_all} samples, got {n_samples!r}."
             )
-        return drawn(inclusion(self._weight, int(n_samples)), check_random_state(random_state))
+        if design == "informative":
+            weight = informative_size(self._line(self._of_model[0]), weight)
+        proba = inclusion(weight, int(n_samples))
+        rows = drawn(proba, check_random_state(random_state))
+        self._draws.append(Draw(rows, proba[rows], excluded))
+        return rows
 
     def recalibrate(self, positions: ArrayLike, true_labels: ArrayLike) -> Self:
         """Correct all probabilities and the noise rate by labels that somebody has checked.
 
-        The checked samples have to be drawn at random (`draw_samples_to_check`): of suspicious
-        ones alone, more are wrong than of all. Their true labels are taken as known;
-        `p_label_correct` of all others is corrected by a line on the log-odds, and `label_proba_`,
-        ``is_issue``, ``suggested_label``, `noise_rate_` and `class_noise_rate_` follow. The rate
-        and its interval are prediction-powered; with fewer than five wrong or right labels among
-        the checks, the interval is that of Clopper and Pearson. Ranking changes only through
-        checked samples.
+        The checked samples have to be drawn (`draw_samples_to_check`): of suspicious ones alone,
+        more are wrong than of all. Their true labels are taken as known; `p_label_correct` of all
+        others is corrected by a line on the log-odds, so that their ranking stays, and
+        `label_proba_`, ``is_issue``, ``suggested_label``, `noise_rate_` and `class_noise_rate_`
+        follow. The rate and its interval are prediction-powered; with fewer than five wrong or
+        right labels among the checks, the interval is that of Clopper and Pearson.
+
+        Positions that this finder has drawn count by how likely they were drawn, and others among
+        them are taken as known, no more. Positions that it has not drawn count as a random draw,
+        unless they are more or less suspicious than one would be: then they are taken as known,
+        and the rate of all others stays unchecked.
 
         A second call replaces the first: pass all checks so far.
 
@@ -442,7 +504,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         positions : array-like of shape (n_checks,)
             Positions of the checked samples in the `X` of `fit`.
         true_labels : array-like of shape (n_checks,)
-            Their true labels.
+            Their true labels. A missing value (None, NaN) says that the label is wrong and that
+            the sample belongs to none of the classes: its row of `label_proba_` is 0, and its
+            ``suggested_label`` is the label that it has.
 
         Returns
         -------
@@ -453,48 +517,144 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         ------
         ValueError
             If positions repeat or lie outside the samples or are of samples of weight 0, or a
-            label is not in `classes_`.
+            label is not in `classes_` or blank.
+
+        Warns
+        -----
+        SkcalibWarning
+            If the checks are no random draw; if samples that were drawn have no answer; if
+            answers are missing values.
         """
         check_is_fitted(self)
-        n_samples, n_classes = self.label_proba_.shape
-        rows = np.asarray(positions)
-        if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) < 2:
-            got = f"shape {rows.shape} and dtype {rows.dtype}"
-            raise ValueError(f"positions must be at least two integers, got {got}.")
-        distinct = np.unique(rows)
-        if len(distinct) < len(rows) or distinct[0] < 0 or distinct[-1] >= n_samples:
-            raise ValueError(
-                f"positions must be distinct and from 0 to {n_samples - 1}, got {len(distinct)} "
-                f"distinct ones of {len(rows)}, from {distinct[0]} to {distinct[-1]}."
-            )
+        rows = _positions(positions, len(self._weight), "positions", fewest=2)
         if (self._weight[rows] == 0).any():
             raise ValueError(
                 "positions must be of samples of positive weight, as draw_samples_to_check gives "
-                f"them, got {int(np.argmax(self._weight[rows] == 0))}."
+                f"them, got {int(rows[np.argmax(self._weight[rows] == 0)])}."
             )
-        true = encode(np.asarray(true_labels), self.classes_, name="true_labels")
-        if true.shape != rows.shape:
-            raise ValueError(
-                f"true_labels must have one label for each of the {len(rows)} positions, got "
-                f"shape {true.shape}."
+        true, none = answers(true_labels, self.classes_, len(rows))
+        if none.any():
+            warn(_NONE_OF_THEM.format(int(none.sum()), len(rows)))
+        is_wrong = true != encode(self.issues_["label"], self.classes_)[rows]
+        self._rate, doubt = self._counted(rows, is_wrong)
+        self._show_checks(rows, true)
+        _, (low, high), self.doubts_ = self._of_model
+        if self._rate is None:
+            wrong, part = 1.0 - self.issues_["p_label_correct"], self._weight / self._weight.sum()
+            self.noise_rate_ = float(part @ wrong)
+            known_wrong, known_right = part[rows] @ is_wrong, part[rows] @ ~is_wrong
+            self.noise_rate_interval_ = (
+                float(max(low, known_wrong)),
+                float(min(max(high, self.noise_rate_), 1.0 - known_right)),
             )
+        else:
+            self.noise_rate_, self.noise_rate_interval_ = self._rate.rate, self._rate.interval
+        self.n_checks_ = 0 if self._rate is None else len(self._rate.residuals)
+        self.is_trustworthy_ = self.n_checks_ >= _FEWEST_CHECKS
+        if self.is_trustworthy_:
+            self.doubts_ = ()
+        if doubt:
+            self.doubts_ = (*self.doubts_, doubt)
+        return self
+
+    def _counted(
+        self, rows: NDArray[np.intp], is_wrong: NDArray[np.bool_]
+    ) -> tuple[Rate | None, str | None]:
+        """Return what the checks say of the rate, and a reason to doubt it, which is told."""
+        log_odds, weight, doubt = self._of_model[0], self._weight, None
+        draws = draws_among(self._draws, rows)
+        if not draws:
+            larger = [draw for draw in self._draws if np.isin(rows, draw.positions).all()]
+            z = rank_z(log_odds, weight, rows)
+            if larger:  # some have no answer
+                whole = larger[-1]
+                share = len(rows) / len(whole.positions)
+                of_rows = whole.inclusion[np.searchsorted(whole.positions, np.sort(rows))]
+                draws = [Draw(np.sort(rows), of_rows * share, whole.excluded)]
+                doubt = _UNANSWERED.format(len(whole.positions) - len(rows), len(whole.positions))
+            elif abs(z) <= NOT_RANDOM:
+                draws = [
+                    Draw(np.sort(rows), inclusion(weight, len(rows))[np.sort(rows)], rows[:0])
+                ]
+            else:
+                doubt = _OF_CHOICE.format("more" if z < 0 else "less", z)
+        if doubt:
+            warn(doubt)
+        if not draws:
+            return None, doubt
+        number = stands_for(draws, rows)
+        of = number > 0
+        return rate_of(log_odds, weight, rows[of], is_wrong[of], number[of]), doubt
+
+    def _show_checks(self, rows: NDArray[np.intp], true: NDArray[np.intp]) -> None:
+        """Set the probabilities by the checks; a true label of -1 is none of the classes."""
         codes = encode(self.issues_["label"], self.classes_)
-        result = recalibrated(self._p_of_model, self._weight, rows, true != codes[rows])
-        if self._checked is not None:  # what was known of them is among the checks again, or not
+        if self._checked is not None:  # undo the previous checks first
             self.label_proba_[self._checked[0]] = self._checked[1]
         self._checked = rows, self.label_proba_[rows]
-        _give_label(self.label_proba_, codes, result.p_correct)
-        self.label_proba_[rows] = np.eye(n_classes)[true]
-        p_correct = self.label_proba_[np.arange(n_samples), codes]
+        self._line = Line() if self._rate is None else self._rate.line
+        p_correct = expit(self._line(self._of_model[0]))
+        p_correct[rows] = true == codes[rows]
+        _give_label(self.label_proba_, codes, p_correct)
+        self.label_proba_[rows] = 0.0
+        known = true >= 0
+        self.label_proba_[rows[known], true[known]] = 1.0
+        suggested = self.label_proba_.argmax(axis=1)
+        suggested[rows[~known]] = codes[rows[~known]]
         self.issues_["p_label_correct"] = p_correct
         self.issues_["is_issue"] = p_correct < self.threshold
-        self.issues_["suggested_label"] = self.classes_[self.label_proba_.argmax(axis=1)]
-        self._set_class_rates(1.0 - p_correct.astype(np.float64))
-        self.noise_rate_, self.noise_rate_interval_ = result.rate, result.interval
-        self.n_checks_ = len(rows)
-        if len(rows) >= _FEWEST_CHECKS:
-            self.doubts_, self.is_trustworthy_ = (), True
-        return self
+        self.issues_["suggested_label"] = self.classes_[suggested]
+        self._set_class_rates(1.0 - p_correct)
+
+    def n_more_checks(self, width: float = 0.05) -> int:
+        """Return how many more checks make the interval of the noise rate this narrow.
+
+        Parameters
+        ----------
+        width : float in (0, 1), default=0.05
+            Distance between the ends of `noise_rate_interval_` after `recalibrate`.
+
+        Returns
+        -------
+        n_checks : int
+            How many checks of the same kind are missing, 0 if the interval is that narrow. Before
+            any check, what is enough for the least favorable rate in `noise_rate_interval_`.
+
+        Raises
+        ------
+        ValueError
+            If the width is not between 0 and 1.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from skcalib.datasets import flip_labels
+        >>> from skcalib.labels import LabelIssueFinder
+        >>> X, y = load_wine(return_X_y=True)
+        >>> given, _ = flip_labels(y, fraction=0.1, random_state=0)
+        >>> finder = LabelIssueFinder().fit(X, given)
+        >>> rows = finder.draw_samples_to_check(50, random_state=0)
+        >>> finder.recalibrate(rows, y[rows]).n_more_checks(width=0.1)
+        0
+        """
+        check_is_fitted(self)
+        if not 0 < width < 1:
+            raise ValueError(f"width must be between 0 and 1, got {width!r}.")
+        n_now, n_all = self.n_checks_, int(np.count_nonzero(self._weight))
+        rate = self._rate
+        if rate is None:
+            low, high = self.noise_rate_interval_
+            one, worst = np.ones(1), min(max(low, 0.5), high)
+            rate = Rate(Line(), worst, (low, high), one, one, one, worst, 1.0)
+        elif np.diff(rate.interval)[0] <= width:
+            return 0
+        few, enough = n_now, n_all
+        while enough - few > 1:
+            middle = (few + enough) // 2
+            few, enough = (
+                (few, middle) if 2.0 * rate.half_width(middle) <= width else (middle, enough)
+            )
+        return enough - n_now
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -504,6 +664,34 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         tags.input_tags = common_input_tags(*inside)
         tags.target_tags.required = True
         return tags
+
+
+def _positions(values: Any, n_samples: int, name: str, fewest: int = 0) -> NDArray[np.intp]:
+    """Return distinct positions of samples."""
+    rows = np.asarray(values)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) < fewest:
+        got = f"shape {rows.shape} and dtype {rows.dtype}"
+        least = "at least two integers" if fewest else "integers"
+        raise ValueError(f"{name} must be {least}, got {got}.")
+    distinct = np.unique(rows)
+    if len(distinct) < len(rows) or distinct[0] < 0 or distinct[-1] >= n_samples:
+        raise ValueError(
+            f"{name} must be distinct and from 0 to {n_samples - 1}, got {len(distinct)} distinct "
+            f"ones of {len(rows)}, from {distinct[0]} to {distinct[-1]}."
+        )
+    return rows.astype(np.intp)
+
+
+def _log_odds(proba: NDArray, codes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return log-odds of the labels, exact also where a probability is rounded to 1."""
+    rows = np.arange(len(codes))
+    own = proba[rows, codes]
+    proba[rows, codes] = 0.0
+    others = proba.sum(axis=1, dtype=np.float64)
+    proba[rows, codes] = own
+    least = np.exp(-FARTHEST)
+    odds = np.log(np.maximum(own, least, dtype=np.float64)) - np.log(np.maximum(others, least))
+    return np.clip(odds, -FARTHEST, FARTHEST)
 
 
 def _give_label(proba: NDArray, codes: NDArray[np.intp], p_correct: NDArray[np.float64]) -> None:

@@ -2,69 +2,162 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import beta
+from scipy.stats import beta, t
 
-from skcalib.labels._checks import drawn, inclusion, recalibrated
+from skcalib.labels._checks import (
+    Draw,
+    drawn,
+    fitted_line,
+    inclusion,
+    informative_size,
+    rank_z,
+    rate_of,
+    stands_for,
+)
 
 
 def _overconfident(n, seed):
-    """Probabilities whose log-odds are twice too large, and shifted; which labels are wrong."""
+    """Log-odds that are twice too large, and shifted; which labels are wrong."""
     rng = np.random.default_rng(seed)
     score = rng.normal(1.0, 1.2, size=n)
     wrong = rng.random(n) > expit(score)
-    return expit(2.0 * score - 1.0), wrong, rng
+    return 2.0 * score - 1.0, wrong, rng
+
+
+def _of_uniform(score, wrong, checked):
+    number = np.full(len(checked), len(score) / len(checked))
+    return rate_of(score, np.ones(len(score)), checked, wrong[checked], number)
 
 
 def test_line_rate_and_interval_are_those_of_the_formulas():
-    p, wrong, rng = _overconfident(900, 0)
+    score, wrong, rng = _overconfident(900, 0)
     checked = rng.choice(900, 120, replace=False)
-    result = recalibrated(p, np.ones(900), checked, wrong[checked])
-    score = logit(np.clip(p, 1e-4, 1 - 1e-4))
+    result = _of_uniform(score, wrong, checked)
 
-    def loss(x):
-        right = expit(x[0] + x[1] * score[checked])
-        fit = np.where(wrong[checked], 1 - right, right)
-        return -np.log(fit).sum() + 0.5 * (x[1] - 1) ** 2 + 0.05 * x[0] ** 2
+    def line(rows):
+        def loss(x):
+            right = expit(x[0] + np.exp(x[1]) * score[rows])
+            fit = np.where(wrong[rows], 1 - right, right)
+            return -np.log(fit).sum() + 0.5 * (x[1] / 0.64) ** 2 + 0.5 * (x[0] / 6.8) ** 2
 
-    a, b = minimize(loss, [0.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-7}).x
-    corrected = expit(a + b * score)
-    np.testing.assert_allclose(result.p_correct, corrected, atol=1e-4)
-    residual = wrong[checked] - (1 - corrected[checked])
-    rate = (1 - corrected).mean() + residual.mean()
+        a, b = minimize(loss, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-7}).x
+        return 1.0 - expit(a + np.exp(b) * score)
+
+    np.testing.assert_allclose(expit(-result.line(score)), line(checked), atol=1e-4)
+    # Residuals of a fifth of the checks are those of the line of the others.
+    residual, means = np.empty(120), []
+    for fold in range(5):
+        expected = line(checked[np.arange(120) % 5 != fold])
+        residual[fold::5] = (wrong - expected)[checked[fold::5]]
+        means.append(expected.mean())
+    rate = np.mean(means) + residual.mean()
     variance = residual.var(ddof=1) + 0.5 / 120
-    half = 1.96 * np.sqrt(variance * (1 - 120 / 900) / 120)
+    half = t.ppf(0.975, 119) * np.sqrt(variance * (1 - 120 / 900) / 120)
     assert result.rate == pytest.approx(rate, abs=1e-4)
     np.testing.assert_allclose(result.interval, (rate - half, rate + half), atol=1e-3)
+    assert result.half_width(120) == pytest.approx(half, abs=1e-3)
+    # Four times as many checks of the same kind, of a population that is still larger.
+    fourfold = t.ppf(0.975, 119) * np.sqrt(
+        (residual.var(ddof=1) + 0.5 / 480) * (1 - 480 / 900) / 480
+    )
+    assert result.half_width(480) == pytest.approx(fourfold, rel=0.02)
+    assert result.half_width(900) == 0
 
 
 def test_the_interval_holds_and_probabilities_are_calibrated():
     held, errors = [], []
     for seed in range(60):
-        p, wrong, rng = _overconfident(2000, seed)
-        checked = rng.choice(2000, 100, replace=False)
-        result = recalibrated(p, np.ones(2000), checked, wrong[checked])
+        score, wrong, rng = _overconfident(2000, seed)
+        result = _of_uniform(score, wrong, rng.choice(2000, 100, replace=False))
         held.append(result.interval[0] <= wrong.mean() <= result.interval[1])
-        groups = np.digitize(result.p_correct, np.linspace(0, 1, 11)[1:-1])
-        gaps = np.bincount(groups, result.p_correct - ~wrong, minlength=10)
+        p = expit(result.line(score))
+        groups = np.digitize(p, np.linspace(0, 1, 11)[1:-1])
+        gaps = np.bincount(groups, p - ~wrong, minlength=10)
         errors.append(np.abs(gaps).sum() / 2000)
     assert np.mean(held) > 0.88
     assert np.mean(errors) < 0.06
+
+
+def test_the_line_never_falls():
+    score = np.array([-3.0, -2.0, 2.0, 3.0, 5.0] * 20)
+    line = fitted_line(score, score < 0, np.ones(100))  # the reverse of what they say
+    assert 0 < line.slope < 0.3
+    # Log-odds of certainty stay apart.
+    assert len(np.unique(line(np.array([30.0, 40.0, 50.0])))) == 3
 
 
 @pytest.mark.parametrize(("wrong", "n"), [(0, 30), (3, 100), (30, 30), (97, 100)])
 def test_few_wrong_or_right_ones_get_the_exact_interval(wrong, n):
     low = beta.ppf(0.025, wrong, n - wrong + 1) if wrong else 0.0
     high = beta.ppf(0.975, wrong + 1, n - wrong) if wrong < n else 1.0
-    is_wrong = np.arange(n) < wrong
-    result = recalibrated(np.full(500, 0.9), np.ones(500), np.arange(n), is_wrong)
+    is_wrong = np.arange(2000) < wrong
+    result = _of_uniform(np.full(2000, logit(0.9)), is_wrong, np.arange(n))
+    # What was checked is known: no fewer are wrong than the checks have shown.
+    low, high = max(low, wrong / 2000), min(high, 1 - (n - wrong) / 2000)
     np.testing.assert_allclose(result.interval, (low, high), atol=1e-10)
     assert low <= result.rate <= high
 
 
 def test_weights_count_samples():
-    p, wrong, _ = _overconfident(3000, 1)
+    score, wrong, _ = _overconfident(3000, 1)
     weight = np.where(wrong, 3.0, 1.0)
-    checked = drawn(inclusion(weight, 1500), np.random.RandomState(0))
-    result = recalibrated(p, weight, checked, wrong[checked])
+    proba = inclusion(weight, 1500)
+    checked = drawn(proba, np.random.RandomState(0))
+    result = rate_of(score, weight, checked, wrong[checked], 1.0 / proba[checked])
     assert result.rate == pytest.approx(np.average(wrong, weights=weight), abs=0.03)
     assert result.rate > wrong.mean() + 0.1
+
+
+def test_informative_draws_are_those_of_the_formula_and_err_less():
+    rng = np.random.default_rng(0)
+    score = rng.normal(9.0, 3.0, size=4000) * np.where(rng.random(4000) < 0.15, -1.0, 1.0)
+    wrong = rng.random(4000) > expit(0.7 * score)
+    weight = np.ones(4000)
+    size = informative_size(score, weight)
+    p = expit(score)
+    s = np.sqrt(p * (1 - p))
+    np.testing.assert_allclose(size, 0.5 * s / s.sum() + 0.5 / 4000)
+    errors, held = {}, {}
+    for name, sizes in (("random", weight), ("informative", size)):
+        proba = inclusion(sizes, 100)
+        found = []
+        for seed in range(40):
+            rows = drawn(proba, np.random.RandomState(seed))
+            found.append(rate_of(score, weight, rows, wrong[rows], 1.0 / proba[rows]))
+        errors[name] = np.sqrt(np.mean([(f.rate - wrong.mean()) ** 2 for f in found]))
+        held[name] = np.mean([f.interval[0] <= wrong.mean() <= f.interval[1] for f in found])
+    assert errors["informative"] < 0.75 * errors["random"]
+    assert min(held.values()) > 0.88
+
+
+def test_draws_together_estimate_sums_without_bias():
+    # Two draws, the second without what the first one had: the mean of the estimates is the sum.
+    rng = np.random.default_rng(0)
+    values, first = rng.exponential(size=60), rng.random(60) + 0.1
+    one, sums = inclusion(first, 8), []
+    for seed in range(4000):
+        state = np.random.RandomState(seed)
+        rows = drawn(one, state)
+        left = np.ones(60)
+        left[rows] = 0.0
+        two = inclusion(left, 12)
+        more = drawn(two, state)
+        draws = [Draw(rows, one[rows], rows[:0]), Draw(more, two[more], rows)]
+        both = np.concatenate([rows, more])
+        sums.append(stands_for(draws, both) @ values[both])
+    error = np.std(sums) / np.sqrt(len(sums))
+    assert np.mean(sums) == pytest.approx(values.sum(), abs=4 * error)
+
+
+def test_the_rank_of_random_checks_is_normal_and_that_of_chosen_ones_is_not():
+    rng = np.random.default_rng(0)
+    score = np.round(rng.exponential(size=500), 1)  # with ties
+    weight = rng.choice([1.0, 2.0], 500)
+    proba = inclusion(weight, 100)
+    z = [rank_z(score, weight, drawn(proba, np.random.RandomState(seed))) for seed in range(300)]
+    assert abs(np.mean(z)) < 0.2
+    assert np.std(z) == pytest.approx(1.0, abs=0.15)
+    assert rank_z(score, weight, np.argsort(score)[:100]) < -10
+    assert rank_z(score, weight, np.argsort(score)[-100:]) > 10
+    assert rank_z(np.zeros(500), weight, np.arange(100)) == 0
+    assert rank_z(score, weight, np.arange(500)) == 0

@@ -275,3 +275,18 @@ def test_verified_samples_are_those_of_positive_weight():
     cleaning.fit(X, GIVEN, sample_weight=weight, verified=verified)
     p = cleaning.finder_.issues_["p_label_correct"]
     np.testing.assert_array_equal(p[verified[weight > 0]], 1.0)
+
+
+@pytest.mark.parametrize("action", ["soft", "relabel", "drop", "weight"])
+def test_samples_of_none_of_the_classes_are_not_learned(action):
+    given, _ = flip_labels(Y, fraction=0.1, random_state=0)
+    finder = LabelIssueFinder(GaussianNB(), n_refits=0).fit(X, given)
+    rows = finder.draw_samples_to_check(60, random_state=0)
+    answers = Y[rows].astype(float)
+    answers[:5] = np.nan
+    with pytest.warns(SkcalibWarning, match="5 of the 60 answers are missing"):
+        finder.recalibrate(rows, answers)
+    moved = X.copy()
+    moved[rows[:5]] = 1e6  # would ruin the means of a class
+    cleaning = LabelCleaningClassifier(GaussianNB(), FrozenEstimator(finder), action=action)
+    assert cleaning.fit(moved, given).estimator_.theta_.max() < 100

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import RelativeMahalanobisScorer
 from skcalib.labels import LabelIssueFinder, find_label_issues
-from skcalib.labels._checks import drawn, inclusion, recalibrated
+from skcalib.labels._checks import drawn, inclusion, rate_of
 from skcalib.utils import SkcalibWarning
 
 X, Y = load_digits(return_X_y=True)
@@ -296,11 +296,13 @@ def test_the_interval_of_weighted_checks_holds_the_weighted_rate():
     weight = rng.choice([1.0, 5.0], 4000)
     wrong = rng.random(4000) < np.where(weight > 1, 0.25, 0.02)
     rate, n_holds = np.average(wrong, weights=weight), 0
-    p_correct = np.full(4000, 0.9)
+    log_odds = np.full(4000, 2.2)
     state = np.random.RandomState(0)
     for _ in range(200):
-        checked = drawn(inclusion(weight, 100), state)
-        low, high = recalibrated(p_correct, weight, checked, wrong[checked]).interval
+        proba = inclusion(weight, 100)
+        checked = drawn(proba, state)
+        found = rate_of(log_odds, weight, checked, wrong[checked], 1.0 / proba[checked])
+        low, high = found.interval
         n_holds += low <= rate <= high
     assert n_holds >= 0.9 * 200
 
@@ -561,7 +563,7 @@ def test_recalibration_settles_checked_samples_and_moves_the_others():
 
 def test_a_second_recalibration_replaces_the_first():
     finder, rows, *_ = _checked()
-    once, other = pickle.loads(pickle.dumps(finder)), rows[::2]
+    once, other = pickle.loads(pickle.dumps(finder)), finder.draw_samples_to_check(30)
     once.recalibrate(rows, Y[rows])
     twice = finder.recalibrate(other, Y[other]).recalibrate(rows, Y[rows])
     np.testing.assert_allclose(twice.label_proba_, once.label_proba_, atol=1e-6)
@@ -593,3 +595,138 @@ def test_the_function_takes_checks():
     table = find_label_issues(_scorer(), X, given, n_refits=0, checks=(rows, Y[rows]))
     p = finder.issues_["p_label_correct"]
     np.testing.assert_allclose(table["p_label_correct"], np.sort(p))
+
+
+def test_log_odds_keep_the_ranking_that_rounding_loses():
+    # Probabilities of single precision: most are 1, and the labels can be ranked all the same.
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 3, 3000)
+    proba = np.exp(9.0 * np.eye(3)[true] + 3.0 * rng.normal(size=(3000, 3)))
+    proba = (proba / proba.sum(axis=1, keepdims=True)).astype(np.float32)
+    finder = LabelIssueFinder("precomputed").fit(proba, true)
+    p = finder.issues_["p_label_correct"]
+    assert p.dtype == np.float64
+    assert len(np.unique(p)) > 2000
+    rows = finder.draw_samples_to_check(100, random_state=0)
+    finder.recalibrate(rows, true[rows])
+    others = np.setdiff1d(np.arange(3000), rows)
+    after = finder.issues_["p_label_correct"][others]
+    assert len(np.unique(after)) > 1900
+    assert spearmanr(p[others], after)[0] > 0.9999
+
+
+def test_the_most_suspicious_ones_are_known_and_say_nothing_of_the_rate():
+    finder, _, _, flipped = _checked()
+    low, high = finder.noise_rate_interval_
+    worst = np.argsort(finder.issues_["p_label_correct"])[:100]
+    with pytest.warns(
+        SkcalibWarning, match=r"more suspicious than a random draw would be \(z = -"
+    ):
+        finder.recalibrate(worst, Y[worst])
+    assert finder.n_checks_ == 0
+    assert not finder.is_trustworthy_
+    assert any("no random draw" in d or "than a random draw" in d for d in finder.doubts_)
+    np.testing.assert_array_equal(finder.issues_["p_label_correct"][worst], ~flipped[worst])
+    assert finder.noise_rate_ == pytest.approx(0.2, abs=0.03)
+    assert finder.noise_rate_interval_[0] == max(low, flipped[worst].sum() / len(Y))
+    assert finder.noise_rate_interval_[1] <= high
+    best = np.argsort(-finder.issues_["p_label_correct"])[:100]
+    with pytest.warns(SkcalibWarning, match="less suspicious than a random draw"):
+        finder.recalibrate(best, Y[best])
+    # Drawn besides, they count, and the worst ones are known.
+    held = 0
+    for seed in range(10):
+        rows = finder.draw_samples_to_check(80, exclude=worst, random_state=seed)
+        assert not np.isin(rows, worst).any()
+        both = np.concatenate([worst, rows])
+        low, high = finder.recalibrate(both, Y[both]).noise_rate_interval_
+        held += low <= flipped.mean() <= high
+        assert finder.n_checks_ == 180
+    assert finder.is_trustworthy_
+    assert held >= 8
+    # Without `exclude`, the draw alone counts.
+    rows = finder.draw_samples_to_check(80, random_state=3)
+    both = np.union1d(worst, rows)
+    finder.recalibrate(both, Y[both])
+    assert finder.n_checks_ == 80
+    assert (finder.issues_["p_label_correct"][worst] == ~flipped[worst]).all()
+
+
+def test_random_checks_of_anybody_count():
+    finder, *_ = _checked()
+    finder = pickle.loads(pickle.dumps(finder))
+    for seed in range(20):
+        rows = np.random.default_rng(seed).choice(len(Y), 100, replace=False)
+        assert finder.recalibrate(rows, Y[rows]).n_checks_ == 100
+
+
+def test_an_informative_draw_counts_by_its_probabilities():
+    finder, _, _, flipped = _checked()
+    held = 0
+    for seed in range(30):
+        rows = finder.draw_samples_to_check(100, design="informative", random_state=seed)
+        low, high = finder.recalibrate(rows, Y[rows]).noise_rate_interval_
+        assert finder.n_checks_ == 100
+        held += low <= flipped.mean() <= high
+    assert held >= 26
+    with pytest.raises(ValueError, match=r"^design must be 'random' or 'informative', got 'best'"):
+        finder.draw_samples_to_check(design="best")
+    with pytest.raises(ValueError, match="exclude must be distinct"):
+        finder.draw_samples_to_check(exclude=[900])
+
+
+def test_two_draws_together_are_one():
+    finder, *_, flipped = _checked()
+    first = finder.draw_samples_to_check(60, design="informative", random_state=0)
+    finder.recalibrate(first, Y[first])
+    second = finder.draw_samples_to_check(60, exclude=first, random_state=0)
+    assert not np.isin(second, first).any()
+    both = np.concatenate([second, first])
+    low, high = finder.recalibrate(both, Y[both]).noise_rate_interval_
+    assert finder.n_checks_ == 120
+    assert low <= flipped.mean() <= high
+
+
+def test_none_of_the_classes_is_an_answer_and_a_blank_is_none():
+    finder, rows, given, flipped = _checked()
+    answers = Y[rows].astype(float)
+    answers[:2] = np.nan
+    with pytest.warns(SkcalibWarning, match="2 of the 60 answers are missing values"):
+        finder.recalibrate(rows, answers)
+    junk = rows[:2]
+    assert (finder.issues_["p_label_correct"][junk] == 0).all()
+    assert finder.issues_["is_issue"][junk].all()
+    np.testing.assert_array_equal(finder.issues_["suggested_label"][junk], given[junk])
+    assert (finder.label_proba_[junk] == 0).all()
+    wrong = (flipped[rows] | (np.arange(60) < 2)).mean()
+    assert finder.noise_rate_ == pytest.approx(wrong, abs=0.05)
+    words = LabelIssueFinder(_scorer(), n_refits=0).fit(X, WORDS[given])
+    rows = words.draw_samples_to_check(60, random_state=1)
+    for missing in (None, np.nan):
+        with pytest.warns(SkcalibWarning, match="1 of the 60 answers"):
+            words.recalibrate(rows, [missing, *WORDS[Y[rows[1:]]]])
+        assert words.issues_["p_label_correct"][rows[0]] == 0
+    with pytest.raises(ValueError, match="got a blank in 1 of 60; leave these positions out"):
+        words.recalibrate(rows, [" ", *WORDS[Y[rows[1:]]]])
+    with pytest.warns(SkcalibWarning, match="3 of the 60 samples that were drawn have no answer"):
+        words.recalibrate(rows[3:], WORDS[Y[rows[3:]]])
+    assert words.n_checks_ == 57
+    assert any("have no answer" in doubt for doubt in words.doubts_)
+
+
+def test_how_many_more_checks():
+    finder, rows, *_ = _checked()
+    before = finder.n_more_checks(0.1)
+    # A rate of .24 at most: of a binomial fraction, which is exact.
+    assert 250 < before < 350
+    finder.recalibrate(rows, Y[rows])
+    low, high = finder.noise_rate_interval_
+    assert finder.n_more_checks(high - low) == 0
+    more = finder.n_more_checks(0.5 * (high - low))
+    assert 60 < more < 240
+    later = finder.draw_samples_to_check(60 + more, random_state=5)
+    low_then, high_then = finder.recalibrate(later, Y[later]).noise_rate_interval_
+    assert high_then - low_then < 0.75 * (high - low)
+    assert finder.n_more_checks(1e-9) == len(Y) - 60 - more
+    with pytest.raises(ValueError, match="width must be between 0 and 1"):
+        finder.n_more_checks(0)

@@ -72,6 +72,14 @@ def _categories(values: Any) -> Any:
     return values if hasattr(values, "categories") and hasattr(values, "codes") else None
 
 
+def is_missing(entries: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which entries are None, NaN, NaT or NA."""
+    # NaN and NaT are not equal to themselves; comparing pd.NA gives no bool.
+    return np.array(
+        [x is None or type(x).__name__ == "NAType" or bool(x != x) for x in entries], dtype=bool
+    )
+
+
 def _codes_of_column(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
     categorical = _categories(values)
     if categorical is not None:
@@ -84,10 +92,7 @@ def _codes_of_column(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.i
     if array.dtype.kind in "biuU":
         return np.unique(array, return_inverse=True)
     entries = array.astype(object)
-    # NaN and NaT are not equal to themselves; comparing pd.NA gives no bool.
-    missing = np.array(
-        [x is None or type(x).__name__ == "NAType" or bool(x != x) for x in entries]
-    )
+    missing = is_missing(entries)
     known = entries[~missing]
     try:
         distinct = sorted(set(known.tolist()))
