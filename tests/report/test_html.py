@@ -1,10 +1,12 @@
 """The page: whole, self-contained, and true to the letters of labels."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import skcalib.report
 from skcalib.datasets import make_predictions
 from skcalib.report import CalibrationReport
 
@@ -88,7 +90,8 @@ def test_styles_touch_the_report_alone(report):
     for style in styles:
         plain = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
         for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", plain):
-            for selector in selectors.split(","):
+            # Around the report there may be a page that has chosen light or dark.
+            for selector in re.sub(r":is\([^)]*\)", "", selectors).split(","):
                 assert selector.strip().startswith(".skcalib-report")
 
 
@@ -163,3 +166,26 @@ def test_the_title_is_that_of_the_page(tmp_path):
     report.save(tmp_path / "r.html")
     assert "<h1>Tumors &amp; more</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
     assert report.to_markdown().startswith("# Tumors &#38; more")
+
+
+def test_the_page_lays_itself_out_by_its_own_width_and_takes_the_color_mode_of_its_site():
+    style = (Path(skcalib.report.__file__).parent / "templates" / "style.css").read_text()
+    assert "container: skcalib-report / inline-size" in style
+    assert "vw" not in style
+    assert not re.findall(r"@media[^{]*width", style)
+    # The choice of a site or notebook comes after that of the system, and wins.
+    system = style.index("prefers-color-scheme: dark")
+    assert system < style.index('[data-theme="light"]') < style.index('[data-theme="dark"]')
+
+
+def test_a_verdict_stands_in_its_row_and_for_a_narrow_box_under_it():
+    y, proba, _ = make_predictions(600, n_classes=3, random_state=0)
+    html = CalibrationReport.from_predictions(y, proba)._repr_html_()
+    rows = re.findall(
+        r'<tr>(?:(?!</tr>).)*<td>([^<]*)</td></tr>\n<tr class="under">'
+        r'<td colspan="8"><div>([^<]*)</div></td></tr>',
+        html,
+        re.DOTALL,
+    )
+    assert len(rows) == 4  # everybody and three classes
+    assert all(beside == under for beside, under in rows)
