@@ -399,7 +399,12 @@ def _label_columns(
         raise ValueError(f"y must have shape ({n_samples},), got length {len(array)}.")
     known = None if labels is None else as_labels(labels, name="labels")
     columns, _ = match_columns(
-        array, labels=known, n_columns=n_classes, y_name="y", columns_name=name
+        array,
+        labels=known,
+        n_columns=n_classes,
+        y_name="y",
+        columns_name=name,
+        proba=scores.reshape(-1, n_samples, n_classes)[-1],
     )
     return columns
 

@@ -30,6 +30,7 @@ from sklearn.utils import check_array, gen_batches
 
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils import SkcalibWarning
+from ..utils.checking._guard import tell_of_columns
 from ..utils.checking._labels import as_labels, class_positions, match_columns
 from ..utils.checking._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
 from ..utils.meta._estimators import (
@@ -343,13 +344,16 @@ class Precomputed:
         names = np.asarray(getattr(X, "columns", np.arange(n_columns)))
         # Names that are not 0..K-1 are those of a DataFrame, and have to be the labels.
         named = None if np.array_equal(names, np.arange(len(names))) else names
-        _, classes = match_columns(
+        codes, classes = match_columns(
             as_labels(labels, name="y"),
             labels=named,
             n_columns=n_columns,
             y_name="y",
             columns_name="X",
+            proba=self.proba,
+            numbered=named is None and hasattr(X, "columns"),
         )
+        tell_of_columns(self.proba, codes, classes, name="X", labels_name="columns of X")
         self.order = np.argsort(classes, kind="stable")
         self.classes = classes[self.order]
 

@@ -24,13 +24,16 @@ from ..utils.checking._arrays import (
 )
 from ..utils.checking._features import validate_data
 from ..utils.checking._groups import group_codes
+from ..utils.checking._guard import as_proba_of, refuse_other_rows, tell_of_columns
 from ..utils.checking._labels import (
     check_class_labels,
     check_column_labels,
     check_several_classes,
     column_names,
     encode,
+    refuse_counts_from_1,
     refuse_names_in_other_order,
+    refuse_numbers_as_text,
 )
 from ..utils.checking._proba import check_values, holds_proba
 from ..utils.checking._shares import as_shares, holds_shares, match_shares, rows_of
@@ -303,11 +306,15 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
                 'X holds probabilities, rows in [0, 1] that sum to 1, where input="logits"; '
                 f'{type(self).__name__}(input="proba") reads them as such.'
             )
-        # One column is the score of the second of two classes.
-        self.classes_, codes = self._read_labels(y, max(2, scores.shape[1]))
+        self.classes_, codes = self._read_labels(y, scores)
         refuse_names_in_other_order(X, self.classes_, name="X")
         with naming("X", "y"):
             check_consistent_length(scores, codes)
+        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
+        if tell and codes is not None:
+            given = as_proba_of(scores, logits=self.input == "logits")
+            options: Any = {"name": "X", "labels_name": "classes", "groups": groups}
+            tell_of_columns(given, codes, self.classes_, **options)
         weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.
@@ -360,8 +367,10 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             check_values(proba, name="X")
         return scores
 
-    def _read_labels(self, y: Any, n_classes: int) -> tuple[NDArray, Any]:
+    def _read_labels(self, y: Any, scores: NDArray) -> tuple[NDArray, Any]:
         """Return the label of every column, and the column of every sample's label or shares."""
+        # One column is the score of the second of two classes.
+        n_classes = max(2, scores.shape[1])
         if holds_shares(y):
             classes = None if self.classes is None else column_or_1d(self.classes)
             if classes is not None:
@@ -392,7 +401,13 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
                 "classes must name the columns of X where y does not determine them, got "
                 f"{n_classes} classes in X and {len(classes)} classes in y."
             )
-        return classes, encode(labels, classes)
+        codes = encode(labels, classes)
+        if scores.shape[1] > 1 and classes.dtype.kind in "iuf" and codes.min() > 0:
+            refuse_counts_from_1(codes, n_classes, scores, "y", "X", "classes")
+        elif scores.shape[1] > 1 and labels.dtype.kind in "UOT":
+            texts = np.array([str(x) for x in classes.tolist()])
+            refuse_numbers_as_text(texts, codes, scores, "y", "X", "classes")
+        return classes, codes
 
     def _as_logits(self, scores: NDArray) -> NDArray:
         """Return one logit per class, up to a constant of the row."""

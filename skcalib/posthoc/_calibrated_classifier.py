@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import as_features, check_weights, is_chunked
 from ..utils.checking._copies import together
+from ..utils.checking._guard import told
 from ..utils.checking._labels import check_several_classes
 from ..utils.checking._shares import holds_shares
 from ..utils.checking._validation import takes
@@ -250,7 +252,10 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         calibrator.set_params(input="logits" if logits else "proba", classes=classes)
         if codes is not None and takes(calibrator.fit, "groups"):
             by["groups"] = codes
-        self.calibrator_ = calibrator.fit(scores, y, sample_weight=weight, **by)
+        # Out-of-fold scores of a classifier that knows nothing go against the labels.
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        with nullcontext() if frozen else told():
+            self.calibrator_ = calibrator.fit(scores, y, sample_weight=weight, **by)
         return self
 
     def predict_proba(self, X: Any) -> NDArray:

@@ -219,9 +219,10 @@ class PriorShift(PostHocCalibrator):
         """
         return self._check_and_fit(X, y, sample_weight)
 
-    def _read_labels(self, y: ArrayLike | None, n_classes: int) -> tuple[NDArray, Any]:
+    def _read_labels(self, y: ArrayLike | None, scores: NDArray) -> tuple[NDArray, Any]:
         if y is not None:
-            return super()._read_labels(y, n_classes)
+            return super()._read_labels(y, scores)
+        n_classes = max(2, scores.shape[1])
         if self.classes is None:
             return np.arange(n_classes), None
         classes = np.asarray(self.classes)

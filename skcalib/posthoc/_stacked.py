@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from ..utils import SkcalibWarning
 from ..utils.checking._groups import design_effect
+from ..utils.checking._guard import told
 from ._base import SMALLEST, PostHocCalibrator, mixture_formula, simplex_weights
 from ._linear import Ridge
 from ._matrix import StructuredMatrixScaling, StructuredVectorScaling
@@ -242,7 +243,8 @@ def _quietly_fit(
         warnings.simplefilter("ignore", SkcalibWarning)
         # Four fifths of the samples may look like numbers to regress on; all of them were checked.
         warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
-        return calibrator._check_and_fit(scores, y, weight)
+        with told():
+            return calibrator._check_and_fit(scores, y, weight)
 
 
 def folds_by_class(

@@ -159,6 +159,7 @@ def test_beta_recovers_its_truth():
     )
 
 
+@pytest.mark.filterwarnings("ignore:X seems to be the probability of 0")
 def test_beta_slopes_are_never_negative():
     p, y = binary()
     a, b, *_ = BetaCalibration(input="proba").fit(p, 1 - y).calibrators_[0]

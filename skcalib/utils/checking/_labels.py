@@ -14,6 +14,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ._arrays import as_array, form_of, naming, refuse_unreadable, to_host
+from ._guard import fits_better
 
 # Larger floats do not fit into int64.
 _INT64_END = 2.0**63
@@ -225,24 +226,102 @@ def match_columns(
     n_columns: int,
     y_name: str = "y_true",
     columns_name: str = "y_proba",
+    proba: Any = None,
+    numbered: bool = False,
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Return (codes, classes): the column of every label, and the label of every column.
 
     Without `labels`, integers in 0..K-1 are columns, and other labels are sorted; then all K have
-    to occur, since it is unknown which column belongs to an absent class.
+    to occur, since it is unknown which column belongs to an absent class. Integers that may count
+    from 1, and numbers as text, which sort otherwise than numbers, could be read in two ways:
+    the probabilities `proba` decide, if they surely fit one. Columns of a frame that are
+    `numbered` 0, ..., K - 1 match text of such numbers.
     """
     if labels is not None:
         check_column_labels(labels, n_columns, what=f"one for every column of {columns_name}")
         return encode(y, labels, name=y_name), labels
     if not _is_text(y) and y.min() >= 0 and y.max() < n_columns:
-        return y.astype(np.intp, copy=False), np.arange(n_columns)
+        codes = y.astype(np.intp, copy=False)
+        if y.min() > 0:
+            refuse_counts_from_1(codes, n_columns, proba, y_name, columns_name)
+        return codes, np.arange(n_columns)
     classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) != n_columns:
+    numbers = _numbers(classes)
+    as_text = numbers is None or _fits_as_text(numbers, codes, proba)
+    if numbers is not None and numbered and numbers.max() < n_columns:
+        # Columns in the order of text have been numbered by pandas.
+        if len(classes) < n_columns or not as_text:
+            return numbers[codes], np.arange(n_columns).astype(str)
+    elif len(classes) != n_columns:
         raise ValueError(
             f"labels must name the columns of {columns_name} where {y_name} lacks a class, "
             f"got {len(classes)} classes in {y_name}, {shown(classes)}, and {n_columns} columns."
         )
+    if not as_text:
+        refuse_numbers_as_text(classes, codes, proba, y_name, columns_name)
     return codes.astype(np.intp, copy=False), classes
+
+
+def _numbers(classes: NDArray[Any]) -> NDArray[np.intp] | None:
+    """Return classes such as "0", "12" as integers, None for other classes."""
+    texts = classes.tolist()
+    if not _is_text(classes) or not all(text.isascii() and text.isdigit() for text in texts):
+        return None
+    return np.array([int(text) for text in texts]) if max(map(len, texts)) < 10 else None
+
+
+def _fits_as_text(
+    numbers: NDArray[np.intp], codes: NDArray[np.intp], proba: NDArray[Any] | None
+) -> bool:
+    """Tell whether columns are in the order of the text, or the order of the numbers is that."""
+    rank = np.argsort(np.argsort(numbers, kind="stable"))
+    if np.array_equal(rank, np.arange(len(rank))):
+        return True
+    return proba is not None and fits_better(proba, codes, rank[codes])
+
+
+def refuse_numbers_as_text(
+    classes: NDArray[Any],
+    codes: NDArray[np.intp],
+    proba: NDArray[Any] | None,
+    y_name: str,
+    columns_name: str,
+    labels_name: str = "labels",
+) -> None:
+    """Raise for sorted classes that are numbers as text, unless the probabilities fit the text."""
+    numbers = _numbers(classes)
+    if numbers is not None and not _fits_as_text(numbers, codes, proba):
+        raise ValueError(
+            f"{labels_name} must name the columns of {columns_name} where {y_name} holds numbers "
+            f"as text: they sort as {shown(classes)}, but the columns may be in the order of the "
+            f"numbers, {labels_name}={shown(classes[np.argsort(numbers)])}."
+        )
+
+
+def refuse_counts_from_1(
+    codes: NDArray[np.intp],
+    n_columns: int,
+    proba: NDArray[Any] | None,
+    y_name: str,
+    columns_name: str,
+    labels_name: str = "labels",
+) -> None:
+    """Raise for labels in 1..K-1 that may count from 1, the last class being absent.
+
+    Of two classes, and where more than one is absent, they do so only if they fit better.
+    """
+    all_but_0 = n_columns > 2 and len(np.unique(codes)) == n_columns - 1
+    if proba is None:
+        counts_from_1 = all_but_0
+    else:
+        counts_from_1 = fits_better(proba, codes - 1, codes)
+        counts_from_1 |= all_but_0 and not fits_better(proba, codes, codes - 1)
+    if counts_from_1:
+        raise ValueError(
+            f"{labels_name} must name the {n_columns} columns of {columns_name} where {y_name} "
+            f"has no 0: labels up to {codes.max()} may count from 0 or from 1. Pass "
+            f"{labels_name}=range({n_columns}) or {labels_name}=range(1, {n_columns + 1})."
+        )
 
 
 def match_binary(

@@ -18,6 +18,7 @@ from ._arrays import (
     scale_weights,
     to_host,
 )
+from ._guard import IN_PASSING, refuse_other_rows, tell_of_columns
 from ._labels import (
     as_labels,
     check_column_labels,
@@ -200,9 +201,19 @@ def check_predictions(
         if known is None:
             # Columns without names are in the order of the sorted labels.
             refuse_other_order(y_true)
-        truth, classes = match_columns(y, labels=known, n_columns=proba.shape[1])
+        truth, classes = match_columns(
+            y,
+            labels=known,
+            n_columns=proba.shape[1],
+            proba=proba,
+            numbered=names is None and hasattr(y_proba, "columns"),
+        )
     if not defer_values:
         check_values(proba)
+    likeliest = truth if truth.ndim == 1 else truth.argmax(axis=1)
+    given: Any = {"y_true": y_true, "y_proba": y_proba, "sample_weight": sample_weight}
+    refuse_other_rows(proba, likeliest, **given)
+    tell_of_columns(proba, likeliest, classes, most=IN_PASSING)
     return Predictions(truth, proba, weight, classes, unit)
 
 

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..checking._arrays import as_features, is_chunked, naming
 from ..checking._copies import copy_codes, merged, warn_of_copies
 from ..checking._groups import group_codes
+from ..checking._guard import refuse_other_rows
 from ..checking._labels import check_class_labels, class_positions, encode, shown
 from ..checking._validation import takes
 from ..computing._chunked import map_chunks, map_rows
@@ -524,6 +525,7 @@ def indexable_samples(X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any] | 
 
 def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """Return the X of a meta-estimator in a form that can be indexed, and its class labels."""
+    refuse_other_rows(X=X, y=y)
     labels = check_class_labels(y)
     with naming("X", "y"):
         X, labels = indexable(as_features(X), labels)

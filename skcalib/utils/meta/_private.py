@@ -29,6 +29,7 @@ from sklearn.utils.validation import (
 )
 
 from ..checking._arrays import calling
+from ..checking._guard import told
 
 # Decorated functions keep their signatures. scikit-learn's decorators have no types: behind them,
 # mypy and pyright would see neither a misspelled argument nor what `fit` returns.
@@ -150,7 +151,9 @@ class LabeledProbaScorer(_Scorer):
         # user come last and win.
         labeled = copy(self)
         labeled._kwargs = {"labels": estimator.classes_, **self._kwargs}
-        return _Scorer._score(labeled, method_caller, estimator, *args, **kwargs)
+        # The classes are those of the estimator: there is no other order to tell of.
+        with told():
+            return _Scorer._score(labeled, method_caller, estimator, *args, **kwargs)
 
 
 def validate_parameters(estimator: BaseEstimator) -> None:

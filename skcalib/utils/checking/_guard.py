@@ -1,0 +1,372 @@
+"""What the data themselves show to be wrong: columns and rows in another order.
+
+Nobody notices a column of probabilities that belongs to another class: every metric has a value,
+and every calibrator repairs something. Yet labels and probabilities show it together. Everything
+here looks at both, tells it once, and says what to do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.special import expit, softmax
+
+from ..computing._tensors import TensorRows
+from ..meta._warnings import warn
+from ._arrays import to_host
+
+# Probability of telling somebody whose model knows nothing that its columns are in another order;
+# models that know something are told less often.
+FALSE_ALARM = 1e-3
+# Least gain of a class, of at most 2, that is worth a word: less is what weak models lack.
+_LEAST_GAIN = 0.05
+# Numbers that are looked at, of rows drawn at random: by a metric, which has to be fast, and by
+# whatever is fitted.
+IN_PASSING, AT_THE_DOOR = 2**14, 2**21
+_told: ContextVar[bool] = ContextVar("told", default=False)
+
+
+class Misplaced(NamedTuple):
+    """Columns that would fit better: class j fits column ``column[j]``.
+
+    ``now`` and ``then`` are the mean probability of the label, before and after.
+    """
+
+    column: NDArray[np.intp]
+    now: float
+    then: float
+
+
+def surely_positive(gain: float, variance: float, largest: float, n_ways: float = 1.0) -> bool:
+    """Tell whether a sum with mean 0 would surely not be as large as `gain`.
+
+    By Bernstein's inequality: `variance` is that of the sum, `largest` the largest term, and
+    `n_ways` the number of sums of which this one was the largest.
+    """
+    if gain <= 0:
+        return False
+    exponent = gain**2 / (2 * (variance + largest * gain / 3))
+    return bool(exponent > math.log(n_ways / FALSE_ALARM))
+
+
+def drawn_rows(n_rows: int, n_columns: int, most: int) -> slice | NDArray[np.intp]:
+    """Return at most so many rows that they hold `most` numbers: all, or some at random."""
+    n_drawn = max(most // max(n_columns, 1), 1)
+    if n_rows <= n_drawn:
+        return slice(None)
+    return np.unique(np.random.default_rng(0).integers(0, n_rows, n_drawn))
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Within this context say nothing about columns: the caller has looked at them."""
+    token = _told.set(True)
+    try:
+        yield
+    finally:
+        _told.reset(token)
+
+
+def fits_better(proba: Any, codes: NDArray[np.intp], others: NDArray[np.intp]) -> bool:
+    """Tell whether the columns `codes` of the samples surely fit better than `others`."""
+    rows = np.flatnonzero(codes != others)
+    rows = rows[drawn_rows(len(rows), proba.shape[1], IN_PASSING)]
+    drawn = to_host(proba[rows])
+    place = np.arange(len(rows))
+    return _surely_above_0(drawn[place, codes[rows]] - drawn[place, others[rows]])
+
+
+def _surely_above_0(gains: NDArray[Any]) -> bool:
+    """Tell whether the mean of independent gains is surely positive."""
+    n = len(gains)
+    if n == 0 or not np.isfinite(gains).all():
+        return False
+    gains = gains.astype(np.float64)
+    return surely_positive(gains.mean(), gains.var() / n, np.abs(gains).max() / n)
+
+
+def refuse_other_rows(
+    proba: NDArray[Any] | None = None, codes: NDArray[np.intp] | None = None, **arguments: Any
+) -> None:
+    """Raise if two arguments have indexes with the same entries in another order.
+
+    An index 0, ..., n - 1 may be that of nobody. It counts where the first two arguments are
+    labels and probabilities, here as `codes` and `proba`, that surely fit better by the index.
+    """
+    indexes = {name: _index_of(value) for name, value in arguments.items()}
+    indexes = {name: index for name, index in indexes.items() if index is not None}
+    for name, index in list(indexes.items())[1:]:
+        first, of_first = next(iter(indexes.items()))
+        if len(index) != len(of_first) or index.equals(of_first) or not _same(index, of_first):
+            continue
+        if _is_count(index) or _is_count(of_first):
+            if proba is None or codes is None or [first, name] != list(arguments)[:2]:
+                continue
+            rows = index.get_indexer(of_first)
+            here, proba = np.arange(len(rows)), to_host(proba[:])
+            by_index = proba[rows, codes] if proba.ndim == 2 else _of_label(proba[rows], codes)
+            by_place = proba[here, codes] if proba.ndim == 2 else _of_label(proba, codes)
+            if not _surely_above_0(by_index - by_place):
+                continue
+        raise ValueError(
+            f"{first} and {name} must have their rows in the same order, got indexes with the "
+            f"same entries in another order: {name}.loc[{first}.index] is in that of {first}."
+        )
+
+
+def _of_label(proba: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[Any]:
+    return np.where(codes == 1, proba, 1 - proba)
+
+
+def _index_of(value: Any) -> Any:
+    """Return the index of a frame or series of pandas, None for anything else."""
+    index = getattr(value, "index", None)
+    return index if hasattr(index, "get_indexer") else None
+
+
+def _is_count(index: Any) -> bool:
+    return bool(index.dtype.kind in "iu" and np.array_equal(index, np.arange(len(index))))
+
+
+def _same(index: Any, other: Any) -> bool:
+    try:
+        return bool(index.sort_values().equals(other.sort_values()))
+    except TypeError:  # entries that do not compare
+        return False
+
+
+class _Associations:
+    """How the labels go with the columns, N[j, k]; see :func:`misplaced_columns`."""
+
+    def __init__(
+        self, proba: NDArray[Any], codes: NDArray[np.intp], groups: NDArray[np.intp] | None
+    ) -> None:
+        n, n_columns = proba.shape
+        self.proba, self.codes, self.groups = proba, codes, groups
+        self.mean = proba.mean(axis=0, dtype=np.float64)
+        self.frequency = np.bincount(codes, minlength=n_columns) / n
+        labelled = sp.csr_array((np.ones(n, proba.dtype), (codes, np.arange(n))), (n_columns, n))
+        expected = np.outer(self.frequency, self.mean)
+        apart = np.asarray(labelled @ proba, dtype=np.float64) / n - expected
+        # Neither a class nor a column that does not occur goes with anything.
+        self.matrix = np.divide(
+            apart, np.sqrt(expected), out=np.zeros_like(apart), where=expected > 0
+        )
+
+    def order(self) -> NDArray[np.intp]:
+        """Return the column that fits each class, its own among equals."""
+        own = 1e-9 * np.eye(len(self.matrix))
+        return linear_sum_assignment(self.matrix + own, maximize=True)[1]
+
+    def scaled(self, columns: NDArray[np.intp]) -> NDArray[Any]:
+        """Return Z of these columns, of which N is the sum over the samples of a class."""
+        spread = np.sqrt(np.maximum(self.mean[columns], np.finfo(np.float64).tiny))
+        return (self.proba[:, columns] - self.mean[columns]) / spread
+
+    def surely_gain(
+        self, classes: NDArray[np.intp], columns: NDArray[np.intp] | None, n_ways: float
+    ) -> bool:
+        """Tell whether the classes surely fit these columns better than their own.
+
+        With None for the columns, whether they go with their own less than with none.
+        """
+        gain = -float(self.matrix[classes, classes].sum())
+        terms = -self.scaled(classes)
+        if columns is not None:
+            gain += float(self.matrix[classes, columns].sum())
+            terms += self.scaled(columns)
+        n = len(self.codes)
+        # Frequencies of the other samples always go against the labels, by 1 / n.
+        if gain < max(_LEAST_GAIN, 3 / n) * len(classes):
+            return False
+        # The variance if labels are shuffled; the terms sum to about 0 over the samples.
+        variance = float(np.square(terms).sum(axis=1).mean()) / (n - 1)
+        terms /= n * np.sqrt(np.maximum(self.frequency[classes], 1 / n))
+        largest = float(np.abs(terms).max())
+        if self.groups is not None:
+            terms = self._of_groups(terms, classes, self.groups)
+            variance = max(variance, float(np.square(terms).sum()))
+            largest = max(largest, float(np.abs(terms).max()))
+        return surely_positive(gain, variance, largest, n_ways)
+
+    def _of_groups(
+        self, terms: NDArray[Any], classes: NDArray[np.intp], groups: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Return the centered terms of the groups: the samples of a group are one."""
+        place = np.full(len(self.mean), -1)
+        place[classes] = np.arange(len(classes))
+        own = place[self.codes]
+        term = np.where(own >= 0, terms[np.arange(len(own)), own], 0.0)
+        n_groups = int(np.count_nonzero(np.bincount(groups)))
+        return np.bincount(groups, term - term.mean()) * np.sqrt(n_groups / max(n_groups - 1, 1))
+
+
+def misplaced_columns(
+    proba: NDArray[Any], codes: NDArray[np.intp], groups: NDArray[np.intp] | None = None
+) -> Misplaced | None:
+    """Return the order of the columns that surely fits better, None if there is none.
+
+    With Z_k = (p_k - mean p_k) / sqrt(mean p_k) and f_j the frequency of label j, N[j, k] is the
+    sum over the samples labelled j of Z_k / (n sqrt(f_j)). If labels are independent of the
+    probabilities, every entry has the mean 0. If the probabilities are right, it has the mean
+    Cov(p_j, p_k) / sqrt(f_j f_k), and the trace of such a matrix is no smaller than any other sum
+    of one entry for each row and column: a larger one shows another order. With several classes,
+    the order is chosen on one half of the samples and judged on the other, cycle by cycle.
+    """
+    whole = _Associations(proba, codes, groups)
+    if not np.isfinite(whole.mean).all() or len(codes) < 2:
+        return None
+    n_classes = proba.shape[1]
+    halves = [(whole, whole)]  # the only other order of two
+    if n_classes > 2:
+        first = _half(codes, groups)
+        if min(np.count_nonzero(first), np.count_nonzero(~first)) < 2:  # one group
+            return None
+        parts = [
+            _Associations(proba[rows], codes[rows], None if groups is None else groups[rows])
+            for rows in (first, ~first)
+        ]
+        halves = [(parts[0], parts[1]), (parts[1], parts[0])]
+    sure: set[int] = set()
+    for choosing, judging in halves:
+        order = choosing.order()
+        for cycle in _cycles(order):
+            if judging.surely_gain(cycle, order[cycle], max(1, n_classes - 2)):
+                sure.update(cycle.tolist())
+    if not sure:
+        return None
+    order, column = whole.order(), np.arange(n_classes)
+    for cycle in _cycles(order):
+        if sure & set(cycle.tolist()):
+            column[cycle] = order[cycle]
+    rows = np.arange(len(codes))
+    now, then = proba[rows, codes].mean(), proba[rows, column[codes]].mean()
+    return None if np.array_equal(codes, column[codes]) else Misplaced(column, now, then)
+
+
+def _half(codes: NDArray[np.intp], groups: NDArray[np.intp] | None) -> NDArray[np.bool_]:
+    """Return a random half of every class, or of the groups."""
+    rng = np.random.default_rng(0)
+    if groups is not None:
+        return (rng.permutation(int(groups.max()) + 1) % 2 == 0)[groups]
+    order = np.lexsort((rng.random(len(codes)), codes))
+    half = np.empty(len(codes), dtype=bool)
+    half[order] = np.arange(len(codes)) % 2 == 0
+    return half
+
+
+def _cycles(order: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Return the cycles of a permutation that move something."""
+    seen = order == np.arange(len(order))
+    cycles = []
+    for start in range(len(order)):
+        cycle = []
+        while not seen[start]:
+            seen[start] = True
+            cycle.append(start)
+            start = order[start]
+        if cycle:
+            cycles.append(np.array(cycle))
+    return cycles
+
+
+def far_below_chance(
+    proba: NDArray[Any], codes: NDArray[np.intp], groups: NDArray[np.intp] | None = None
+) -> bool:
+    """Tell whether labels surely have smaller probabilities than without any knowledge.
+
+    In the terms of :func:`misplaced_columns`, whether the trace is negative.
+    """
+    whole = _Associations(proba, codes, groups)
+    if not np.isfinite(whole.mean).all() or len(codes) < 2:
+        return False
+    return whole.surely_gain(np.arange(proba.shape[1]), None, 1)
+
+
+def tell_of_columns(
+    proba: Any, codes: NDArray[np.intp], classes: NDArray[Any], **options: Any
+) -> None:
+    """Warn of what :func:`doubt_of_columns` finds, unless the caller has looked at it."""
+    # What is on an accelerator stays there.
+    if isinstance(proba, TensorRows) or _told.get():
+        return
+    if doubt := doubt_of_columns(proba, codes, classes, **options):
+        warn(doubt)
+
+
+def doubt_of_columns(
+    proba: Any,
+    codes: NDArray[np.intp],
+    classes: NDArray[Any],
+    *,
+    name: str = "y_proba",
+    labels_name: str = "labels",
+    groups: NDArray[np.intp] | None = None,
+    most: int = AT_THE_DOOR,
+) -> str | None:
+    """Return what speaks against the order of the columns of (n, K), or the sign of (n,)."""
+    n_columns = 1 if proba.ndim == 1 else proba.shape[1]
+    rows = drawn_rows(len(codes), max(n_columns, 2), most)
+    proba, codes = to_host(proba[rows]), codes[rows]
+    if len(codes) < 2 * n_columns or not 0 <= proba.min() <= proba.max() <= 2:
+        return None  # too few, or what the values themselves show to be wrong
+    if proba.dtype == np.float16:
+        proba = proba.astype(np.float32)
+    if proba.ndim == 1:
+        proba = np.column_stack([1 - proba, proba])
+    groups = None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
+    found = misplaced_columns(proba, codes, groups)
+    names = classes.tolist()
+    if found is None and (n_columns == 1 or not far_below_chance(proba, codes, groups)):
+        return None
+    if found is None or (len(names) > 2 and _seems_negated(proba, codes, found)):
+        return (
+            f"{name} is far below chance: labels have smaller probabilities than without any "
+            "knowledge. These may be scores of the opposite sign, such as distances, rows in "
+            "another order than the labels, or columns of other classes."
+        )
+    if len(names) == 2:
+        of, rest = (float(proba[codes == k, 1].mean()) for k in (1, 0))
+        if n_columns == 1:
+            return (
+                f"{name} seems to be the probability of {names[0]!r}, not of {names[1]!r}: where "
+                f"the label is {names[1]!r} it is {of:.2f} on average, elsewhere {rest:.2f}. If "
+                f"so, pass 1 - {name}."
+            )
+    order = [names[j] for j in np.argsort(found.column)]
+    return (
+        f"The columns of {name} seem to be in another order: the label has a mean probability "
+        f"of {found.now:.2f}, and would have {found.then:.2f} if they were those of "
+        f"{_listed(order, names)}. If so, pass {labels_name}= in the order of the columns."
+    )
+
+
+def _seems_negated(proba: NDArray[Any], codes: NDArray[np.intp], found: Misplaced) -> bool:
+    """Tell whether the least probable class is the label more often than the best order's."""
+    least = np.mean(proba.argmin(axis=1) == codes)
+    return bool(least > np.mean(proba[:, found.column].argmax(axis=1) == codes))
+
+
+def _listed(order: list[Any], names: list[Any]) -> str:
+    """Return the order, or of many classes the columns that move."""
+    if len(order) <= 12:
+        return str(order)
+    moved = [f"column {k} that of {x!r}" for k, x in enumerate(order) if x != names[k]]
+    return ", ".join(moved[:8]) + (", ..." if len(moved) > 8 else "")
+
+
+def as_proba_of(scores: NDArray[Any], *, logits: bool) -> NDArray[Any]:
+    """Return probabilities, (n, K) or (n,), of the scores of a calibrator."""
+    if scores.ndim == 2 and scores.shape[1] == 1:
+        scores = scores[:, 0]
+    if not logits:
+        return scores
+    return expit(scores) if scores.ndim == 1 else softmax(scores, axis=1)

@@ -1,0 +1,263 @@
+"""What the data show to be wrong is told, and right models are never accused."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+
+from skcalib.labels import LabelIssueFinder
+from skcalib.metrics import (
+    calibration_error_interval,
+    expected_calibration_error,
+    get_scorer,
+    ks_calibration_error,
+)
+from skcalib.posthoc import (
+    BetaCalibration,
+    IsotonicCalibration,
+    PostHocCalibratedClassifier,
+    TemperatureScaling,
+)
+from skcalib.utils import SkcalibWarning
+from skcalib.utils.checking._guard import doubt_of_columns, misplaced_columns
+
+
+def right(n=800, k=4, sharpness=1.5, seed=0):
+    rng = np.random.default_rng(seed)
+    proba = softmax(sharpness * rng.normal(size=(n, k)), axis=1)
+    return (proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1), proba
+
+
+def draw(kind, rng):
+    """A model whose columns are in order: calibrated, overconfident, or of other frequencies."""
+    n, k = int(np.exp(rng.uniform(np.log(20), np.log(3000)))), int(rng.integers(2, 13))
+    sharpness = {"weak": rng.uniform(0, 0.3), "useless": 0.0}.get(kind, rng.uniform(0.1, 2))
+    if kind == "tiny":
+        n = int(rng.integers(4, 40))
+    if kind == "many":
+        k = int(rng.integers(20, 100))
+        n = int(rng.integers(k, 20 * k))
+    k = 2 if kind == "two" else k
+    frequency = np.log(rng.dirichlet(np.full(k, 0.3 if kind in ("rare", "many") else 3)) + 1e-6)
+    logits = sharpness * rng.normal(size=(n, k)) + frequency
+    proba = softmax(logits, axis=1)
+    y = (proba.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, k - 1)
+    if kind == "useless":
+        proba = softmax(rng.uniform(0, 4) * rng.normal(size=(n, k)) + frequency, axis=1)
+    if kind == "overconfident":
+        shift = rng.uniform(0, 2) * rng.normal(size=k)
+        proba = softmax(rng.uniform(0.3, 4) * logits + shift, axis=1)
+    if kind == "shifted":
+        weight = rng.dirichlet(np.full(k, 0.5))[y] + 1e-3
+        rows = rng.choice(n, n, p=weight / weight.sum())
+        proba, y = proba[rows], y[rows]
+    return y, proba
+
+
+KINDS = ["weak", "rare", "two", "tiny", "useless", "many", "overconfident", "shifted"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_right_models_are_never_accused(kind):
+    rng = np.random.default_rng(7)
+    for number in range(25):
+        y, proba = draw(kind, rng)
+        k = proba.shape[1]
+        given = proba[:, 1] if k == 2 and number % 2 else proba
+        assert doubt_of_columns(given, y, np.arange(k)) is None
+
+
+def test_a_rare_class_within_another_is_not_accused():
+    # Where b is sure there is a little a: samples of a have larger p_b than those of b have.
+    rng = np.random.default_rng(0)
+    b = rng.choice([0.95, 0.2], 20_000)
+    a = np.where(b > 0.5, 0.03, 0.0)
+    proba = np.column_stack([a, b, 1 - a - b])
+    y = (proba.cumsum(axis=1) < rng.random((len(b), 1))).sum(axis=1)
+    assert proba[y == 0, 1].mean() + proba[y == 1, 0].mean() > (
+        proba[y == 0, 0].mean() + proba[y == 1, 1].mean()
+    )
+    assert misplaced_columns(proba, y) is None
+
+
+def test_left_out_frequencies_are_not_accused():
+    # Every sample that is left out makes its own class less frequent.
+    for n in (20, 60, 200):
+        y = np.arange(n) % 2
+        rest = (y.sum() - y) / (n - 1)
+        assert doubt_of_columns(rest, y, np.arange(2)) is None
+
+
+@pytest.mark.parametrize("order", [[1, 0, 2, 3], [3, 0, 1, 2], [1, 0, 3, 2]])
+def test_another_order_is_told_and_named(order):
+    y, proba = right()
+    with pytest.warns(SkcalibWarning, match="in another order") as caught:
+        expected_calibration_error(y, proba[:, order])
+    assert str(order) in str(caught[0].message)
+    # What the message says to do is right.
+    assert expected_calibration_error(y, proba[:, order], labels=order) == pytest.approx(
+        expected_calibration_error(y, proba)
+    )
+
+
+def test_two_columns_of_many_are_named():
+    y, proba = right(n=3000, k=20, sharpness=3)
+    order = np.arange(20)
+    order[[4, 11]] = 11, 4
+    doubt = doubt_of_columns(proba[:, order], y, np.array(list("abcdefghijklmnopqrst")))
+    assert "column 4 that of 'l', column 11 that of 'e'. If so" in doubt
+
+
+def test_the_other_class_is_told():
+    y, proba = right(k=2)
+    with pytest.warns(SkcalibWarning, match=r"probability of 0, not of 1.*pass 1 - y_proba"):
+        ks_calibration_error(y, 1 - proba[:, 1])
+    with pytest.warns(SkcalibWarning, match="in another order"):
+        expected_calibration_error(y, proba[:, ::-1])
+
+
+def test_scores_of_the_opposite_sign_are_told():
+    y, proba = right()
+    with pytest.warns(SkcalibWarning, match="far below chance"):
+        IsotonicCalibration().fit(-np.log(proba), y)
+
+
+def test_groups_that_err_together_are_no_evidence():
+    # Ten patients of two classes, a model that knows nothing of them: by chance it may be wrong
+    # of most patients, and of all their samples.
+    rng = np.random.default_rng(1)
+    accused, with_groups = 0, 0
+    for _ in range(60):
+        patient = np.repeat(np.arange(10), 50)
+        y = rng.permutation([0, 1] * 5)[patient]
+        p = rng.uniform(size=10)[patient]
+        accused += doubt_of_columns(p, y, np.arange(2)) is not None
+        with_groups += doubt_of_columns(p, y, np.arange(2), groups=patient) is not None
+    assert accused > 10
+    assert with_groups == 0
+
+
+def test_calibrators_and_finder_tell():
+    y, proba = right(n=400, k=3)
+    wrong = proba[:, [2, 0, 1]]
+    for fit in (
+        BetaCalibration(input="proba").fit,
+        IsotonicCalibration(input="proba").fit,
+        LabelIssueFinder("precomputed").fit,
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit(wrong, y)
+        told = [str(w.message) for w in caught if "in another order" in str(w.message)]
+        assert len(told) == 1
+        assert "[2, 0, 1]" in told[0]
+
+
+def test_a_stack_tells_once():
+    from skcalib.posthoc import StackedCalibration
+
+    y, proba = right(n=200, k=3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        StackedCalibration(input="proba").fit(proba[:, [1, 2, 0]], y)
+    assert sum("in another order" in str(w.message) for w in caught) == 1
+
+
+def test_what_is_made_out_of_fold_is_not_accused():
+    from sklearn.dummy import DummyClassifier
+    from sklearn.model_selection import LeaveOneOut
+
+    X, y = np.arange(24.0)[:, np.newaxis], np.arange(24) % 2
+    PostHocCalibratedClassifier(
+        DummyClassifier(strategy="prior"), calibrator="isotonic", cv=LeaveOneOut()
+    ).fit(X, y)
+    get_scorer("neg_expected_calibration_error")(DummyClassifier().fit(X, y), X, 1 - y)
+
+
+class TestTextOfNumbers:
+    def test_unnamed_columns_in_the_order_of_the_numbers_are_refused(self):
+        y, proba = right(k=12)
+        for call in (
+            lambda: expected_calibration_error(y.astype(str), proba),
+            lambda: LabelIssueFinder("precomputed").fit(proba, y.astype(str)),
+        ):
+            with pytest.raises(ValueError, match=r"labels must name.*numbers as text"):
+                call()
+        with pytest.raises(ValueError, match=r"classes must name.*classes=\['0', '1', '2'"):
+            TemperatureScaling(input="proba").fit(proba, y.astype(str))
+
+    def test_the_order_of_the_text_is_taken_where_it_fits(self):
+        y, proba = right(k=12)
+        by_text = proba[:, np.argsort([str(c) for c in range(12)])]
+        expected = expected_calibration_error(y, proba)
+        for given in (by_text, pd.DataFrame(by_text)):
+            assert expected_calibration_error(y.astype(str), given) == pytest.approx(expected)
+        TemperatureScaling(input="proba").fit(by_text, y.astype(str))
+
+    def test_columns_that_are_numbered_match(self):
+        y, proba = right(k=12)
+        expected = expected_calibration_error(y, proba)
+        frame = pd.DataFrame(proba)
+        assert expected_calibration_error(y.astype(str), frame) == pytest.approx(expected)
+        kept = y < 9  # also where classes are absent
+        assert expected_calibration_error(y[kept].astype(str), frame[kept]) == pytest.approx(
+            expected_calibration_error(y[kept], proba[kept])
+        )
+
+
+class TestLabelsWithout0:
+    def test_labels_that_count_from_1_are_refused(self):
+        y, proba = right()
+        kept = y < 3  # without the top grade
+        with pytest.raises(ValueError, match=r"labels must name the 4 columns.*range\(1, 5\)"):
+            expected_calibration_error(y[kept] + 1, proba[kept])
+        with pytest.raises(ValueError, match=r"classes must name the 4 columns"):
+            TemperatureScaling(input="proba").fit(proba[kept], y[kept] + 1)
+        value = expected_calibration_error(y[kept] + 1, proba[kept], labels=range(1, 5))
+        assert value == pytest.approx(expected_calibration_error(y[kept], proba[kept]))
+
+    def test_labels_that_count_from_0_are_taken(self):
+        y, proba = right()
+        for kept in (y > 0, (y == 1) | (y == 3), y == 2):
+            assert np.isfinite(expected_calibration_error(y[kept], proba[kept]))
+
+    def test_what_cannot_be_told_is_refused(self):
+        with pytest.raises(ValueError, match="may count from 0 or from 1"):
+            expected_calibration_error([1, 2, 1, 2], np.full((4, 3), 1 / 3))
+
+
+class TestRowsInAnotherOrder:
+    def test_indexes_in_another_order_are_refused(self):
+        y, proba = right(n=60)
+        index = [f"i{k}" for k in range(60)]
+        labels, frame = pd.Series(y, index), pd.DataFrame(proba, index)
+        mixed = np.random.default_rng(0).permutation(60)
+        weight = pd.Series(1.0, index).iloc[mixed]
+        for call in (
+            lambda: expected_calibration_error(labels, frame.iloc[mixed]),
+            lambda: expected_calibration_error(labels, proba, sample_weight=weight),
+            lambda: calibration_error_interval(labels, proba, groups=weight),
+            lambda: TemperatureScaling(input="proba").fit(frame.iloc[mixed], labels),
+            lambda: LabelIssueFinder("precomputed").fit(frame.iloc[mixed], labels),
+        ):
+            with pytest.raises(ValueError, match=r"same order, got indexes.*\.loc\["):
+                call()
+
+    def test_an_index_of_nobody_counts_where_the_data_agree(self):
+        y, proba = right()
+        mixed = np.random.default_rng(0).permutation(len(y))
+        labels, frame = pd.Series(y), pd.DataFrame(proba)
+        with pytest.raises(ValueError, match="same order"):
+            expected_calibration_error(labels, frame.iloc[mixed])
+        # Labels of shuffled rows, and the probabilities that a model gave them.
+        shuffled = labels.iloc[mixed]
+        assert expected_calibration_error(shuffled, pd.DataFrame(proba[mixed])) == pytest.approx(
+            expected_calibration_error(y, proba)
+        )
+
+    def test_other_entries_say_nothing(self):
+        y, proba = right(n=60)
+        labels = pd.Series(y, index=np.arange(60) + 100)
+        assert expected_calibration_error(labels, pd.DataFrame(proba)) >= 0
