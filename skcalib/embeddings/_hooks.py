@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain
+from weakref import WeakKeyDictionary
 
 import torch
 from numpy.typing import NDArray
@@ -29,6 +31,10 @@ OPERATIONS = (
 )
 # Behind the name of a residual block: its sum, before the activation that follows in the block.
 SUM = ":sum"
+# One lock for each module that has run here: hooks and the mode belong to the module, so that a
+# second thread waits.
+_LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
+_taking_lock = threading.Lock()
 
 
 class Additions(TorchFunctionMode):
@@ -36,7 +42,7 @@ class Additions(TorchFunctionMode):
 
     The name is that of the innermost running module with a linear or convolution operation: an
     addition that is a module of its own is no block, but its parent is. After every module,
-    `on_leave(name, part, input, output)` is called.
+    `on_leave(name, part, input, output)` is called. What other threads run is not heard.
     """
 
     def __init__(self, module: nn.Module, receive: Callable[[str, torch.Tensor], object]) -> None:
@@ -44,6 +50,7 @@ class Additions(TorchFunctionMode):
         self.receive = receive
         self.on_leave: Callable[..., object] = lambda *_: None
         self._running: list[str] = []
+        self._thread = threading.get_ident()
         self._blocks = {
             name
             for name, part in module.named_modules()
@@ -54,14 +61,19 @@ class Additions(TorchFunctionMode):
             handle
             for name, part in module.named_modules()
             for handle in (
-                part.register_forward_pre_hook(lambda *_, name=name: self._running.append(name)),
+                part.register_forward_pre_hook(partial(self._enter, name)),
                 part.register_forward_hook(partial(self._leave, name)),
             )
         ]
 
+    def _enter(self, name: str, *_: object) -> None:
+        if threading.get_ident() == self._thread:
+            self._running.append(name)
+
     def _leave(self, name: str, part: nn.Module, given: object, output: object) -> None:
-        self._running.pop()
-        self.on_leave(name, part, given, output)
+        if threading.get_ident() == self._thread:
+            self._running.pop()
+            self.on_leave(name, part, given, output)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         result = func(*args, **(kwargs or {}))
@@ -123,17 +135,23 @@ def to_input(X: NDArray | torch.Tensor, module: nn.Module) -> torch.Tensor:
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Run the module in evaluation mode without gradients; then restore the mode of its parts."""
-    former = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        # Not inference_mode: what a module caches there could not be used in training later.
-        with torch.no_grad():
-            yield
-    finally:
-        for part, training in former:
-            # Not part.train(training), which would also set the mode of everything inside.
-            part.training = training
+    """Run the module in evaluation mode without gradients; then restore the mode of its parts.
+
+    One thread at a time.
+    """
+    with _taking_lock:
+        lock = _LOCKS.setdefault(module, threading.RLock())
+    with lock:
+        former = [(part, part.training) for part in module.modules()]
+        module.eval()
+        try:
+            # Not inference_mode: what a module caches there could not be used in training later.
+            with torch.no_grad():
+                yield
+        finally:
+            for part, training in former:
+                # Not part.train(training), which would also set the mode of everything inside.
+                part.training = training
 
 
 def first_tensor(output: object) -> torch.Tensor | None:
@@ -163,7 +181,11 @@ def record_layers(
     # With one row, a bias would have the shape of an activation.
     rows = batch[[0, 0]] if sums and len(batch) == 1 else batch
 
+    thread = threading.get_ident()
+
     def receive(name: str, output: object) -> None:
+        if threading.get_ident() != thread:
+            return  # the caller runs the module in another thread, too
         tensor = first_tensor(output)
         pooled = None if tensor is None else _pool(tensor, parts[name.removesuffix(SUM)], pooling)
         if pooled is None or pooled.ndim == 0 or len(pooled) != len(rows):
@@ -178,17 +200,18 @@ def record_layers(
         if f"{block}{SUM}" in sums:
             receive(f"{block}{SUM}", total)
 
-    handles = [
-        parts[name].register_forward_hook(lambda *args, name=name: receive(name, args[-1]))
-        for name in names
-        if name not in sums
-    ]
-    try:
-        with evaluating(module), Additions(module, receive_sum) if sums else nullcontext():
-            module(rows)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with evaluating(module):
+        handles = [
+            parts[name].register_forward_hook(lambda *args, name=name: receive(name, args[-1]))
+            for name in names
+            if name not in sums
+        ]
+        try:
+            with Additions(module, receive_sum) if sums else nullcontext():
+                module(rows)
+        finally:
+            for handle in handles:
+                handle.remove()
     if silent := [name for name in names if name not in found]:
         raise ValueError(
             f"layers must run in the forward pass of {type(module).__name__}, "

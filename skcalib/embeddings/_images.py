@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import torch
 from torch.utils.data import Dataset
 
 from ..utils.meta._optional import import_optional
+from ..utils.meta._warnings import ignoring
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -84,12 +84,12 @@ def open_image(item: Any) -> Image:
 def _open_file(path: str | os.PathLike, pil: Any) -> Image:
     ops = import_optional("PIL.ImageOps", extra="embeddings")
     try:
-        with warnings.catch_warnings():
-            # PIL warns of an image beyond its limit, and refuses one of twice as many pixels.
-            warnings.simplefilter("error", pil.DecompressionBombWarning)
-            with pil.open(path) as image:
-                return ops.exif_transpose(image).convert("RGB")
-    except (pil.DecompressionBombWarning, pil.DecompressionBombError) as error:
+        # PIL warns of an image beyond its limit, and refuses one of twice as many pixels.
+        with ignoring(pil.DecompressionBombWarning), pil.open(path) as image:
+            if math.prod(image.size) > (pil.MAX_IMAGE_PIXELS or math.inf):
+                raise pil.DecompressionBombError
+            return ops.exif_transpose(image).convert("RGB")
+    except pil.DecompressionBombError as error:
         raise OSError(
             f"cannot read the image {os.fspath(path)!r}: it has more than {pil.MAX_IMAGE_PIXELS} "
             "pixels; if it can be trusted, raise that limit, PIL.Image.MAX_IMAGE_PIXELS."

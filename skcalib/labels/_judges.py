@@ -7,7 +7,6 @@ other folds. Probabilities p are distances -2 log p.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_array, gen_batches
 
 from ..difficulty import RelativeMahalanobisScorer
-from ..utils import SkcalibWarning
 from ..utils.checking._guard import tell_of_columns
 from ..utils.checking._labels import as_labels, class_positions, match_columns
 from ..utils.checking._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
@@ -43,6 +41,7 @@ from ..utils.meta._estimators import (
     weight_params,
 )
 from ..utils.meta._private import _safe_indexing
+from ..utils.meta._warnings import collecting, ignoring, warn
 
 _FOLDS = 5
 _BLOCK_ELEMENTS = 2**19
@@ -124,10 +123,12 @@ class LeaveOneOut:
         by 1/m of the variance, which widens the Gaussian of a new sample by 1 + 1/m: its distance
         shrinks, and the logarithm of its determinant grows.
         """
-        with warnings.catch_warnings():
-            # Here, a sample that is alone in its class is left out, and found suspicious.
-            warnings.filterwarnings("ignore", ".* have a single sample", SkcalibWarning)
+        with collecting() as notes:
             self.scorer.fit(self.X, labels, self.weight)
+        for note in notes:
+            # Here, a sample that is alone in its class is left out, and found suspicious.
+            if " have a single sample" not in note:
+                warn(note)
         # The background is a constant of the sample until distances are scaled. What is left out
         # is left out of the sums of the fit, so that another parameter needs no other fit.
         plain = copy(self.scorer).set_params(relative=False)
@@ -214,8 +215,7 @@ class _Regression(OutOfFold):
         super().__init__(LogisticRegression(C=0.1, max_iter=60, tol=1e-3), X, weight, folds)
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with ignoring(ConvergenceWarning):
             return super().distances(labels, classes)
 
 
@@ -227,9 +227,8 @@ class OutOfBag:
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by a forest that is fitted to these labels."""
-        with warnings.catch_warnings():
-            # A sample that all trees have seen is left to the other judges: NaN below.
-            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
+        # A sample that all trees have seen is left to the other judges: NaN below.
+        with ignoring(UserWarning, "Some inputs do not have OOB scores"):
             forest = self.forest.set_params(oob_score=True).fit(self.X, labels, self.weight)
         proba = np.zeros((len(labels), len(classes)))
         proba[:, class_positions(forest.classes_, classes)] = np.nan_to_num(
@@ -353,7 +352,8 @@ class Precomputed:
             proba=self.proba,
             numbered=named is None and hasattr(X, "columns"),
         )
-        tell_of_columns(self.proba, codes, classes, name="X", labels_name="columns of X")
+        remedy = "If so, reorder them, or name the columns of a DataFrame by the labels."
+        tell_of_columns(self.proba, codes, classes, name="X", remedy=remedy)
         self.order = np.argsort(classes, kind="stable")
         self.classes = classes[self.order]
 
@@ -461,8 +461,7 @@ def _folds_of_default(
         return None
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     splitter = kind(min(_FOLDS, int(largest)), shuffle=True, random_state=0)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+    with ignoring(UserWarning, "The least populated class"):
         return folds_of(splitter, X, labels, groups, find_copies=False)
 
 

@@ -24,7 +24,7 @@ from ..utils.checking._arrays import (
 )
 from ..utils.checking._features import validate_data
 from ..utils.checking._groups import group_codes
-from ..utils.checking._guard import as_proba_of, refuse_other_rows, tell_of_columns
+from ..utils.checking._guard import REMEDY, as_proba_of, refuse_other_rows, tell_of_columns
 from ..utils.checking._labels import (
     check_class_labels,
     check_column_labels,
@@ -313,8 +313,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         if tell and codes is not None:
             given = as_proba_of(scores, logits=self.input == "logits")
-            options: Any = {"name": "X", "labels_name": "classes", "groups": groups}
-            tell_of_columns(given, codes, self.classes_, **options)
+            remedy = REMEDY.replace("labels", "classes")
+            tell_of_columns(given, codes, self.classes_, name="X", remedy=remedy, groups=groups)
         weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.

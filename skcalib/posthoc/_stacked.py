@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ..utils import SkcalibWarning
 from ..utils.checking._groups import design_effect
 from ..utils.checking._guard import told
+from ..utils.meta._warnings import collecting, ignoring
 from ._base import SMALLEST, PostHocCalibrator, mixture_formula, simplex_weights
 from ._linear import Ridge
 from ._matrix import StructuredMatrixScaling, StructuredVectorScaling
@@ -238,13 +237,14 @@ class StackedCalibration(PostHocCalibrator):
 def _quietly_fit(
     calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray | None
 ) -> PostHocCalibrator:
-    with warnings.catch_warnings():
-        # A temperature at its bound gets the weight that it deserves.
-        warnings.simplefilter("ignore", SkcalibWarning)
-        # Four fifths of the samples may look like numbers to regress on; all of them were checked.
-        warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
-        with told():
-            return calibrator._check_and_fit(scores, y, weight)
+    # A temperature at its bound gets the weight that it deserves. Four fifths of the samples may
+    # look like numbers to regress on; all of them were checked.
+    with (
+        collecting(),
+        told(),
+        ignoring(UserWarning, "The number of unique classes is greater"),
+    ):
+        return calibrator._check_and_fit(scores, y, weight)
 
 
 def folds_by_class(

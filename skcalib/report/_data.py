@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from ..utils.checking._groups import design_effect, group_codes
+from ..utils.checking._guard import REMEDY, doubt_of_columns, refuse_other_rows, told
 from ..utils.checking._proba import binomial_interval
 from ..utils.checking._validation import check_predictions
 from ._document import label
@@ -39,6 +40,7 @@ class ReportData:
     ``codes`` are the columns of the true classes, ``numbers`` the positions of the samples in
     what was given; ``features``, ``shown``, ``by`` and ``groups`` are None where nothing was
     given. ``by`` breaks the results down; samples of one of the ``groups`` belong together.
+    ``doubt`` is what speaks against the order of the columns.
     """
 
     codes: NDArray[np.intp]
@@ -57,6 +59,7 @@ class ReportData:
     groups: NDArray[np.intp] | None = None
     source: Mapping[str, Any] | None = None
     tolerance: float = TOLERANCE
+    doubt: str | None = None
 
     def effect(
         self, values: NDArray[np.float64], members: NDArray[Any] | slice = slice(None)
@@ -126,12 +129,15 @@ def read_data(
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
     random_state: Any = 0,
+    remedy: str = REMEDY,
     **others: Any,
 ) -> ReportData:
     """Check the arguments of a report; `others` are fields of :class:`ReportData`, as given."""
-    checked = check_predictions(
-        y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
-    )
+    refuse_other_rows(y_true=y_true, y_proba=y_proba, groups=groups, by=by)
+    with told():
+        checked = check_predictions(
+            y_true, y_proba, sample_weight=sample_weight, labels=labels, pos_label=pos_label
+        )
     proba, weight = checked.proba, checked.counts
     if proba.ndim == 1:
         # Both columns: what is said of two classes does not depend on the form of the input.
@@ -141,6 +147,10 @@ def read_data(
         raise ValueError(f"tolerance must be in (0, 1), got {others['tolerance']!r}.")
     _check_lengths(n_given, others)
     kept = np.arange(n_given) if weight is None else np.flatnonzero(weight)
+    together = None if groups is None else _numbered(group_codes(groups, n_given)[1][kept])
+    doubt = doubt_of_columns(
+        checked.proba[kept], checked.codes[kept], checked.classes, remedy=remedy, groups=together
+    )
     return ReportData(
         codes=checked.codes[kept],
         proba=proba[kept],
@@ -150,7 +160,8 @@ def read_data(
         seed=_seed(random_state),
         n_given=n_given,
         by=_read_groups(by, n_given, kept),
-        groups=None if groups is None else _numbered(group_codes(groups, n_given)[1][kept]),
+        groups=together,
+        doubt=doubt,
         **others,
     )
 

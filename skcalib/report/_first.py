@@ -48,7 +48,10 @@ def document(results: dict[str, Any]) -> Document:
             _declining(results),
         ],
         overview=_parts.chart(results) or _trust.diagram(results),
-        actions=[action for action in _actions(results) if action is not None],
+        # Nothing is to be done with probabilities that may be of other classes.
+        actions=[]
+        if verdict["kind"] == "columns"
+        else [action for action in _actions(results) if action is not None],
         sections=[section for section in sections if isinstance(section, Section)],
     )
 

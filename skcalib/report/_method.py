@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
-from scipy.optimize import linear_sum_assignment
 
 from .. import __version__
 from ._data import LEVEL, N_BINS, ReportData
@@ -25,7 +24,7 @@ MANY_SATURATED = 0.05
 
 def notes(data: ReportData) -> list[str]:
     """Return a sentence for everything in the data that limits what the report can say."""
-    found = [_rare_classes(data), _order(data), _saturated(data), _weights(data)]
+    found = [_rare_classes(data), _saturated(data), _weights(data)]
     return [sentence for sentence in found if sentence]
 
 
@@ -40,20 +39,6 @@ def _rare_classes(data: ReportData) -> str | None:
             names = ", ".join(label(data.label(k)) for k in codes[:5])
             parts.append(f"{len(codes)} {what} ({names}{', ...' if len(codes) > 5 else ''})")
     return f"Classes: {'; '.join(parts)}." if parts else None
-
-
-def _order(data: ReportData) -> str | None:
-    """Return a doubt where far more answers, and most, are right in another order of columns."""
-    n = np.zeros((len(data.classes), len(data.classes)), dtype=int)
-    np.add.at(n, (data.codes, data.predicted), 1)
-    now, best = np.trace(n), n[linear_sum_assignment(n, maximize=True)].sum()
-    # The best of all orders gains about one hit per class by chance.
-    if best - now < len(n) + 5 * np.sqrt(len(data.codes)) or best < 0.5 * len(data.codes):
-        return None
-    return (
-        f"Order of the columns: {count(best)} answers would be right in another order, now "
-        f"{count(now)} are. Does every column belong to its class?"
-    )
 
 
 def _saturated(data: ReportData) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-import warnings
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..utils.checking._proba import ROW_SUM_TOLERANCE
 from ..utils.meta._optional import import_optional
+from ..utils.meta._warnings import ignoring
 
 LABELS = ("label", "labels", "y_true", "y", "target", "true_label", "truth", "actual", "class")
 # Pairs of labels whose second is the positive one.
@@ -133,9 +133,8 @@ def _read(path: Path, header: list[str], options: dict[str, Any], *, as_text: li
     pandas = import_optional("pandas", extra="report")
     numbers = [name for name in header if name not in as_text]
     try:
-        with warnings.catch_warnings():
-            # Of a column of numbers and words, which is named where it is used.
-            warnings.simplefilter("ignore", pandas.errors.DtypeWarning)
+        # Of a column of numbers and words, which is named where it is used.
+        with ignoring(pandas.errors.DtypeWarning):
             # From the file and with low_memory, three times as fast as without.
             frame = pandas.read_csv(
                 path,

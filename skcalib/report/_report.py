@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import threading
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
 from ..utils.checking._arrays import calling
+from ..utils.checking._guard import told
 from ..utils.checking._validation import check_has
 from ..utils.computing._files import write_atomically
+from ..utils.meta._warnings import collecting, warn
 from . import _compare, _first, _method, _parts, _repair, _samples, _silence, _trust, _verdict
 from ._data import TOLERANCE, ReportData, plain, read_data
 from ._document import Document
@@ -139,6 +141,7 @@ class CalibrationReport:
             y,
             estimator.predict_proba(X),
             labels=estimator.classes_,
+            remedy="If so, the labels are not those that the classifier was fitted on.",
             by=by,
             groups=groups,
             sample_weight=sample_weight,
@@ -245,7 +248,11 @@ class CalibrationReport:
         path = Path(path)
         table = read_predictions(path, label, classes, pos_label, sample_weight, by, groups)
         data = read_data(
-            **table, tolerance=tolerance, title=title or path.stem, random_state=random_state
+            **table,
+            remedy="If so, name the columns in the order of the classes: classes, --classes.",
+            tolerance=tolerance,
+            title=title or path.stem,
+            random_state=random_state,
         )
         return cls(_gather(data))
 
@@ -313,6 +320,9 @@ class CalibrationReport:
             str(name): read_data(y_true if paired else y_true[name], y_proba, **given)
             for name, y_proba in y_probas.items()
         }
+        for name, data in models.items():
+            if data.doubt is not None:
+                warn(f"{name}: {data.doubt}")
         first = next(iter(models.values()))
         found: dict[str, Any] = {
             "title": title,
@@ -363,10 +373,15 @@ class CalibrationReport:
         return written.document(self.results_)
 
 
+# The checks of scikit-learn change the warnings of the process, for a moment each: two reports
+# whose moments overlap would change them for good.
+_one_at_a_time = threading.RLock()
+
+
 def _gather(data: ReportData) -> dict[str, Any]:
     """Return the results of all questions, as plain numbers, strings, lists and dicts."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    # The columns have been looked at, and what the parts warn of belongs to the page.
+    with _one_at_a_time, collecting() as messages, told():
         trust = _trust.results(data)
         calibrators, calibrated = _repair.results(data)
         results: dict[str, Any] = {
@@ -382,10 +397,16 @@ def _gather(data: ReportData) -> dict[str, Any]:
             "after_calibration": None if calibrated is None else _after(calibrated),
             "method": _method.method(data),
         }
-    # What was warned of on the way belongs to the page; each fold may have said it.
-    messages = dict.fromkeys(str(warning.message) for warning in caught)
     notes = _method.notes(data)
-    results["warnings"] = notes + [f"Warned of on the way: {message}" for message in messages]
+    # Each fold may have said it.
+    told_once = dict.fromkeys(messages)
+    results["warnings"] = notes + [f"Warned of on the way: {message}" for message in told_once]
+    if data.doubt is not None:
+        results["verdict"] |= {
+            "kind": "columns",
+            "headline": "The labels do not fit the probabilities: look at this first.",
+            "explanation": data.doubt,
+        }
     return dict(plain(results))
 
 

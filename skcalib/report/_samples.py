@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import warnings
 from base64 import b64encode
 from typing import Any
 
@@ -13,12 +12,12 @@ from sklearn.base import clone
 
 from ..difficulty import RelativeMahalanobisScorer, score_difficulty
 from ..labels import LabelIssueFinder
-from ..utils import SkcalibWarning
 from ..utils.checking._proba import label_log_loss
 from ..utils.meta._estimators import last_step
 from ..utils.meta._optional import import_optional
 from ..utils.meta._private import _safe_indexing
 from ..utils.meta._tables import row_index
+from ..utils.meta._warnings import collecting
 from ._data import ReportData
 from ._document import Samples, Section, Text, count, label, number, percent, probability
 
@@ -78,10 +77,8 @@ def issues(data: ReportData) -> dict[str, Any]:
     if len(present) < 2 or count[present].min() < FEWEST_OF_A_CLASS:
         reason = f"every class must have {FEWEST_OF_A_CLASS} samples or more"
         return {"table": None, "reason": reason}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with collecting() as doubts:
         finder.fit(X, np.searchsorted(present, data.codes), sample_weight=data.weight)
-    doubts = [str(w.message) for w in caught if issubclass(w.category, SkcalibWarning)]
     if doubts:
         return {"table": None, "reason": doubts[0][0].lower() + doubts[0][1:].rstrip(".")}
     found = finder.issues_

@@ -2,7 +2,6 @@
 
 import html
 import io
-import warnings
 from base64 import b64decode
 
 import numpy as np
@@ -21,7 +20,7 @@ from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder
 from skcalib.posthoc import PostHocCalibratedClassifier, TemperatureScaling
 from skcalib.report import CalibrationReport
-from skcalib.utils import SkcalibWarning
+from skcalib.utils.meta._warnings import warn
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +81,7 @@ def test_labels_are_not_judged_where_the_finder_has_doubts(digits, monkeypatch):
     fit = LabelIssueFinder.fit
 
     def doubtful(self, *args, **kwargs):
-        warnings.warn("The features do not tell the classes apart.", SkcalibWarning, stacklevel=2)
+        warn("The features do not tell the classes apart.")
         return fit(self, *args, **kwargs)
 
     monkeypatch.setattr(LabelIssueFinder, "fit", doubtful)
@@ -224,15 +223,14 @@ def test_classes_in_another_order_than_the_columns_are_a_doubt():
     # Without labels the columns are those of the sorted names.
     sorted_names = CalibrationReport.from_predictions(names[y], proba)
     given = CalibrationReport.from_predictions(names[y], proba, labels=names)
-    # "large" and "small" have changed places.
-    places = np.array([2, 1, 0])
-    right = [(proba.argmax(axis=1) == codes).sum() for codes in (y, places[y])]
-    doubt = (
-        f"Order of the columns: {right[0]} answers would be right in another order, now "
-        f"{right[1]} are. Does every column belong to its class?"
-    )
-    assert doubt in sorted_names.results_["warnings"]
-    assert not any("Order of" in text for text in given.results_["warnings"])
+    verdict = sorted_names.results_["verdict"]
+    assert verdict["kind"] == "columns"
+    assert "if they were those of ['small', 'medium', 'large']." in verdict["explanation"]
+    page = sorted_names.to_markdown()
+    assert "look at this first" in page
+    # No advice for a model that may be a good one.
+    assert "Calibrate" not in page.split("## ")[0]
+    assert given.results_["verdict"]["kind"] != "columns"
 
 
 def test_the_advice_holds_in_the_order_in_which_it_stands():

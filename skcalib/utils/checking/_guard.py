@@ -30,7 +30,9 @@ FALSE_ALARM = 1e-3
 _LEAST_GAIN = 0.05
 # Numbers that are looked at, of rows drawn at random: by a metric, which has to be fast, and by
 # whatever is fitted.
-IN_PASSING, AT_THE_DOOR = 2**14, 2**21
+IN_PASSING = 2**14
+AT_THE_DOOR = 2**21
+REMEDY = "If so, pass labels= in the order of the columns."
 _told: ContextVar[bool] = ContextVar("told", default=False)
 
 
@@ -249,7 +251,8 @@ def misplaced_columns(
             column[cycle] = order[cycle]
     rows = np.arange(len(codes))
     now, then = proba[rows, codes].mean(), proba[rows, column[codes]].mean()
-    return None if np.array_equal(codes, column[codes]) else Misplaced(column, now, then)
+    # A model may be wrong of some samples and yet have its columns in order.
+    return Misplaced(column, float(now), float(then)) if then > now else None
 
 
 def _half(codes: NDArray[np.intp], groups: NDArray[np.intp] | None) -> NDArray[np.bool_]:
@@ -308,7 +311,7 @@ def doubt_of_columns(
     classes: NDArray[Any],
     *,
     name: str = "y_proba",
-    labels_name: str = "labels",
+    remedy: str = REMEDY,
     groups: NDArray[np.intp] | None = None,
     most: int = AT_THE_DOOR,
 ) -> str | None:
@@ -345,7 +348,7 @@ def doubt_of_columns(
     return (
         f"The columns of {name} seem to be in another order: the label has a mean probability "
         f"of {found.now:.2f}, and would have {found.then:.2f} if they were those of "
-        f"{_listed(order, names)}. If so, pass {labels_name}= in the order of the columns."
+        f"{_listed(order, names)}. {remedy}"
     )
 
 

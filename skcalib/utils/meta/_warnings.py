@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 # Frames of these stand between a warning and the line that has to change.
 _LIBRARIES = {"skcalib", "sklearn", "joblib", "skorch", "contextlib"}
@@ -21,9 +27,60 @@ class SkcalibWarning(UserWarning):
     """
 
 
+# Where warnings of the package go within `collecting`.
+_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+_changing_filters = threading.Lock()
+
+
 def warn(message: str, category: type[Warning] = SkcalibWarning) -> None:
     """Warn at the first line outside of skcalib and of the libraries that call it."""
+    notes = _collected.get()
+    if notes is not None:
+        notes.append(message)
+        return
     level, frame = 1, sys._getframe()
     while frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES and frame.f_back:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def collecting() -> Iterator[list[str]]:
+    """Collect the warnings of the package in a list, instead of warning.
+
+    Those of this thread alone: ``warnings.catch_warnings`` changes the state of the process, and
+    two threads that do so at once end its warnings for good.
+    """
+    notes: list[str] = []
+    token = _collected.set(notes)
+    try:
+        yield notes
+    finally:
+        _collected.reset(token)
+
+
+class _InThread:
+    """Stands for the pattern of a filter: matches messages in the thread that made it."""
+
+    def __init__(self, pattern: str) -> None:
+        # scikit-learn hands the text of the pattern to its workers.
+        self.pattern, self.thread = pattern, threading.get_ident()
+
+    def match(self, text: str) -> bool:
+        """Tell whether the message is meant."""
+        return threading.get_ident() == self.thread and re.match(self.pattern, text) is not None
+
+
+@contextmanager
+def ignoring(category: type[Warning], pattern: str = "") -> Iterator[None]:
+    """Ignore warnings of others that begin with a pattern, in this thread alone."""
+    module: Any = warnings
+    ours = ("ignore", _InThread(pattern), category, None, 0)
+    with _changing_filters:
+        # A new list: another thread may be reading the old one.
+        module.filters = [ours, *module.filters]
+    try:
+        yield
+    finally:
+        with _changing_filters:
+            module.filters = [item for item in module.filters if item is not ours]
