@@ -314,7 +314,9 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         if tell and codes is not None:
             given = as_proba_of(scores, logits=self.input == "logits")
             remedy = REMEDY.replace("labels", "classes")
-            tell_of_columns(given, codes, self.classes_, name="X", remedy=remedy, groups=groups)
+            likeliest = codes.argmax(axis=1) if holds_shares(codes) else codes
+            options: Any = {"name": "X", "remedy": remedy, "groups": groups}
+            tell_of_columns(given, likeliest, self.classes_, **options)
         weight, unit = scale_weights(check_weights(sample_weight, len(scores)))
         if weight is not None:
             # A sum of huge weights would overflow, of tiny ones underflow.

@@ -152,7 +152,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         self.groups_, of_sample = group_codes(by, len(proba), name="by")
         weight, unit = scale_weights(check_weights(sample_weight, len(proba)))
         weight = np.ones(len(proba)) if weight is None else weight * count_unit(unit)
-        _, codes = self._read_labels(y, len(self.classes_))
+        _, codes = self._read_labels(y, self._read_scores(X, reset=False))
         logs = _log(proba)
         if holds_shares(codes):
             samples, codes, weight = rows_of(codes, weight)

@@ -210,7 +210,7 @@ def check_predictions(
         )
     if not defer_values:
         check_values(proba)
-    likeliest = truth if truth.ndim == 1 else truth.argmax(axis=1)
+    likeliest: Any = truth if truth.ndim == 1 else truth.argmax(axis=1)
     given: Any = {"y_true": y_true, "y_proba": y_proba, "sample_weight": sample_weight}
     refuse_other_rows(proba, likeliest, **given)
     tell_of_columns(proba, likeliest, classes, most=IN_PASSING)
