@@ -157,6 +157,25 @@ def _each_class(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> s
     return str(g("Where", some, g("Div", joint, safe), 1 / k))
 
 
+def _confidence(g: _Graph, formula: dict[str, Any], z: str, p: str, k: int) -> str:
+    zero, q = formula["zero"], _mapped(g, formula["part"], z, p, k)
+    largest = g.columns(q, [1]) if k == 2 else g.largest(q)
+    sure = g("Min", g("Max", largest, zero), 1 - zero)
+    odds = g("Sub", g("Log", sure), g("Log", g("Sub", 1.0, sure)))
+    m = g("Sigmoid", _line(g, formula, odds, k))
+    if k == 2:
+        return str(g("Concat", g("Sub", 1.0, m), m, axis=1))
+    top = g("Equal", q, largest)
+    count = g.row_sum(g.double(top), k)
+    room = g("Max", g("Sub", 1.0, g("Mul", count, largest)), zero)
+    following = g("Mul", g.largest(g("Where", top, 0.0, q)), 1 + zero)
+    least = g("Div", following, g("Add", room, g("Mul", count, following)))
+    m = g("Min", g("Max", m, least), g("Div", 1 - zero, count))
+    rest = g("Mul", q, g("Div", g("Sub", 1.0, g("Mul", count, m)), room))
+    latest = g("Where", top, m, rest)
+    return str(g("Div", latest, g.row_sum(latest, k)))
+
+
 def _beta(g: _Graph, curve: dict[str, Any], p: str, k: int) -> str:
     q = g("Min", g("Max", p, curve["zero"]), 1 - curve["zero"])
     a, b = g("Mul", g("Log", q), curve["a"]), g("Mul", g("Log", g("Sub", 1.0, q)), curve["b"])
@@ -203,6 +222,7 @@ _FORMULAS: dict[str, Callable[..., str]] = {
     "mixture": _mixture,
     "linear": _linear,
     "each class": _each_class,
+    "confidence": _confidence,
 }
 _CURVES: dict[str, Callable[..., str]] = {"beta": _beta, "steps": _steps, "line": _line}
 

@@ -47,8 +47,10 @@ from ..utils.meta._warnings import warn
 SMALLEST = 1e-7
 SMALLEST_BUT_0 = 1e-30
 LOWEST_LOG_PROBA = float(np.log(SMALLEST))
-_MOST_EM_STEPS = 1000
-_EM_TOLERANCE = 1e-7
+# Weights of a mixture: what the search stops at, per sample.
+_LEAST_PROMISE = 1e-9
+_LEAST_PSEUDO_COUNT = 1e-8
+_MOST_NEWTON_STEPS, _MOST_HALVINGS = 100, 40
 
 
 class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseEstimator, ABC):
@@ -242,6 +244,12 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
               from ``y[j]`` to ``y[j + 1]`` right above ``x[j]``; "beta" is
               ``1 / (1 + exp(-(a log(p) - b log(1 - p) + c)))``, p between ``zero`` of the curve
               and ``1 - zero``, times 1 - w, plus w divided by the number of classes.
+            - "confidence": of the probabilities q of ``part``, a formula itself, one is mapped to
+              m: its log-odds, q between ``zero`` and ``1 - zero``, by the line through ``x``,
+              ``y``. Of two classes it is that of the second. Of more it is the largest, which c
+              classes share; the others are multiplied by ``(1 - c m) / r``, r being ``1 - c q``,
+              at least ``zero``. m is at least ``s / (r + c s)``, s being the next probability
+              times ``1 + zero``, and at most ``(1 - zero) / c``. Rows are divided by their sum.
 
         Raises
         ------
@@ -491,21 +499,37 @@ def beside_uniform(part: dict[str, Any], weight: float) -> dict[str, Any]:
 
 
 def simplex_weights(
-    of_label: NDArray, weight: NDArray, start: NDArray | None = None
+    of_label: NDArray, weight: NDArray, pseudo_count: float = 0.0, start: NDArray | None = None
 ) -> NDArray[np.float64]:
-    """Return the weights w on the simplex of largest mean log of ``of_label @ w``, by EM.
+    """Return the weights w on the simplex of largest total log of ``of_label @ w``, by Newton.
 
-    At the optimum, and nowhere else, no component has a mean ratio to the mixture above 1; the
-    logarithm of the largest one bounds what is left to gain.
+    `of_label` (n, m) holds what m components say of the label of every sample. Each component has
+    `pseudo_count` samples besides that it alone explains; without any, so few that they do not
+    show keep the weights from 0.
     """
-    n, k = weight.sum(), of_label.shape[1]
-    weights = np.full(k, 1 / k) if start is None else start
-    for _ in range(_MOST_EM_STEPS):
-        ratio = (weight / (of_label @ weights)) @ of_label / n
-        if ratio.max() <= 1 + _EM_TOLERANCE:
+    n, m = weight.sum(), of_label.shape[1]
+    prior = max(pseudo_count, _LEAST_PSEUDO_COUNT * max(n, 1.0))
+    weights = np.full(m, 1 / m) if start is None else start
+    system = np.ones((m + 1, m + 1))
+    system[m, m] = 0.0
+    for _ in range(_MOST_NEWTON_STEPS):
+        mixed = of_label @ weights
+        ratio = of_label / mixed[:, None]
+        slope = weight @ ratio + prior / weights
+        # Minus the Hessian, bordered: the weights keep their sum.
+        system[:m, :m] = (ratio * weight[:, None]).T @ ratio + np.diag(prior / weights**2)
+        step = np.linalg.solve(system, np.append(slope, 0.0))[:m]
+        promised = float(slope @ step)
+        if promised <= _LEAST_PROMISE * max(n, 1.0):
             break
-        before, weights = weights, weights * ratio
-        weights /= weights.sum()
-        if np.abs(weights - before).max() < _EM_TOLERANCE / 10:
-            break
+        # At most nine tenths of the way to a weight of 0, then as far as it gains.
+        length = min(1.0, 0.9 / max(float((-step / weights).max()), 0.9))
+        for _ in range(_MOST_HALVINGS):
+            latest = weights + length * step
+            gain = float(weight @ np.log(of_label @ latest / mixed))
+            gain += prior * float(np.log(latest / weights).sum())
+            if gain >= 1e-4 * length * promised:
+                break
+            length /= 2
+        weights = latest / latest.sum()
     return weights

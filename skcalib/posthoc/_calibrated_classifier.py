@@ -106,7 +106,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     ...     error = expected_calibration_error(y[1000:], model.predict_proba(X[1000:]))
     ...     print(round(error, 2))
     0.08
-    0.04
+    0.03
     """
 
     # `groups` are for the folds alone.

@@ -1,14 +1,21 @@
-"""Isotonic calibration: the best increasing map of a probability."""
+"""Isotonic calibration: the best increasing map of a probability, as it is or shrunk."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import IsotonicRegression
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression, isotonic_regression
 
+from ..utils.computing._blocks import row_max
+from ._after_temperature import AfterTemperature, AtTemperature
+from ._base import SMALLEST, beside_uniform, linear_formula, mixed_with_uniform
 from ._one_vs_rest import OneVsRestCalibrator
+
+# Samples that every block of the shrunk map has besides its own, at its mean probability.
+_PSEUDO_SAMPLES = 2.0
 
 
 class IsotonicCalibration(OneVsRestCalibrator):
@@ -68,3 +75,83 @@ class IsotonicCalibration(OneVsRestCalibrator):
     def _formula_of_class(self, learned: IsotonicRegression) -> dict[str, Any]:
         x, y = learned.X_thresholds_.tolist(), learned.y_thresholds_.tolist()
         return {"kind": "line", "x": x, "y": y}
+
+
+class ShrunkIsotonic(AfterTemperature):
+    """Isotonic regression of the confidence, drawn to the probabilities at a temperature.
+
+    The probability of the second of two classes, of several the largest one, is mapped. Isotonic
+    regression forms blocks of equal values; the mean of every block counts two more samples at its
+    mean probability at the temperature, so that no block says 0 or 1, and straight lines in
+    log-odds join the blocks. With several classes the others share what is left as before, and the
+    largest probability stays the largest: what is mapped tells nothing about the next one.
+
+    Attributes
+    ----------
+    temperature_, uniform_weight_ : float
+        The temperature T and the weight of the uniform component there.
+    knots_, values_ : ndarray of shape (n_blocks,)
+        Log-odds at the temperature, and those that they are mapped to.
+    """
+
+    def _fit_at(
+        self,
+        at: AtTemperature,
+        y: NDArray,
+        sample_weight: NDArray | None,
+        near: Self | None = None,
+    ) -> None:
+        self.temperature_, self.uniform_weight_ = at.temperature, at.uniform_weight
+        proba = self._at_temperature(at)
+        p, mapped = _mapped(proba)
+        # Of classes that share the largest probability each is right as often as the others.
+        hit = mapped[np.arange(len(y)), y] / mapped.sum(axis=1)
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        odds = _log_odds(p)
+        # Sums in another order differ by rounding, which must not split what is equal.
+        _, of_sample = np.unique(odds.round(9), return_inverse=True)
+        # Sums over the samples of equal odds: weight, hits, probability, odds.
+        sums = [np.bincount(of_sample, weight * part) for part in (1.0, hit, p, odds)]
+        fitted = isotonic_regression(sums[1] / sums[0], sample_weight=sums[0])
+        block = np.append(0, np.cumsum(np.diff(fitted) > 0))
+        total, hits, stated, odds = (np.bincount(block, part) for part in sums)
+        shrunk = (hits + _PSEUDO_SAMPLES * stated / total) / (total + _PSEUDO_SAMPLES)
+        values = isotonic_regression(shrunk, sample_weight=total)
+        self.knots_, self.values_ = odds / total, _log_odds(values)
+
+    def _predict_at(self, at: AtTemperature) -> NDArray:
+        proba = self._at_temperature(at)
+        p, mapped = _mapped(proba)
+        latest = expit(np.interp(_log_odds(p), self.knots_, self.values_))
+        if proba.shape[1] == 2:
+            return np.column_stack([1 - latest, latest])
+        # The others share 1 - latest as they shared 1 - p: the next one stays below that way.
+        following = np.where(mapped, 0, proba).max(axis=1)
+        count, room = mapped.sum(axis=1), np.maximum(1 - mapped.sum(axis=1) * p, SMALLEST)
+        # Above it by more than rounding.
+        following *= 1 + SMALLEST
+        latest = np.maximum(latest, following / (room + count * following))
+        latest = np.minimum(latest, (1 - SMALLEST) / count)
+        proba *= ((1 - count * latest) / room)[:, None]
+        proba = np.where(mapped, latest[:, None], proba)
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def _formula(self) -> dict[str, Any]:
+        part = beside_uniform(linear_formula(self.temperature_), self.uniform_weight_)
+        x, y = self.knots_.tolist(), self.values_.tolist()
+        return {"kind": "confidence", "part": part, "zero": SMALLEST, "x": x, "y": y}
+
+    def _at_temperature(self, at: AtTemperature) -> NDArray[np.float64]:
+        return mixed_with_uniform(at.proba.astype(np.float64), self.uniform_weight_)
+
+
+def _mapped(proba: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
+    """Return the probability that is mapped, and where it stands: at the top, ties included."""
+    if proba.shape[1] == 2:
+        return proba[:, 1], np.broadcast_to([False, True], proba.shape)
+    largest = row_max(proba)
+    return largest, proba == largest[:, None]
+
+
+def _log_odds(p: NDArray) -> NDArray:
+    return logit(np.clip(p, SMALLEST, 1 - SMALLEST))

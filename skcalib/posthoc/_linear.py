@@ -73,13 +73,21 @@ def fit_linear(
     vector: bool,
     uniform_weight: float | None,
     max_iter: int,
+    near: LinearFit | None = None,
 ) -> LinearFit:
-    """Return the map of least penalized mean log-loss; no uniform component where it is None."""
+    """Return the map of least penalized mean log-loss; no uniform component where it is None.
+
+    The search begins at `near`, the fit to nearly the same samples, and is content with less then.
+    """
     k = x.shape[1]
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    theta = np.zeros((k, 2 if vector else k + 1))
+    theta, least_gain = np.zeros((k, 2 if vector else k + 1)), _LEAST_GAIN
     stride = len(y) // (theta.size * _SAMPLES_PER_ENTRY)
-    if stride >= 3:
+    if near is not None:
+        slopes = near.coef[:, None] - 1 if vector else near.coef - np.eye(k)
+        theta, least_gain = np.column_stack([slopes, near.intercept]), _LEAST_GAIN_OF_SUBSET
+        uniform_weight = near.uniform_weight if uniform_weight else None
+    elif stride >= 3:
         # A strided subset leads near to the optimum, so that the rest is read a few times only.
         some = slice(None, None, stride)
         problem = _Problem(x[some], y[some], weight[some], ridge, vector, weight.sum())
@@ -88,7 +96,7 @@ def fit_linear(
         )
     problem = _Problem(x, y, weight, ridge, vector, weight.sum())
     theta, uniform_weight, n_iter, gain = _newton(
-        problem, theta, uniform_weight, max_iter, _LEAST_GAIN
+        problem, theta, uniform_weight, max_iter, least_gain
     )
     if n_iter >= max_iter:
         warn(

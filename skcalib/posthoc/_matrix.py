@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax
+from scipy.special import logsumexp
 
-from ..utils.computing._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
+from ..utils.computing._temperature import softmax_at
 from ..utils.meta._private import Interval
+from ._after_temperature import AfterTemperature, AtTemperature
 from ._base import (
     LOWEST_LOG_PROBA,
     PostHocCalibrator,
@@ -18,7 +19,7 @@ from ._base import (
     linear_formula,
     mixed_with_uniform,
 )
-from ._linear import Ridge, fit_linear
+from ._linear import LinearFit, Ridge, fit_linear
 
 # Its square, times a fraction of the weight, is a number in float32.
 _LARGEST = 1e15
@@ -29,7 +30,7 @@ _INTERCEPTS = 0.1
 _NO_LEAST = -1e300
 
 
-class LinearCalibrator(PostHocCalibrator):
+class LinearCalibrator(AfterTemperature):
     """Base of ``softmax(x @ W.T + b)``, x the scores at their temperature, W near the identity.
 
     Without the temperature a penalty would draw the map to the raw, overconfident scores.
@@ -42,8 +43,10 @@ class LinearCalibrator(PostHocCalibrator):
     }
     _vector: ClassVar[bool] = False
 
-    uniform: bool
     max_iter: int
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    n_iter_: int
 
     def __init__(
         self,
@@ -61,33 +64,34 @@ class LinearCalibrator(PostHocCalibrator):
     def _ridge(self) -> Ridge:
         return Ridge(intercept=_INTERCEPTS)
 
-    def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
+    def _features(self, at: AtTemperature) -> NDArray[np.float64]:
         """Return the log-probabilities at the temperature; they are clipped at log(1e-7)."""
-        return np.maximum(log_softmax(logits / temperature, axis=1), LOWEST_LOG_PROBA)
+        return np.maximum(at.log_proba, LOWEST_LOG_PROBA, dtype=np.float64)
 
-    def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
-        logits = self._as_logits(scores)
-        # A first step alone: where it ends at a bound there is nothing to warn of.
-        self.temperature_, weight = fit_temperature(
-            logits,
-            y,
-            sample_weight,
-            DEFAULT_BOUNDS,
-            uniform=self.uniform,
-            pseudo_errors=float(self.uniform),
-        )
+    def _fit_at(
+        self,
+        at: AtTemperature,
+        y: NDArray,
+        sample_weight: NDArray | None,
+        near: Self | None = None,
+    ) -> None:
+        self.temperature_ = at.temperature
+        start = None
+        if near is not None:
+            start = LinearFit(near.coef_, near.intercept_, near.uniform_weight_, near.n_iter_)
         self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear(
-            self._checked_features(logits),
+            self._features(at),
             y,
             sample_weight,
             self._ridge(),
             vector=self._vector,
-            uniform_weight=weight,
+            uniform_weight=at.uniform_weight if self.uniform else None,
             max_iter=self.max_iter,
+            near=start,
         )
 
-    def _predict_proba(self, scores: NDArray) -> NDArray:
-        features = self._checked_features(self._as_logits(scores))
+    def _predict_at(self, at: AtTemperature) -> NDArray:
+        features = self._features(at)
         mapped = features * self.coef_ if self._vector else features @ self.coef_.T
         return mixed_with_uniform(softmax_at(mapped + self.intercept_, 1.0), self.uniform_weight_)
 
@@ -101,15 +105,16 @@ class LinearCalibrator(PostHocCalibrator):
         """Return how `to_json` says what `_features` does."""
         return {"temperature": self.temperature_, "least": LOWEST_LOG_PROBA}
 
-    def _checked_features(self, logits: NDArray) -> NDArray[np.float64]:
-        # So small that the fit can square them.
-        largest = np.abs(logits).max() / self.temperature_
-        if largest > _LARGEST:
-            raise ValueError(
-                f"X must hold logits of at most {_LARGEST:g} at their temperature, "
-                f"{self.temperature_:g}, got {largest:g}."
-            )
-        return self._features(logits.astype(np.float64), self.temperature_)
+
+def _scaled_logits(at: AtTemperature) -> NDArray[np.float64]:
+    """Return logits / T, so small that the fit can square them."""
+    largest = np.abs(at.logits).max() / at.temperature
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X must hold logits of at most {_LARGEST:g} at their temperature, "
+            f"{at.temperature:g}, got {largest:g}."
+        )
+    return at.logits.astype(np.float64) / at.temperature
 
 
 class VectorScaling(LinearCalibrator):
@@ -177,8 +182,8 @@ class VectorScaling(LinearCalibrator):
     def _ridge(self) -> Ridge:
         return Ridge(0.0, 0.0, 0.0)
 
-    def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
-        return logits / temperature
+    def _features(self, at: AtTemperature) -> NDArray[np.float64]:
+        return _scaled_logits(at)
 
     def _formula_of_scores(self) -> dict[str, Any]:
         return {"temperature": self.temperature_}
@@ -361,8 +366,8 @@ class MatrixScaling(LinearCalibrator):
     def _ridge(self) -> Ridge:
         return Ridge(self.diagonal_penalty, self.off_diagonal_penalty, self.intercept_penalty)
 
-    def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
-        return logits / temperature
+    def _features(self, at: AtTemperature) -> NDArray[np.float64]:
+        return _scaled_logits(at)
 
     def _formula_of_scores(self) -> dict[str, Any]:
         return {"temperature": self.temperature_}
@@ -437,8 +442,9 @@ class DirichletCalibration(MatrixScaling):
             classes=classes,
         )
 
-    def _features(self, logits: NDArray, temperature: float) -> NDArray[np.float64]:
-        return log_softmax(logits, axis=1) / temperature
+    def _features(self, at: AtTemperature) -> NDArray[np.float64]:
+        scaled = _scaled_logits(at)
+        return scaled - logsumexp(at.logits, axis=1, keepdims=True) / at.temperature
 
     def _formula(self) -> dict[str, Any]:
         # The temperature comes after the logarithm here, which `to_json` has the other way round.

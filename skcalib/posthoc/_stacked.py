@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from copy import copy
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import clone
 
 from ..utils.checking._groups import design_effect
 from ..utils.checking._guard import told
 from ..utils.meta._warnings import collecting, ignoring
+from ._after_temperature import (
+    AfterTemperature,
+    AtTemperature,
+    at_temperature,
+    fit_at_temperature,
+)
 from ._base import SMALLEST, PostHocCalibrator, mixture_formula, simplex_weights
+from ._isotonic import ShrunkIsotonic
 from ._linear import Ridge
 from ._matrix import StructuredMatrixScaling, StructuredVectorScaling
 from ._temperature import TemperatureScaling
 
 AS_IT_IS = "as it is"
 _N_FOLDS = 5
-# Samples up to which the folds are drawn twice and both judge: of few, one draw tells too little.
-_FEW_SAMPLES = 500
-# Gain in the summed log-likelihood from which a step of the stack is taken fully, and what classes
-# from the third to the tenth add to it: folds of equal class frequencies flatter intercepts.
-_FULL_GAIN, _GAIN_PER_CLASS, _MOST_CLASSES_OF_GAIN = 5.0, 0.5, 10
-# Least part of the first step: models that are as sure as they should be are not the rule.
-_FIRST_SHARE = 0.5
-# Parts of a step that are tried in turn while it costs too many predictions.
-_PARTS_OF_STEP = 1.0, 0.75, 0.5, 0.25
-# Maps that change predictions may cost this fraction of the right ones among the samples left out,
-# or two, and one more for so much gain in log-likelihood; all with standard errors included.
-_MOST_LOST, _STANDARD_ERRORS, _GAIN_OF_PREDICTION = 0.01, 1.5, 3.0
+# What has less weight leaves it to the first map, for speed: it hardly shows in a mixture.
+_LEAST_WEIGHT = 0.01
+# With more samples a fifth of them judges: few weights cost less than .0005 then.
+_SAMPLES_OF_ONE_SPLIT = 20_000
+# Samples a class from which on a matrix is drawn to its diagonal a tenth as strongly.
+_SAMPLES_OF_LOOSE_MATRIX = 10
 # A map takes too long where a pass over all samples has more numbers than this.
 _MOST_NUMBERS = 5 * 10**7
 # With as many classes a matrix has gained nothing.
 _MOST_CLASSES_OF_MATRIX = 100
-# Samples a class from which on a matrix is drawn to its diagonal a tenth as strongly.
-_SAMPLES_OF_LOOSE_MATRIX = 10
 
 
 class LooseMatrixScaling(StructuredMatrixScaling):
@@ -54,28 +56,22 @@ class StackedCalibration(PostHocCalibrator):
 
     Which calibrator is best depends on how the model errs and on how many samples there are, and
     neither is known. So every map is fitted on four fifths of the samples and judged on the rest.
-    The weights of the mixture make the labels of all samples left out most likely; they are 0 or
-    more and sum to 1. The maps are then fitted on all samples.
+    The weights of the mixture, which sum to 1, make the labels left out most likely, under a prior
+    that counts as one sample. The maps are then fitted on all samples.
 
-    Nothing is changed without reason. The first step leads from the probabilities as they are to
-    their mixture with the maps that keep the predicted class. Every further step adds the next map
-    that can change it. How far a step goes depends on the log-likelihood that it gains on the
-    samples left out: from 5 nats on it is taken in full. With more classes further steps need
-    more, up to 9 nats with ten classes. The first step is taken at least half.
-
-    A further step may lose 1 % of the predictions on these samples (or two predictions, if that is
-    more), plus one for every 3 nats that it gains; 1.5 standard errors are added to the loss. If
-    it loses more, it is shortened to three quarters, half or a quarter, or not taken. `left_out_`
-    says which maps have no part.
+    Nothing is changed without reason: the mixture counts as much as it is likely, by the labels
+    left out, that the model should not stay as it is: 1/2 where the mixture gains one nat of
+    log-likelihood, Akaike's price of a number that is fitted, and .98 where it gains five.
 
     Parameters
     ----------
     calibrators : list of (str, PostHocCalibrator), default=None
         Names and calibrators, simple ones first; clones are fitted, with the `input` and `classes`
-        of this one. None means :class:`TemperatureScaling`, :class:`StructuredVectorScaling` and
-        :class:`StructuredMatrixScaling`, as far as the size of the data allows; from ten samples a
-        class on, the ridge off the diagonal of the matrix is a tenth as strong. The probabilities
-        as they are take part in any case.
+        of this one. None means :class:`TemperatureScaling`, :class:`StructuredVectorScaling`,
+        :class:`StructuredMatrixScaling` and an isotonic map of the confidence that is drawn to the
+        temperature, as far as the size of the data allows. From ten samples a class on, the ridge
+        off the diagonal of the matrix is a tenth as strong. With two classes there is no vector,
+        which says what the matrix does. The probabilities as they are take part in any case.
     input : {"logits", "proba"}, default="logits"
         What X holds. A logit of -inf is an option that does not exist for the sample; of the
         default calibrators only the temperature takes it.
@@ -86,7 +82,8 @@ class StackedCalibration(PostHocCalibrator):
     calibrators_ : dict of str to PostHocCalibrator
         The calibrators that take part, fitted on all samples.
     weights_ : dict of str to float
-        Their weights and that of the probabilities as they are, which sum to 1.
+        Their weights and that of the probabilities as they are, which sum to 1. What would have
+        less than .01 leaves it to the first calibrator.
     log_losses_ : dict of str to float
         Mean log-loss out-of-fold of every component, of those left out after that as well, and of
         the mixture as "mixture".
@@ -103,11 +100,14 @@ class StackedCalibration(PostHocCalibrator):
     Notes
     -----
     The folds follow from the samples, not from their order or that of the classes, and nothing is
-    random. Up to 500 samples are folded twice, and the weights are fitted to both foldings. With
-    `groups`, no group is in two folds, and samples count by how much their log-losses differ
-    within groups: thirty alike of one person count as one. A
-    sample of weight k is in one fold, k equal samples are in several: the maps are the same, and
-    the weights of the mixture differ a little.
+    random. With `groups`, no group is in two folds, and samples count by how much their log-losses
+    differ within groups: thirty alike of one person count as one. A sample of weight k is in one
+    fold, k equal samples are in several: the maps are the same, and the weights of the mixture
+    differ a little. Of more than 20 000 samples a fifth judges, instead of all in turn.
+
+    A matrix can change the predicted class, and so can the isotonic map of two classes. No rule
+    watches over that beside the likelihood of labels left out: one that did cost log-loss and saved
+    no predictions on the sets of the guide.
 
     Examples
     --------
@@ -121,6 +121,7 @@ class StackedCalibration(PostHocCalibrator):
     temperature       0.608
     structured_vector 0.609
     structured_matrix 0.608
+    isotonic          0.610
     mixture           0.607
     """
 
@@ -160,7 +161,7 @@ class StackedCalibration(PostHocCalibrator):
                 "positive weight, got one."
             )
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        raw = self._as_proba(scores)
+        raw, logits = self._as_proba(scores), self._as_logits(scores)
         if groups is not None:
             # Ten pictures of one person are not ten samples.
             of_label = np.maximum(raw[np.arange(len(y)), y], SMALLEST)
@@ -168,38 +169,54 @@ class StackedCalibration(PostHocCalibrator):
             weight = sample_weight = weight / effect
         n_effective = weight.sum() if groups is not None else len(y)
         candidates = self._candidates(scores, n_effective)
-        n_foldings = 2 if n_effective <= _FEW_SAMPLES else 1
-        foldings = [folds_by_class(raw, y, weight, seed, groups) for seed in range(n_foldings)]
-        proba = {AS_IT_IS: np.tile(raw, (n_foldings, 1))}
-        for name, calibrator in candidates.items():
-            proba[name] = np.empty_like(proba[AS_IT_IS])
-            for folds, part in zip(foldings, np.split(proba[name], n_foldings)):
-                for fold in range(folds.max() + 1):
-                    rest = folds != fold
-                    _quietly_fit(calibrator, scores[rest], y[rest], weight[rest])
-                    part[~rest] = calibrator.predict_proba(scores[~rest])
-        rich = [name for name, part in candidates.items() if not part._keeps_order]
-        y_folded, weight_folded = np.tile(y, n_foldings), np.tile(weight / n_foldings, n_foldings)
-        self.weights_, of_label, reasons = _weigh(proba, rich, y_folded, weight_folded)
-        mixture = of_label @ list(self.weights_.values())
-        losses = -np.log(np.column_stack([of_label, mixture]))
-        means = np.average(losses, axis=0, weights=weight_folded)
-        self.log_losses_ = dict(zip([*proba, "mixture"], means.tolist()))
-        for name, reason in reasons.items():
-            self.left_out_[name] = reason
-            del candidates[name], self.weights_[name]
-        self.calibrators_ = {
-            name: _quietly_fit(calibrator, scores, y, sample_weight)
-            for name, calibrator in candidates.items()
-        }
+        maps = self._fit_maps(candidates, scores, logits, y, sample_weight)
+        folds = folds_by_class(raw, y, weight, 0, groups)
+        n_folds = 1 if n_effective > _SAMPLES_OF_ONE_SPLIT else folds.max() + 1
+        of_label = {name: np.empty(len(y)) for name in (AS_IT_IS, *candidates)}
+        of_label[AS_IT_IS][:] = raw[np.arange(len(y)), y]
+        for fold in range(n_folds):
+            out, rest = np.flatnonzero(folds == fold), folds != fold
+            judged = self._fit_maps(
+                candidates, scores[rest], logits[rest], y[rest], weight[rest], near=maps
+            )
+            for name, proba in _predictions(judged, scores[out], logits[out]):
+                of_label[name][out] = proba[np.arange(len(out)), y[out]]
+        used = folds < n_folds
+        self._weigh({name: part[used] for name, part in of_label.items()}, weight[used])
+        self.calibrators_ = {name: maps[name] for name in maps if name not in self.left_out_}
+
+    def _weigh(self, of_label: dict[str, NDArray], weight: NDArray) -> None:
+        """Find the weights of the components by what they say of the labels left out."""
+        # A probability of 0 would end the sum of logarithms.
+        parts = np.column_stack(list(of_label.values()))
+        np.maximum(parts, np.finfo(np.float32).tiny, out=parts)
+        # A prior of one sample, which the components share.
+        weights = simplex_weights(parts, weight, 1 / len(of_label))
+        # How far to go from the model as it is: a number that is fitted, gains by chance too, and
+        # costs a nat for that (Akaike). What is left are odds that the model should be changed.
+        gain = float(weight @ np.log(parts @ weights / parts[:, 0])) - 1
+        weights *= expit(gain)
+        weights[0] += expit(-gain)
+        small = weights < _LEAST_WEIGHT
+        small[1:2] = False
+        weights[1:2] += weights[small].sum()
+        weights[small] = 0
+        losses = -np.log(np.column_stack([parts, parts @ weights]))
+        means = np.average(losses, axis=0, weights=weight)
+        self.log_losses_ = dict(zip([*of_label, "mixture"], means.tolist()))
+        self.weights_ = dict(zip(of_label, weights.tolist()))
+        for name in [name for name in of_label if name != AS_IT_IS and not self.weights_[name]]:
+            self.left_out_[name] = f"its weight is below {_LEAST_WEIGHT:.0%}"
+            del self.weights_[name]
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        raw = self._as_proba(scores)
-        mixed = self.weights_[AS_IT_IS] * raw.astype(np.float64)
-        for name, calibrator in self.calibrators_.items():
-            mixed += self.weights_[name] * calibrator._predict_proba(scores)
+        mixed = np.zeros((len(scores), len(self.classes_)))
+        if self.weights_[AS_IT_IS]:
+            mixed += self.weights_[AS_IT_IS] * self._as_proba(scores)
+        for name, proba in _predictions(self.calibrators_, scores, self._as_logits(scores)):
+            mixed += self.weights_[name] * proba
         mixed /= mixed.sum(axis=1, keepdims=True)
-        return mixed.astype(np.result_type(raw.dtype, np.float32), copy=False)
+        return mixed.astype(np.result_type(scores.dtype, np.float32), copy=False)
 
     def _formula(self) -> dict[str, Any]:
         parts = {AS_IT_IS: {"kind": "as it is"}}
@@ -210,20 +227,21 @@ class StackedCalibration(PostHocCalibrator):
     def _candidates(self, scores: NDArray, n_effective: float) -> dict[str, PostHocCalibrator]:
         """Return unfitted calibrators that the data allow, and note why others are left out."""
         k = max(2, scores.shape[1])
-        loose = n_effective >= _SAMPLES_OF_LOOSE_MATRIX * k
         self.left_out_: dict[str, str] = {}
         chosen = self.calibrators
         if chosen is None:
             chosen = [("temperature", TemperatureScaling())]
             numbers = scores.shape[0] * k
-            for name, kind, allowed in (
+            loose = n_effective >= _SAMPLES_OF_LOOSE_MATRIX * k
+            matrix = LooseMatrixScaling if loose else StructuredMatrixScaling
+            small = numbers * k <= _MOST_NUMBERS and k < _MOST_CLASSES_OF_MATRIX
+            kinds: list[tuple[str, type[PostHocCalibrator], bool]] = [
                 ("structured_vector", StructuredVectorScaling, numbers <= _MOST_NUMBERS),
-                (
-                    "structured_matrix",
-                    LooseMatrixScaling if loose else StructuredMatrixScaling,
-                    numbers * k <= _MOST_NUMBERS and k < _MOST_CLASSES_OF_MATRIX,
-                ),
-            ):
+                ("structured_matrix", matrix, small),
+                ("isotonic", ShrunkIsotonic, numbers <= _MOST_NUMBERS),
+            ]
+            # With two classes a matrix says what a vector does.
+            for name, kind, allowed in kinds[1:] if k == 2 else kinds:
                 if np.isneginf(scores).any():
                     self.left_out_[name] = "it cannot do without the logit of a missing option"
                 elif not allowed:
@@ -233,10 +251,55 @@ class StackedCalibration(PostHocCalibrator):
         given = {"input": self.input, "classes": list(range(k))}
         return {name: clone(calibrator).set_params(**given) for name, calibrator in chosen}
 
+    def _fit_maps(
+        self,
+        candidates: dict[str, PostHocCalibrator],
+        scores: NDArray,
+        logits: NDArray,
+        y: NDArray,
+        weight: NDArray | None,
+        near: dict[str, PostHocCalibrator] | None = None,
+    ) -> dict[str, PostHocCalibrator]:
+        """Return the calibrators, fitted; `near` holds those of nearly the same samples."""
+        at: AtTemperature | None = None
+        fitted = {}
+        for name, candidate in candidates.items():
+            calibrator = fitted[name] = copy(candidate)
+            if not _shares_temperature(calibrator):
+                _quietly_fit(calibrator, scores, y, weight)
+                continue
+            # What `fit` learns of scores and labels before the map itself.
+            calibrator.classes_, calibrator._zero = np.arange(logits.shape[1]), self._zero
+            calibrator.n_features_in_ = scores.shape[1]
+            before: Any = None if near is None else near[name]
+            if at is None:
+                start = None if before is None else before.temperature_
+                at = fit_at_temperature(logits, y, weight, near=start)
+            calibrator._fit_at(at, y, weight, before)
+        return fitted
+
+
+def _shares_temperature(calibrator: PostHocCalibrator) -> TypeGuard[AfterTemperature]:
+    return isinstance(calibrator, AfterTemperature) and calibrator._shares_temperature()
+
+
+def _predictions(
+    maps: dict[str, PostHocCalibrator], scores: NDArray, logits: NDArray
+) -> Iterator[tuple[str, NDArray]]:
+    """Yield the probabilities of every map; the temperature that some share is applied once."""
+    at: AtTemperature | None = None
+    for name, calibrator in maps.items():
+        if _shares_temperature(calibrator):
+            if at is None:
+                at = at_temperature(logits, calibrator.temperature_, calibrator.uniform_weight_)
+            yield name, calibrator._predict_at(at)
+        else:
+            yield name, calibrator._predict_proba(scores)
+
 
 def _quietly_fit(
     calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray | None
-) -> PostHocCalibrator:
+) -> None:
     # A temperature at its bound gets the weight that it deserves. Four fifths of the samples may
     # look like numbers to regress on; all of them were checked.
     with (
@@ -244,7 +307,7 @@ def _quietly_fit(
         told(),
         ignoring(UserWarning, "The number of unique classes is greater"),
     ):
-        return calibrator._check_and_fit(scores, y, weight)
+        calibrator._check_and_fit(scores, y, weight)
 
 
 def folds_by_class(
@@ -283,51 +346,3 @@ def _in_turns(
     folds = np.empty(len(y), dtype=np.intp)
     folds[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % _N_FOLDS
     return folds
-
-
-def _weigh(
-    proba: dict[str, NDArray], rich: list[str], y: NDArray, weight: NDArray
-) -> tuple[dict[str, float], NDArray[np.float64], dict[str, str]]:
-    """Return the weights of the components, their probabilities of the labels, and reasons.
-
-    They say why some of the `rich` components, which can change the predicted class, have no
-    weight.
-    """
-    # A probability of 0 would end the sum of logarithms.
-    label, floor = (np.arange(len(y)), y), np.finfo(np.float32).tiny
-    of_label = np.column_stack([np.maximum(part[label], floor) for part in proba.values()])
-    of_label = of_label.astype(np.float64)
-    n_more_classes = min(proba[AS_IT_IS].shape[1], _MOST_CLASSES_OF_GAIN) - 2
-    taking_part = np.array([name not in rich for name in proba])
-    weights, reasons = np.eye(len(proba))[0], {}
-    for added in ["", *rich]:
-        taking_part |= np.array([name == added for name in proba])
-        fitted = np.zeros_like(weights)
-        fitted[taking_part] = simplex_weights(of_label[:, taking_part], weight)
-        gain = float(weight @ np.log((of_label @ fitted) / (of_label @ weights)))
-        full_gain = _FULL_GAIN + (_GAIN_PER_CLASS * n_more_classes if added else 0)
-        share = np.interp(gain, (0, full_gain), (0 if added else _FIRST_SHARE, 1))
-        if share == 0:
-            reasons[added] = "it made the labels of samples left out no more likely"
-            continue
-        for part in _PARTS_OF_STEP:
-            step = weights + part * share * (fitted - weights)
-            if not added or not _loses_accuracy(proba, step, y, weight, gain):
-                weights = step
-                break
-        else:
-            reasons[added] = "it made predictions of samples left out worse"
-    found = dict(zip(proba, weights.tolist()))
-    reasons = {name: reason for name, reason in reasons.items() if found.get(name) == 0}
-    return found, of_label, reasons
-
-
-def _loses_accuracy(
-    proba: dict[str, NDArray], weights: NDArray, y: NDArray, weight: NDArray, gain: float
-) -> bool:
-    """Tell whether the mixture may be right for fewer samples than its gain excuses."""
-    mixed = sum(w * part for w, part in zip(weights, proba.values()))
-    before, after = (part.argmax(axis=1) == y for part in (proba[AS_IT_IS], mixed))
-    lost = float(weight @ before) - float(weight @ after)
-    lost += _STANDARD_ERRORS * float(weight @ (before != after)) ** 0.5
-    return lost > max(2.0, _MOST_LOST * float(weight.sum())) + gain / _GAIN_OF_PREDICTION

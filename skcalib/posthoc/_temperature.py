@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from ..utils.computing._temperature import (
     warn_of_bound,
 )
 from ..utils.meta._private import Interval, StrOptions
+from ._after_temperature import AfterTemperature, AtTemperature
 from ._base import PostHocCalibrator, beside_uniform, linear_formula, mixed_with_uniform
 
 # The grid of the paper that searches by ECE.
@@ -25,7 +26,7 @@ _GRID = np.arange(1, 101) / 10
 _ROUNDING = 1e-6
 
 
-class TemperatureScaling(PostHocCalibrator):
+class TemperatureScaling(AfterTemperature):
     """Divide the logits of a model by one temperature, fitted on held-out samples.
 
     The probabilities are ``(1 - w) softmax(logits / T) + w / n_classes``. T > 1 makes an
@@ -116,9 +117,6 @@ class TemperatureScaling(PostHocCalibrator):
     _takes_missing_options = True
     _keeps_order = True
 
-    temperature_: float
-    uniform_weight_: float
-
     def __init__(
         self,
         *,
@@ -165,6 +163,22 @@ class TemperatureScaling(PostHocCalibrator):
 
     def _formula(self) -> dict[str, Any]:
         return beside_uniform(linear_formula(self.temperature_), self.uniform_weight_)
+
+    def _shares_temperature(self) -> bool:
+        bounds = _check_bounds(self.bounds)
+        return self.criterion == "nll" and self.uniform and bounds == DEFAULT_BOUNDS
+
+    def _fit_at(
+        self,
+        at: AtTemperature,
+        y: NDArray,
+        sample_weight: NDArray | None,
+        near: Self | None = None,
+    ) -> None:
+        self.temperature_, self.uniform_weight_ = at.temperature, at.uniform_weight
+
+    def _predict_at(self, at: AtTemperature) -> NDArray:
+        return mixed_with_uniform(at.proba.copy(), self.uniform_weight_, at.logits)
 
 
 def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:

@@ -51,6 +51,8 @@ def mapped(formula, z, p):
         coef = np.array(formula["coef"])
         f = f @ coef.T if coef.ndim == 2 else f * coef
         return softmax(f + formula["intercept"])
+    if kind == "confidence":
+        return of_confidence(formula, mapped(formula["part"], z, p))
     assert kind == "each class"
     columns = p[:, 1:] if p.shape[1] == 2 else p
     values = [curve(part, q, p.shape[1]) for part, q in zip(formula["curves"], columns.T)]
@@ -59,6 +61,24 @@ def mapped(formula, z, p):
     values = np.column_stack(values)
     total = values.sum(axis=1, keepdims=True)
     return np.where(total > 0, values / np.where(total > 0, total, 1), 1 / p.shape[1])
+
+
+def of_confidence(formula, proba):
+    zero, latest = formula["zero"], []
+    for q in proba:
+        largest = q[1] if len(q) == 2 else q.max()
+        sure = min(max(largest, zero), 1 - zero)
+        m = 1 / (1 + np.exp(-np.interp(np.log(sure / (1 - sure)), formula["x"], formula["y"])))
+        if len(q) == 2:
+            latest.append([1 - m, m])
+            continue
+        top = q == largest
+        c, r = top.sum(), max(1 - top.sum() * largest, zero)
+        s = (1 + zero) * max(q[~top], default=0.0)
+        m = min(max(m, s / (r + c * s)), (1 - zero) / c)
+        row = np.where(top, m, q * (1 - c * m) / r)
+        latest.append(row / row.sum())
+    return np.array(latest)
 
 
 def curve(part, p, k):

@@ -40,7 +40,7 @@ def test_the_stack_is_no_worse_than_a_temperature_for_new_people():
         plain = TemperatureScaling().fit(logits, y)
         losses = [log_loss(y_new, model.predict_proba(new)) for model in (stack, plain)]
         differences.append(losses[0] - losses[1])
-    assert np.mean(differences) < 0.02
+    assert np.mean(differences) < 0.03
     blind = log_loss(y_new, StackedCalibration().fit(logits, y).predict_proba(new))
     assert blind > losses[0] + 0.2
 

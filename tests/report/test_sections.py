@@ -18,7 +18,11 @@ from sklearn.naive_bayes import GaussianNB
 from skcalib.datasets import flip_labels, make_predictions
 from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder
-from skcalib.posthoc import PostHocCalibratedClassifier, TemperatureScaling
+from skcalib.posthoc import (
+    PostHocCalibratedClassifier,
+    StackedCalibration,
+    TemperatureScaling,
+)
 from skcalib.report import CalibrationReport
 from skcalib.utils.meta._warnings import warn
 
@@ -118,9 +122,14 @@ def test_calibrators_are_judged_on_samples_they_have_not_seen():
 
 
 def test_a_gain_of_rounding_is_no_recommendation(monkeypatch):
-    # Steps of the stack so short that it leaves this calibrated model as it is, but for rounding.
-    monkeypatch.setattr("skcalib.posthoc._stacked._FULL_GAIN", 1e12)
-    monkeypatch.setattr("skcalib.posthoc._stacked._FIRST_SHARE", 0.0)
+    class AsItIs(StackedCalibration):
+        """Leaves the probabilities as they are, but for rounding."""
+
+        def _predict_proba(self, scores):
+            nearly = scores * (1 + 1e-12 * (scores > 0.5))
+            return nearly / nearly.sum(axis=1, keepdims=True)
+
+    monkeypatch.setattr("skcalib.report._repair.StackedCalibration", AsItIs)
     rng = np.random.default_rng(783)
     logits = 1.5 * rng.normal(size=(2000, 2)) + [0.8, -0.8]
     proba = softmax(logits, axis=1)

@@ -42,28 +42,30 @@ def fit_temperature(
     *,
     uniform: bool = False,
     pseudo_errors: float = 0.0,
+    near: float | None = None,
 ) -> TemperatureFit:
     """Return the T in `bounds` of least mean log-loss, and the weight of the uniform component.
 
     Without that component, the log-loss is convex in 1 / T, in which Newton's steps are taken. A
     strided subset of the samples finds their start, so that all samples are read only two or
-    three times. Each of the `pseudo_errors` counts like one sample, spread over all, whose
-    runner-up is right.
+    three times; `near`, the temperature of nearly the same samples, does without it. Each of the
+    `pseudo_errors` counts like one sample, spread over all, whose runner-up is right.
     """
     if not pseudo_errors and _every_label_on_top(logits, y):
         return TemperatureFit(bounds[0], 0.0 if uniform else None)
     # beta = 1 / T falls as T rises, so the bounds change places.
     beta_bounds = (1 / bounds[1], 1 / bounds[0])
-    start = float(np.clip(1.0, *beta_bounds))
+    start = float(np.clip(1.0 if near is None else 1 / near, *beta_bounds))
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     stride = len(logits) // _SAMPLE_ROWS
     # A subset pays only where there are several times as many samples.
-    if stride >= 3:
+    if stride >= 3 and near is None:
         some = slice(None, None, stride)
         problem = _Problem(logits[some], y[some], weight[some], uniform, pseudo_errors)
         start = _best_beta(problem, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE)
     problem = _Problem(logits, y, weight, uniform, pseudo_errors)
-    beta = _best_beta(problem, beta_bounds, start, _RELATIVE_STEP)
+    tolerance = _RELATIVE_STEP if near is None else _RELATIVE_STEP_OF_SAMPLE
+    beta = _best_beta(problem, beta_bounds, start, tolerance)
     # Rounding in 1 / (1 / bound) may leave the bounds.
     return TemperatureFit(float(np.clip(1 / beta, *bounds)), problem.uniform_weight)
 
@@ -90,6 +92,21 @@ def softmax_at(logits: NDArray, temperature: float) -> NDArray:
         terms = np.exp(below, out=below)
         np.divide(terms, row_sum(terms)[:, None], out=proba[rows])
     return proba
+
+
+def log_softmax_at(logits: NDArray, temperature: float) -> tuple[NDArray, NDArray]:
+    """Return softmax(logits / T) and its logarithm, at the price of one of them."""
+    dtype = np.result_type(logits.dtype, np.float32)
+    proba, log_proba = np.empty(logits.shape, dtype), np.empty(logits.shape, dtype)
+    for rows, block in iter_blocks(logits):
+        with np.errstate(over="ignore"):
+            below = block - row_max(block)[:, None]
+            below /= below.dtype.type(temperature)
+        terms = np.exp(below)
+        total = row_sum(terms)[:, None]
+        np.divide(terms, total, out=proba[rows])
+        np.subtract(below, np.log(total), out=log_proba[rows])
+    return proba, log_proba
 
 
 def uniform_prior(n: float) -> float:
