@@ -106,8 +106,8 @@ class StackedCalibration(PostHocCalibrator):
     differ a little. Of more than 20 000 samples a fifth judges, instead of all in turn.
 
     A matrix can change the predicted class, and so can the isotonic map of two classes. No rule
-    watches over that beside the likelihood of labels left out: one that did cost log-loss and saved
-    no predictions on the sets of the guide.
+    watches over that beside the likelihood of labels left out: one that did cost log-loss and
+    saved no predictions on the sets of the guide.
 
     Examples
     --------
