@@ -18,6 +18,7 @@ GROUPS = {
             "calibration_error_interval",
             "calibration_test",
             "compare_calibration",
+            "prediction_powered_interval",
             "reliability_curve",
             "isotonic_reliability_curve",
             "smooth_reliability_curve",

@@ -115,7 +115,7 @@ toc_object_entries_show_parents = "hide"
 
 # Inside a section, the first question comes first.
 _EXAMPLES = [
-    *("plot_is_it_calibrated.py", "plot_trust_an_ece.py", "plot_which_class.py"),
+    *("plot_is_it_calibrated.py", "plot_trust_an_ece.py", "plot_which_class.py", "plot_people.py"),
     *("plot_report.py", "plot_which_error_sees_what.py", "plot_brier_score.py"),
     *("plot_pipeline.py", "plot_which_calibrator.py", "plot_stack.py", "plot_simplex.py"),
     *("plot_answer_when_sure.py", "plot_digits_never_seen.py"),

@@ -195,6 +195,8 @@ ROLES = {
     "y_true": Argument("labels", LABELS),
     "y": Argument("labels", LABELS),
     "y_pred": Argument("labels", LABELS[::-1].copy()),
+    "y_cheap": Argument("labels", LABELS[::-1].copy()),
+    "y_checked": Argument("labels", LABELS),
     "final": Argument("labels", LABELS),
     "final_predictions": Argument("labels", LABELS),
     "groups": Argument("labels", LABELS),
@@ -227,6 +229,8 @@ OPTIONS = {
     "calibration_error_interval": RESAMPLES,
     "calibration_test": RESAMPLES,
     "groupwise_calibration_error": {**RESAMPLES, "min_samples": 1},
+    # All are checked, but the draw might have left some out: so there is an interval.
+    "prediction_powered_interval": {"checked": np.arange(N), "inclusion": np.full(N, 0.5)},
     "compare_calibration": {**RESAMPLES, "y_probas": {"model": PROBA}},
 }
 

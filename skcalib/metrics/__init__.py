@@ -24,6 +24,7 @@ from ._per_sample import (
     predictive_entropy,
     probability_margin,
 )
+from ._prediction_powered import prediction_powered_interval
 from ._reliability_curves import isotonic_reliability_curve, smooth_reliability_curve
 from ._risk_coverage import (
     accuracy_at_coverage,
@@ -67,6 +68,7 @@ __all__ = [
     "misclassification_report",
     "multilabel_calibration_error",
     "ood_report",
+    "prediction_powered_interval",
     "predictive_entropy",
     "probability_margin",
     "refined_log_loss",

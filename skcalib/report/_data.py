@@ -55,6 +55,7 @@ class ReportData:
     features: Any = None
     shown: Any = None
     scorer: Any = None
+    finder: Any = None
     by: Mapping[str, Groups] | None = None
     groups: NDArray[np.intp] | None = None
     source: Mapping[str, Any] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _method, _parts, _repair, _samples, _silence, _trust
+from . import _method, _parts, _repair, _samples, _silence, _trust, _wrong_labels
 from ._data import LEVEL
 from ._document import (
     Document,
@@ -30,6 +30,7 @@ def document(results: dict[str, Any]) -> Document:
         _parts.classes_section(results),
         _parts.groups_section(results),
         _samples.section(results),
+        _wrong_labels.section(results),
         _repair.section(results),
         _method.warnings_section(results),
         _method.section(results),

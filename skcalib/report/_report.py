@@ -16,7 +16,18 @@ from ..utils.checking._guard import told
 from ..utils.checking._validation import check_has
 from ..utils.computing._files import write_atomically
 from ..utils.meta._warnings import collecting, warn
-from . import _compare, _first, _method, _parts, _repair, _samples, _silence, _trust, _verdict
+from . import (
+    _compare,
+    _first,
+    _method,
+    _parts,
+    _repair,
+    _samples,
+    _silence,
+    _trust,
+    _verdict,
+    _wrong_labels,
+)
 from ._data import TOLERANCE, ReportData, plain, read_data
 from ._document import Document
 from ._read import read_predictions
@@ -84,6 +95,7 @@ class CalibrationReport:
         y: ArrayLike,
         *,
         scorer: Any = None,
+        finder: Any = None,
         images: Any = None,
         by: Any = None,
         groups: Any = None,
@@ -104,6 +116,9 @@ class CalibrationReport:
             Their labels.
         scorer : difficulty scorer or Pipeline that ends in one, default=None
             Fitted; says which samples are the hardest. None takes the log-loss of the classifier.
+        finder : LabelIssueFinder, default=None
+            Fitted to these samples and labels, with checked labels if there are any: the page
+            also says how far the probabilities are off after allowing for wrong labels.
         images : sequence of n_samples images, texts or rows of a table, default=None
             What is shown of a sample. None shows X where it holds texts, images or named columns.
         by : array-like of shape (n_samples,), dict or DataFrame of such, default=None
@@ -152,6 +167,7 @@ class CalibrationReport:
             features=X,
             shown=images if images is not None else _worth_showing(X),
             scorer=scorer,
+            finder=finder,
         )
         return cls(_gather(data))
 
@@ -163,6 +179,7 @@ class CalibrationReport:
         *,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
+        finder: Any = None,
         images: Any = None,
         by: Any = None,
         groups: Any = None,
@@ -176,7 +193,7 @@ class CalibrationReport:
         Parameters
         ----------
         y_true, y_proba, labels, pos_label : of :func:`~skcalib.metrics.expected_calibration_error`
-        images, by, groups, sample_weight, tolerance : of :meth:`from_estimator`
+        finder, images, by, groups, sample_weight, tolerance : of :meth:`from_estimator`
         title, random_state : of :meth:`from_estimator`
 
         Returns
@@ -185,7 +202,7 @@ class CalibrationReport:
             The report.
         """
         given = {"labels": labels, "pos_label": pos_label, "by": by, "groups": groups}
-        given |= {"title": title, "tolerance": tolerance}
+        given |= {"title": title, "tolerance": tolerance, "finder": finder}
         given |= {"sample_weight": sample_weight, "random_state": random_state, "shown": images}
         return cls(_gather(read_data(y_true, y_proba, **given)))
 
@@ -382,6 +399,7 @@ def _gather(data: ReportData) -> dict[str, Any]:
     """Return the results of all questions, as plain numbers, strings, lists and dicts."""
     # The columns have been looked at, and what the parts warn of belongs to the page.
     with _one_at_a_time, collecting() as messages, told():
+        wrong_labels = _wrong_labels.results(data)
         trust = _trust.results(data)
         calibrators, calibrated = _repair.results(data)
         results: dict[str, Any] = {
@@ -393,6 +411,7 @@ def _gather(data: ReportData) -> dict[str, Any]:
             "groups": list(data.by or {}),
             "hardest": _samples.hardest(data),
             "issues": _samples.issues(data),
+            "wrong_labels": wrong_labels,
             "calibrators": calibrators,
             "after_calibration": None if calibrated is None else _after(calibrated),
             "method": _method.method(data),

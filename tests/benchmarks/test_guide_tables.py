@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import sem, t
 
-from benchmarks import calibrator_choice, copies, daily_looks, main_example
+from benchmarks import calibrator_choice, copies, daily_looks, main_example, opinions
 
 
-@pytest.mark.parametrize("module", [main_example, calibrator_choice, copies, daily_looks])
+@pytest.mark.parametrize(
+    "module", [main_example, calibrator_choice, copies, daily_looks, opinions]
+)
 def test_the_guide_shows_the_results(module):
     # "python -m benchmarks.<name>" writes them anew.
     assert module.PAGE.read_text() == module.page(json.loads(module.RESULTS.read_text()))

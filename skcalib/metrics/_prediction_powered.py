@@ -1,0 +1,369 @@
+"""Cheap labels of all samples and checked ones of some: an interval of what all checks would say.
+
+The mean loss under cheap labels is known. What has to be added, the mean of the difference to the
+loss under true labels, is estimated from the checked samples: it varies little where the cheap
+labels are good. How much of the cheap loss is taken is a regression on the checked samples.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata, t
+
+from ..utils.checking._arrays import as_array, calling
+from ..utils.checking._groups import group_codes
+from ..utils.checking._proba import LOSS_FLOOR, binomial_interval
+from ..utils.checking._validation import Predictions, check_numbers, check_predictions
+from ..utils.computing._blocks import two_columns
+from ..utils.meta._private import Interval, StrOptions, validate_params
+from ..utils.meta._warnings import warn
+
+_RANGES = {
+    "accuracy": (0.0, 1.0),
+    "brier": (0.0, 2.0),
+    "log_loss": (0.0, np.inf),
+    "overconfidence": (-1.0, 1.0),
+}
+# Of fewer events, such as cheap labels that the checks overrule, the variance is hardly known.
+_FEWEST = 5
+# Standard errors between the mean rank of the checked samples and that of all, from which on they
+# are no random draw: a normal number is as large once in 150 000 times.
+_NO_DRAW = 4.5
+
+
+class Checks(NamedTuple):
+    """Losses under cheap labels of all N samples, and true losses of the m checked ones.
+
+    ``rows`` are the positions of these, ``inclusion`` how likely each was drawn, ``groups`` what
+    they belong to.
+    """
+
+    cheap: NDArray[np.float64]
+    of_checked: NDArray[np.float64]
+    rows: NDArray[np.intp]
+    inclusion: NDArray[np.float64]
+    groups: NDArray[np.intp] | None
+
+    @property
+    def difference(self) -> NDArray[np.float64]:
+        """What the checks have added to the losses."""
+        return self.of_checked - self.cheap[self.rows]
+
+    @property
+    def share(self) -> NDArray[np.float64]:
+        """What every checked sample stands for, in units of the mean over all samples."""
+        return 1 / (len(self.cheap) * self.inclusion)
+
+    def limits(self, event: NDArray[Any], confidence_level: float) -> tuple[float, float]:
+        """Return Clopper and Pearson's limits of how often something is so, of the checked."""
+        n = _n_effective(self.share)
+        if self.groups is not None:
+            n = min(n, float(self.groups.max() + 1))
+        fraction = np.average(event, weights=self.share)
+        low, high = binomial_interval(np.asarray(fraction), np.asarray(n), confidence_level)
+        return float(low), float(high)
+
+
+@validate_params(
+    {
+        "metric": [StrOptions(set(_RANGES))],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+    }
+)
+def prediction_powered_interval(
+    y_cheap: ArrayLike,
+    y_proba: ArrayLike,
+    checked: ArrayLike,
+    y_checked: ArrayLike,
+    *,
+    metric: str = "accuracy",
+    inclusion: ArrayLike | None = None,
+    groups: Any = None,
+    confidence_level: float = 0.95,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> tuple[float, float]:
+    """Interval of an error under true labels, from cheap labels of all samples and a few checks.
+
+    An AI or a crowd labels all samples, and you check some that are drawn at random. The interval
+    is for the mean that the labels of all samples would have if you had checked them all. It is
+    valid however bad the cheap labels are, and the narrower the better they are
+    (prediction-powered inference [1]_, [2]_); where they are useless, it is that of the checked
+    samples alone.
+
+    Parameters
+    ----------
+    y_cheap : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Cheap labels, integers or strings, or shares of them.
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+        Probabilities of the model that is judged: of the classes, or of the positive class.
+    checked : array-like of shape (n_checks,)
+        Positions of the samples that were checked, two or more, all distinct. They have to be a
+        random draw, whatever the cheap labels say of them.
+    y_checked : array-like of shape (n_checks,) or (n_checks, n_classes)
+        Their true labels, or shares of people.
+    metric : {"accuracy", "brier", "log_loss", "overconfidence"}, default="accuracy"
+        Fraction of right predictions (larger = better); Brier score, in [0, 2], or log-loss in
+        nats (smaller = better); mean confidence minus accuracy (larger = more overconfident),
+        with `y_proba` of shape (n_samples,) the mean probability minus the fraction of positives.
+    inclusion : array-like of shape (n_samples,), default=None
+        How likely every sample was to be drawn, in (0, 1], if not all were alike.
+    groups : array-like of shape (n_samples,), default=None
+        What samples that belong together have in common, such as the patient, where they were
+        drawn together.
+    confidence_level : float, default=0.95
+        Level of the interval, in (0, 1).
+    labels, pos_label : of :func:`expected_calibration_error`
+
+    Returns
+    -------
+    low, high : float
+        Ends of the interval, in the range of the metric.
+
+    Raises
+    ------
+    ValueError
+        If positions repeat or lie outside the samples, if there are fewer than two checks or
+        groups, or if the inputs do not fit together.
+
+    Warns
+    -----
+    SkcalibWarning
+        If the cheap labels of the checked samples show that these are no random draw.
+
+    See Also
+    --------
+    calibration_error_interval : Where all labels are true.
+    skcalib.labels.LabelIssueFinder : Finds wrong labels, and draws samples to check.
+
+    Notes
+    -----
+    With losses L under true and L' under cheap labels, the estimate is the mean of ``a + b L'``
+    over all samples, plus the sum of ``(L - a - b L') / (N inclusion)`` over the checked ones. a
+    and b make the variance of the sum smallest, b cut to [0, 1] (power tuning [2]_). The variance
+    is that of a draw without replacement, and the interval one of Student's t. If fewer than five
+    checks change a loss, the interval is the mean of L' moved by as much as Clopper and Pearson's
+    limits of how often that happens allow, or that of the checked samples alone, if it is
+    narrower; for accuracy and overconfidence by their limits, too.
+
+    References
+    ----------
+    .. [1] A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan, T. Zrnic, "Prediction-powered
+       inference", Science 2023.
+    .. [2] A. N. Angelopoulos, J. C. Duchi, T. Zrnic, "PPI++: Efficient Prediction-Powered
+       Inference", 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.datasets import make_predictions
+    >>> from skcalib.metrics import prediction_powered_interval
+    >>> y, y_proba, _ = make_predictions(5000, random_state=0)
+    >>> rng = np.random.default_rng(0)
+    >>> y_cheap = np.where(rng.uniform(size=5000) < 0.1, rng.integers(0, 2, 5000), y)
+    >>> checked = rng.choice(5000, 150, replace=False)
+    >>> low, high = prediction_powered_interval(y_cheap, y_proba, checked, y[checked])
+    >>> round(low, 3), round(high, 3)
+    (0.712, 0.772)
+    """
+    with calling("y_true", "y_cheap"):
+        given = check_predictions(y_cheap, y_proba, labels=labels, pos_label=pos_label)
+    n_samples = len(given.truth)
+    rows = _check_positions(checked, n_samples)
+    named: dict[str, Any] = {"labels": labels, "pos_label": pos_label}
+    with calling("y_true", "y_checked"):
+        true = check_predictions(
+            y_checked,
+            given.proba[rows],
+            **(named if labels is not None else {"labels": given.classes}),
+        )
+    included = _check_inclusion(inclusion, n_samples, rows)
+    of_label = _losses_of_labels(given, metric)
+    cheap = _of_truth(of_label, given.truth)
+    of_checked = _of_truth(of_label[rows], true.truth)
+    _warn_if_no_draw(cheap, rows, included)
+    together = _groups_of_checked(groups, n_samples, rows)
+    checks = Checks(cheap, of_checked, rows, included[rows], together)
+    low, high = _interval(checks, of_label, metric, confidence_level)
+    least, most = _RANGES[metric]
+    return max(low, least), min(high, most)
+
+
+def _losses_of_labels(predictions: Predictions, metric: str) -> NDArray[np.float64]:
+    """Return what every sample adds to the metric for every label that it may have, (n, K)."""
+    proba = two_columns(predictions.proba).astype(np.float64)
+    classes = np.arange(proba.shape[1])
+    if metric == "log_loss":
+        return -np.log(np.maximum(proba, LOSS_FLOOR))
+    if metric == "brier":
+        return 1 - 2 * proba + (proba**2).sum(axis=1, keepdims=True)
+    if metric == "overconfidence" and predictions.proba.ndim == 1:
+        return proba[:, 1:] - classes
+    correct = (proba.argmax(axis=1)[:, np.newaxis] == classes).astype(np.float64)
+    return correct if metric == "accuracy" else proba.max(axis=1, keepdims=True) - correct
+
+
+def _of_truth(of_label: NDArray[np.float64], truth: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the losses under labels, or their means by shares."""
+    if truth.ndim == 2:
+        return (of_label * truth).sum(axis=1)
+    return of_label[np.arange(len(truth)), truth]
+
+
+def _interval(
+    checks: Checks, of_label: NDArray[np.float64], metric: str, confidence_level: float
+) -> tuple[float, float]:
+    """Return the interval, by limits that are exact where few events are known."""
+    found, is_fraction = [], metric in ("accuracy", "overconfidence")
+    n_differ = float(np.count_nonzero(checks.difference))
+    if not is_fraction and np.ptp(checks.inclusion) > 0:
+        # Of unlike sizes and weights, one may rule the sum.
+        n_differ = _n_effective(checks.share * checks.difference)
+    few_differ = n_differ < _FEWEST
+    if few_differ:
+        found.append(_of_rare_differences(checks, of_label, confidence_level))
+    if is_fraction:
+        # The loss of a sample is one of two numbers that differ by 1.
+        least = of_label.min(axis=1)
+        events = checks.of_checked - least[checks.rows]
+        if few_differ or min(events.sum(), (1 - events).sum()) < _FEWEST:
+            low, high = checks.limits(events, confidence_level)
+            found.append((float(least.mean()) + low, float(least.mean()) + high))
+    elif few_differ:
+        alone = checks._replace(cheap=np.zeros_like(checks.cheap))
+        found.append(_student(alone, confidence_level))
+    if not found:
+        return _student(checks, confidence_level)
+    return min(found, key=lambda ends: ends[1] - ends[0])
+
+
+def _n_effective(parts: NDArray[np.float64]) -> float:
+    """Return how many parts of equal size tell as much as these."""
+    total = float(np.abs(parts).sum())
+    return total**2 / float(parts @ parts) if total else 0.0
+
+
+def _of_rare_differences(
+    checks: Checks, of_label: NDArray[np.float64], confidence_level: float
+) -> tuple[float, float]:
+    """Return the mean of the cheap losses, moved by as much as so few differences allow.
+
+    Limited is how many labels are wrong in the one and in the other direction; at worst, they are
+    those that would change the mean most.
+    """
+    n, ends = len(checks.cheap), []
+    for sign in (-1, 1):
+        _, often = checks.limits(sign * checks.difference > 0, confidence_level)
+        largest = (sign * (of_label - checks.cheap[:, np.newaxis])).max(axis=1).clip(0)
+        worst = np.sort(largest)[::-1][: int(np.ceil(often * n))]
+        ends.append(float(checks.cheap.mean()) + sign * float(worst.sum()) / n)
+    return ends[0], ends[1]
+
+
+def _student(checks: Checks, confidence_level: float) -> tuple[float, float]:
+    """Return the estimate plus and minus a multiple of its standard error."""
+    unseen = 1 - checks.inclusion
+    if not unseen.any():
+        mean = float(checks.of_checked.mean())
+        return mean, mean
+    a, b, n_fitted = _tuned(checks, unseen)
+    residual = checks.share * (checks.of_checked - a - b * checks.cheap[checks.rows])
+    estimate = a + b * float(checks.cheap.mean()) + float(residual.sum())
+    parts: NDArray[Any] = np.sqrt(unseen) * _centered(residual, unseen)
+    if checks.groups is not None:
+        parts = np.bincount(checks.groups, parts)
+    n = len(parts)
+    degrees = max(n - 1 - n_fitted, 1)
+    half = t.isf((1 - confidence_level) / 2, degrees) * np.sqrt(n / degrees * (parts @ parts))
+    return estimate - float(half), estimate + float(half)
+
+
+def _tuned(checks: Checks, unseen: NDArray[np.float64]) -> tuple[float, float, int]:
+    """Return a and b that make the variance smallest, b in [0, 1], and how many were fitted.
+
+    Where all samples were as likely to be drawn, a changes nothing.
+    """
+    root, one = np.sqrt(unseen), checks.share
+    target, cheap = (
+        root * _centered(one * values, unseen)
+        for values in (checks.of_checked, checks.cheap[checks.rows])
+    )
+    one = root * _centered(one, unseen)
+    columns = [one] * bool(np.ptp(checks.inclusion) > 0)
+    fitted = np.linalg.lstsq(np.stack([cheap, *columns], axis=1), target, rcond=1e-10)[0]
+    b, n_fitted = float(fitted[0]), len(fitted)
+    if not 0 < b < 1:
+        b, n_fitted = float(np.clip(b, 0, 1)), n_fitted - 1
+    a = float(one @ (target - b * cheap) / (one @ one)) if columns else 0.0
+    return a, b, n_fitted
+
+
+def _centered(values: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values - np.average(values, weights=weight)
+
+
+def _check_positions(checked: ArrayLike, n_samples: int) -> NDArray[np.intp]:
+    rows = as_array(checked, name="checked")
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(rows) < 2:
+        got = f"shape {rows.shape} and dtype {rows.dtype}"
+        raise ValueError(f"checked must hold two positions or more, integers, got {got}.")
+    distinct = np.unique(rows)
+    if len(distinct) < len(rows) or distinct[0] < 0 or distinct[-1] >= n_samples:
+        raise ValueError(
+            f"checked must hold distinct positions from 0 to {n_samples - 1}, got {len(distinct)} "
+            f"distinct ones of {len(rows)}, from {distinct[0]} to {distinct[-1]}."
+        )
+    return rows.astype(np.intp)
+
+
+def _check_inclusion(
+    inclusion: ArrayLike | None, n_samples: int, rows: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    if inclusion is None:
+        return np.full(n_samples, len(rows) / n_samples)
+    given = check_numbers(inclusion, "inclusion", ndim=(1,)).astype(np.float64)
+    if len(given) != n_samples:
+        raise ValueError(
+            f"inclusion must have an entry for every sample, {n_samples}, got {len(given)}."
+        )
+    if given.min() <= 0 or given.max() > 1:
+        raise ValueError(
+            "inclusion must hold probabilities in (0, 1], got values from "
+            f"{given.min():g} to {given.max():g}."
+        )
+    return given
+
+
+def _groups_of_checked(
+    groups: Any, n_samples: int, rows: NDArray[np.intp]
+) -> NDArray[np.intp] | None:
+    """Return the groups of the checked samples, numbered from 0."""
+    if groups is None:
+        return None
+    codes = np.unique(group_codes(groups, n_samples)[1][rows], return_inverse=True)[1]
+    if codes.max() < 1:
+        raise ValueError("groups must hold at least two that were checked, got one.")
+    return codes
+
+
+def _warn_if_no_draw(
+    cheap: NDArray[np.float64], rows: NDArray[np.intp], inclusion: NDArray[np.float64]
+) -> None:
+    """Warn where the ranks of the cheap losses of the checked samples are no draw from all."""
+    # The sum over a draw of rank / inclusion has the sum of all ranks, 0, as its mean.
+    rank = rankdata(cheap)
+    of_draw = (rank - rank.mean()) / inclusion
+    weight = inclusion * (1 - inclusion)
+    if not weight.any():
+        return
+    error = np.sqrt(weight @ _centered(of_draw, weight) ** 2)
+    if error > 0 and abs(of_draw[rows].sum()) > _NO_DRAW * error:
+        warn(
+            "checked must be a random draw from all samples, got others: by their cheap labels, "
+            "they are not like the rest. Draw the samples to check at random, or pass the "
+            "probabilities of the draw as inclusion."
+        )

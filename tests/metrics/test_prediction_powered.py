@@ -1,0 +1,246 @@
+"""Cheap labels of all samples and checks of some: intervals of what all checks would say."""
+
+import numpy as np
+import pytest
+from scipy.stats import beta, t
+from sklearn.metrics import accuracy_score, log_loss
+
+from skcalib.datasets import make_predictions
+from skcalib.metrics import prediction_powered_interval
+from skcalib.utils import SkcalibWarning
+
+METRICS = ("accuracy", "brier", "log_loss", "overconfidence")
+
+
+def sample(n=3000, *, wrong=0.1, seed=0, n_classes=3):
+    """True labels, cheap labels of which a fraction is drawn anew, and probabilities."""
+    y, proba, _ = make_predictions(n, n_classes=n_classes, temperature=1.5, random_state=seed)
+    rng = np.random.default_rng(seed)
+    anew = rng.uniform(size=n) < wrong
+    return y, np.where(anew, rng.integers(0, n_classes, n), y), proba, rng
+
+
+def losses(y, proba, metric):
+    """What the metrics are means of, written anew."""
+    top = proba.argmax(axis=1) == y
+    one_hot = np.eye(proba.shape[1])[y]
+    return {
+        "accuracy": 1.0 * top,
+        "brier": ((proba - one_hot) ** 2).sum(axis=1),
+        "log_loss": -np.log(proba[np.arange(len(y)), y]),
+        "overconfidence": proba.max(axis=1) - top,
+    }[metric]
+
+
+def student(values, n):
+    """Width of the interval of a mean of checked samples out of n, alone."""
+    m = len(values)
+    return 2 * t.isf(0.025, m - 1) * values.std(ddof=1) * np.sqrt((1 - m / n) / m)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_agrees_with_ppi_python(metric):
+    ppi = pytest.importorskip("ppi_py")
+    y, cheap, proba, rng = sample(100_000)
+    checked = rng.choice(len(y), 400, replace=False)
+    low, high = prediction_powered_interval(cheap, proba, checked, y[checked], metric=metric)
+    true, known = losses(y, proba, metric)[checked], losses(cheap, proba, metric)
+    both = np.cov(true, known[checked])
+    power = min(both[0, 1] / both[1, 1], 1.0)
+    of_checked = known[checked]
+    center = ppi.ppi_mean_pointestimate(true, of_checked, known, lam=power)
+    assert (low + high) / 2 == pytest.approx(float(np.ravel(center)[0]), abs=1e-9)
+    theirs = ppi.ppi_mean_ci(true, of_checked, known, lam=power, alpha=0.05)
+    width = float(np.ravel(theirs[1])[0] - np.ravel(theirs[0])[0])
+    # Normal instead of Student's t, another denominator, and samples from a population.
+    assert high - low == pytest.approx(width, rel=0.015)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_formula_of_a_draw_without_replacement(metric):
+    y, cheap, proba, rng = sample(1000, wrong=0.3)
+    m = 300
+    checked = rng.choice(1000, m, replace=False)
+    found = prediction_powered_interval(cheap, proba, checked, y[checked], metric=metric)
+    true, known = losses(y, proba, metric)[checked], losses(cheap, proba, metric)
+    slope, intercept = np.polyfit(known[checked], true, 1)
+    assert 0 < slope < 1
+    residual = true - intercept - slope * known[checked]
+    half = t.isf(0.025, m - 2) * np.sqrt((1 - m / 1000) * residual @ residual / (m - 2) / m)
+    center = intercept + slope * known.mean()
+    np.testing.assert_allclose(found, [center - half, center + half], atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", ["good", "useless", "inverted"])
+def test_it_holds_whatever_the_cheap_labels_are(metric, kind):
+    held, widths, alone = 0, [], []
+    for seed in range(60):
+        y, cheap, proba, rng = sample(2000, wrong=0.1 if kind == "good" else 1.0, seed=seed)
+        if kind == "inverted":
+            top = proba.argmax(axis=1)
+            cheap = np.where(top == y, (top + 1) % 3, top)
+        checked = rng.choice(2000, 150, replace=False)
+        truth = losses(y, proba, metric)
+        low, high = prediction_powered_interval(cheap, proba, checked, y[checked], metric=metric)
+        held += low <= truth.mean() <= high
+        widths.append(high - low)
+        alone.append(student(truth[checked], 2000))
+    # The variance of the few labels that are wrong is known badly: .93 instead of .95.
+    assert held >= 52
+    assert np.mean(widths) <= (0.85 if kind == "good" else 1.05) * np.mean(alone)
+
+
+def test_a_draw_by_design_holds_and_is_narrower():
+    held, by_design, uniform = 0, [], []
+    for seed in range(60):
+        y, cheap, proba, rng = sample(2000, wrong=0.15, seed=seed)
+        # Cheap labels that the model finds unlikely are checked more often.
+        doubt = 1 - proba[np.arange(2000), cheap]
+        chance = 150 * (0.7 * doubt / doubt.sum() + 0.3 / 2000)
+        ends, start = np.cumsum(chance), rng.uniform()
+        checked = np.searchsorted(ends, start + np.arange(150))
+        checked = np.unique(checked[checked < 2000])
+        low, high = prediction_powered_interval(
+            cheap, proba, checked, y[checked], inclusion=chance
+        )
+        held += low <= losses(y, proba, "accuracy").mean() <= high
+        by_design.append(high - low)
+        checked = rng.choice(2000, 150, replace=False)
+        uniform.append(np.diff(prediction_powered_interval(cheap, proba, checked, y[checked])))
+    assert held >= 53
+    assert np.mean(by_design) < 0.97 * np.mean(uniform)
+
+
+def test_groups_that_were_drawn_together():
+    held = dict.fromkeys(("groups", "none"), 0)
+    for seed in range(60):
+        y, cheap, proba, rng = sample(1500, wrong=0.0, seed=seed)
+        patient = np.arange(1500) // 10
+        odd = rng.uniform(size=150) < 0.4  # of some, most cheap labels are wrong
+        wrong = odd[patient] & (rng.uniform(size=1500) < 0.7)
+        cheap = np.where(wrong, (y + 1) % 3, y)
+        checked = np.flatnonzero(np.isin(patient, rng.choice(150, 30, replace=False)))
+        truth = accuracy_score(y, proba.argmax(axis=1))
+        for name, groups in (("groups", patient), ("none", None)):
+            low, high = prediction_powered_interval(
+                cheap, proba, checked, y[checked], groups=groups
+            )
+            held[name] += low <= truth <= high
+    assert held["groups"] >= 53
+    assert held["groups"] > held["none"]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_all_checked_is_the_mean(metric):
+    y, cheap, proba, rng = sample(300, wrong=0.5)
+    order = rng.permutation(300)
+    found = prediction_powered_interval(cheap, proba, order, y[order], metric=metric)
+    np.testing.assert_allclose(found, losses(y, proba, metric).mean(), atol=1e-12)
+    assert log_loss(y, proba) == pytest.approx(losses(y, proba, "log_loss").mean())
+
+
+def test_few_differences_have_the_limits_of_clopper_and_pearson():
+    y, _, proba, rng = sample(3000)
+    checked = rng.choice(3000, 200, replace=False)
+    accuracy = accuracy_score(y, proba.argmax(axis=1))
+    most = beta.ppf(0.975, 1, 200)  # of 200, none
+    low, high = prediction_powered_interval(y, proba, checked, y[checked])
+    assert low == pytest.approx(accuracy - np.ceil(most * 3000) / 3000)
+    assert high == pytest.approx(accuracy + np.ceil(most * 3000) / 3000)
+    low, high = prediction_powered_interval(y, proba, checked, y[checked], metric="overconfidence")
+    assert (low + high) / 2 == pytest.approx(proba.max(axis=1).mean() - accuracy)
+    # Of the labels that may be wrong, those that would add most.
+    for metric in ("brier", "log_loss"):
+        low, high = prediction_powered_interval(y, proba, checked, y[checked], metric=metric)
+        of_label = np.stack([losses(np.full(3000, k), proba, metric) for k in range(3)], axis=1)
+        now = losses(y, proba, metric)
+        more = np.sort(of_label.max(axis=1) - now)[::-1][: int(np.ceil(most * 3000))].sum()
+        less = np.sort(now - of_label.min(axis=1))[::-1][: int(np.ceil(most * 3000))].sum()
+        alone = student(now[checked], 3000)
+        assert high - low == pytest.approx(min((more + less) / 3000, alone))
+
+
+def test_few_errors_have_the_limits_of_clopper_and_pearson():
+    rng = np.random.default_rng(0)
+    y = np.zeros(2000, dtype=int)
+    y[:10] = 1
+    proba = np.tile([0.9, 0.1], (2000, 1))
+    checked = np.r_[0:2, 100:248]
+    cheap = rng.integers(0, 2, 2000)
+    low, high = prediction_powered_interval(cheap, proba, checked, y[checked])
+    assert high == pytest.approx(beta.isf(0.025, 149, 2))
+    assert low == pytest.approx(beta.ppf(0.025, 148, 3))
+    found = prediction_powered_interval(cheap, proba, checked, y[checked], metric="overconfidence")
+    np.testing.assert_allclose(found, [0.9 - high, 0.9 - low])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_labels_of_any_kind_and_shares(metric):
+    y, cheap, proba, rng = sample(500, wrong=0.4)
+    checked = rng.choice(500, 100, replace=False)
+    options = {"metric": metric}
+    expected = prediction_powered_interval(cheap, proba, checked, y[checked], **options)
+    names = np.array(["ant", "bee", "cat"])
+    for a, b in ((names[cheap], names[y]), (np.eye(3)[cheap], np.eye(3)[y])):
+        found = prediction_powered_interval(a, proba, checked, b[checked], **options)
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    order = [2, 0, 1]
+    found = prediction_powered_interval(
+        names[cheap], proba[:, order], checked, names[y][checked], labels=names[order], **options
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "brier", "log_loss"])
+def test_two_classes_in_either_form(metric):
+    y, cheap, proba, rng = sample(500, wrong=0.4, n_classes=2)
+    checked = rng.choice(500, 100, replace=False)
+    expected = prediction_powered_interval(cheap, proba, checked, y[checked], metric=metric)
+    found = prediction_powered_interval(cheap, proba[:, 1], checked, y[checked], metric=metric)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_overconfidence_of_the_positive_class():
+    y, cheap, proba, rng = sample(500, wrong=0.4, n_classes=2)
+    checked = rng.choice(500, 200, replace=False)
+    low, high = prediction_powered_interval(
+        cheap, proba[:, 0], checked, y[checked], metric="overconfidence", labels=[0, 1],
+        pos_label=0,
+    )  # fmt: skip
+    assert low < (proba[:, 0] - (y == 0)).mean() < high
+    assert high - low < 0.2
+
+
+def test_checks_that_are_no_draw_are_told():
+    y, cheap, proba, _ = sample(2000, wrong=0.2)
+    doubted = np.flatnonzero(cheap != proba.argmax(axis=1))[:100]
+    with pytest.warns(SkcalibWarning, match="^checked must be a random draw"):
+        prediction_powered_interval(cheap, proba, doubted, y[doubted])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"checked": [1, 1]},
+            "^checked must hold distinct positions from 0 to 49, got 1 distinct",
+        ),
+        ({"checked": [1, 50]}, r"^checked must hold distinct positions .* from 1 to 50"),
+        ({"checked": [0.5, 1]}, "^checked must hold two positions or more, integers"),
+        ({"checked": [3], "y_checked": [0]}, "^checked must hold two positions or more"),
+        ({"y_checked": [0]}, "^y_checked and y_proba must have the same number of rows"),
+        ({"y_checked": [0, 7]}, r"^y_checked must hold labels among \[0, 1, 2\], got 7"),
+        ({"y_cheap": np.full(50, 9)}, "labels must name the columns"),
+        ({"inclusion": np.zeros(50)}, r"^inclusion must hold probabilities in \(0, 1\]"),
+        ({"inclusion": np.ones(5)}, "^inclusion must have an entry for every sample, 50, got 5"),
+        ({"groups": np.zeros(50)}, "^groups must hold at least two that were checked, got one"),
+        ({"metric": "recall"}, "'metric' parameter"),
+        ({"confidence_level": 1.0}, "'confidence_level' parameter"),
+    ],
+)
+def test_bad_input(change, message):
+    y, cheap, proba, _ = sample(50)
+    given = {"y_cheap": cheap, "y_proba": proba, "checked": [1, 2], "y_checked": y[[1, 2]]}
+    with pytest.raises(ValueError, match=message):
+        prediction_powered_interval(**(given | change))
