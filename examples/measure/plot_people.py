@@ -33,7 +33,8 @@ proba = softmax(logits, axis=1)
 # Shares go in where labels do. Where the model says .9 or more, most people agree with it, but
 # not as many as it says.
 figure, axes = plt.subplots(1, 2, figsize=(8, 5), layout="constrained")
-for ax, name, truth in zip(axes, ("the majority's label", "shares of ten people"), (majority, shares)):
+judges = {"the majority's label": majority, "shares of ten people": shares}
+for ax, (name, truth) in zip(axes, judges.items()):
     ReliabilityDisplay.from_predictions(truth, proba, ax=ax)
     ax.set_title(f"Judged by {name}")
     low, high = calibration_error_interval(truth, proba, n_resamples=200, random_state=0)
@@ -61,15 +62,14 @@ ax.legend()
 # %%
 # Calibrated to people
 # --------------------
-# A calibrator takes shares, too. Fitted to the majority's labels, the temperature leaves the model
-# as sure as it is.
+# A calibrator takes shares, too. Fitted to the majority's labels, it makes the model surer still.
 half = np.arange(4000) < 2000
-for name, truth in (("the majority's label", majority), ("shares of ten people", shares)):
+for name, truth in judges.items():
     scaling = TemperatureScaling().fit(logits[half], truth[half])
     error = expected_calibration_error(shares[~half], scaling.predict_proba(logits[~half]))
     print(f"fitted to {name:21} T = {scaling.temperature_:.2f}, ECE by people {error:.3f}")
 
 # %%
 # **Learned:** a label that a majority has settled hides that people differ, and a model that is
-# calibrated to it claims an agreement that there is not. Keep the votes, and judge and calibrate by
-# their shares.
+# calibrated to it claims an agreement that there is not. Keep the votes, and judge and calibrate
+# by their shares.

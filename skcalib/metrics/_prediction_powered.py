@@ -148,7 +148,8 @@ def prediction_powered_interval(
     is that of a draw without replacement, and the interval one of Student's t. If fewer than five
     checks change a loss, the interval is the mean of L' moved by as much as Clopper and Pearson's
     limits of how often that happens allow, or that of the checked samples alone, if it is
-    narrower; for accuracy and overconfidence by their limits, too.
+    narrower. If fewer than five of the checked predictions are wrong, or right, accuracy and
+    overconfidence have Clopper and Pearson's limits of these.
 
     References
     ----------
@@ -226,13 +227,12 @@ def _interval(
     few_differ = n_differ < _FEWEST
     if few_differ:
         found.append(_of_rare_differences(checks, of_label, confidence_level))
-    if is_fraction:
-        # The loss of a sample is one of two numbers that differ by 1.
-        least = of_label.min(axis=1)
-        events = checks.of_checked - least[checks.rows]
-        if few_differ or min(events.sum(), (1 - events).sum()) < _FEWEST:
-            low, high = checks.limits(events, confidence_level)
-            found.append((float(least.mean()) + low, float(least.mean()) + high))
+    # The loss of a sample is one of two numbers that differ by 1.
+    least = of_label.min(axis=1)
+    events = checks.of_checked - least[checks.rows]
+    if is_fraction and min(events.sum(), (1 - events).sum()) < _FEWEST:
+        low, high = checks.limits(events, confidence_level)
+        found.append((float(least.mean()) + low, float(least.mean()) + high))
     elif few_differ:
         alone = checks._replace(cheap=np.zeros_like(checks.cheap))
         found.append(_student(alone, confidence_level))

@@ -6,7 +6,11 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
-from skcalib.metrics import classwise_calibration_error, reliability_curve
+from skcalib.metrics import (
+    classwise_calibration_error,
+    expected_calibration_error,
+    reliability_curve,
+)
 from skcalib.plots import ClassReliabilityDisplay
 
 
@@ -84,3 +88,16 @@ def test_bad_options_are_named(options, message):
 def test_one_column_is_refused():
     with pytest.raises(ValueError, match="y_proba must have a column for every class"):
         ClassReliabilityDisplay.from_predictions([0, 1], [0.2, 0.7])
+
+
+def test_shares_of_people_are_counted_by_class():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 200)
+    shares = np.stack([rng.multinomial(5, row) for row in proba]) / 5
+    display = ClassReliabilityDisplay.from_predictions(shares, proba, n_bins=15)
+    for k in range(3):
+        error = expected_calibration_error(
+            np.column_stack([1 - shares[:, k], shares[:, k]]), proba[:, k]
+        )
+        assert display.displays[k].calibration_error == pytest.approx(error)
+        assert display.displays[k].name == f"n = {shares[:, k].sum():,.0f}"

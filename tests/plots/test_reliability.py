@@ -348,3 +348,18 @@ def test_the_interval_is_left_out_where_it_takes_long(data):
 def test_bad_options_are_named(data, options, message):
     with pytest.raises(ValueError, match=message):
         ReliabilityDisplay.from_predictions(*data, **options)
+
+
+@pytest.mark.parametrize("kind", ["bins", "isotonic", "smooth"])
+def test_shares_of_people(kind):
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 200)
+    shares = np.stack([rng.multinomial(5, row) for row in proba]) / 5
+    rows, y = np.nonzero(shares)
+    display = ReliabilityDisplay.from_predictions(shares, proba, kind=kind, interval=False)
+    weight = shares[rows, y]
+    expected = ReliabilityDisplay.from_predictions(
+        y, proba[rows], sample_weight=weight, kind=kind, interval=False
+    )
+    np.testing.assert_allclose(display.prob_true, expected.prob_true, atol=1e-9)
+    assert display.calibration_error == pytest.approx(expected.calibration_error, abs=1e-9)

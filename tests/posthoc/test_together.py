@@ -71,6 +71,17 @@ def test_design_effect_is_the_ratio_of_variances():
     assert design_effect(half, groups) == pytest.approx(3, abs=0.4)
 
 
+def test_a_weight_of_k_is_k_samples_to_the_design_effect():
+    rng = np.random.default_rng(0)
+    groups, values = rng.integers(0, 40, 200), rng.normal(size=200)
+    count = rng.integers(1, 4, 200)
+    repeated = design_effect(np.repeat(values, count), np.repeat(groups, count))
+    assert design_effect(values, groups, 1.0 * count) == pytest.approx(repeated)
+    # Opinions on a sample are never more than the sample.
+    shares = rng.dirichlet(np.ones(3), 100).ravel()
+    assert design_effect(rng.normal(size=300), np.repeat(np.arange(100), 3), shares) == 1
+
+
 def test_one_group_cannot_be_judged():
     logits, y, _ = people(12, 0)
     with pytest.raises(ValueError, match=r"^groups must name at least two groups"):
