@@ -16,6 +16,7 @@ from scipy.stats import rankdata, t
 
 from ..utils.checking._arrays import as_array, calling
 from ..utils.checking._groups import group_codes
+from ..utils.checking._guard import told
 from ..utils.checking._proba import LOSS_FLOOR, binomial_interval
 from ..utils.checking._validation import Predictions, check_numbers, check_predictions
 from ..utils.computing._blocks import two_columns
@@ -171,7 +172,8 @@ def prediction_powered_interval(
     >>> round(low, 3), round(high, 3)
     (0.712, 0.772)
     """
-    with calling("y_true", "y_cheap"):
+    # Cheap labels may be as bad as they are: the columns are looked at with the checked ones.
+    with calling("y_true", "y_cheap"), told():
         given = check_predictions(y_cheap, y_proba, labels=labels, pos_label=pos_label)
     n_samples = len(given.truth)
     rows = _check_positions(checked, n_samples)
