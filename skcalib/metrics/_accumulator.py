@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..utils.checking._arrays import as_array, as_floats, is_chunked
+from ..utils.checking._arrays import as_array, as_floats, holds_shares, is_chunked
 from ..utils.checking._labels import as_labels, classes_of_chunks
 from ..utils.checking._proba import as_proba
-from ..utils.checking._shares import holds_shares
 from ..utils.checking._validation import Predictions, check_predictions
 from ..utils.computing._binning import uniform_edges
 from ..utils.computing._chunked import aligned, reduce_chunks

@@ -143,9 +143,9 @@ def prediction_powered_interval(
 
     Notes
     -----
-    With losses L under true and L' under cheap labels, the estimate is the mean of ``a + b L'``
-    over all samples, plus the sum of ``(L - a - b L') / (N inclusion)`` over the checked ones. a
-    and b make the variance of the sum smallest, b cut to [0, 1] (power tuning [2]_). The variance
+    With losses L under true and L' under cheap labels, the estimate is b times the mean of L' over
+    all samples, plus the mean of ``L - b L'`` over the checked ones, weighted by 1 / inclusion. b,
+    in [0, 1], makes the variance of the second mean smallest (power tuning [2]_). The variance
     is that of a draw without replacement, and the interval one of Student's t. If fewer than five
     checks change a loss, the interval is the mean of L' moved by as much as Clopper and Pearson's
     limits of how often that happens allow, or that of the checked samples alone, if it is
@@ -272,36 +272,24 @@ def _student(checks: Checks, confidence_level: float) -> tuple[float, float]:
     if not unseen.any():
         mean = float(checks.of_checked.mean())
         return mean, mean
-    a, b, n_fitted = _tuned(checks, unseen)
-    residual = checks.share * (checks.of_checked - a - b * checks.cheap[checks.rows])
-    estimate = a + b * float(checks.cheap.mean()) + float(residual.sum())
-    parts: NDArray[Any] = np.sqrt(unseen) * _centered(residual, unseen)
+    share = checks.share / checks.share.sum()
+    # Of every checked sample: what it adds to the sum whose variance is asked for.
+    true, cheap = (
+        np.sqrt(unseen) * _centered(share * _centered(values, share), unseen)
+        for values in (checks.of_checked, checks.cheap[checks.rows])
+    )
+    spread = float(cheap @ cheap)
+    power = float(np.clip(true @ cheap / spread, 0, 1)) if spread > 0 else 0.0
+    estimate = power * float(checks.cheap.mean()) + float(
+        share @ (checks.of_checked - power * checks.cheap[checks.rows])
+    )
+    parts: NDArray[Any] = true - power * cheap
     if checks.groups is not None:
         parts = np.bincount(checks.groups, parts)
     n = len(parts)
-    degrees = max(n - 1 - n_fitted, 1)
+    degrees = max(n - 1 - (0 < power < 1), 1)
     half = t.isf((1 - confidence_level) / 2, degrees) * np.sqrt(n / degrees * (parts @ parts))
     return estimate - float(half), estimate + float(half)
-
-
-def _tuned(checks: Checks, unseen: NDArray[np.float64]) -> tuple[float, float, int]:
-    """Return a and b that make the variance smallest, b in [0, 1], and how many were fitted.
-
-    Where all samples were as likely to be drawn, a changes nothing.
-    """
-    root, one = np.sqrt(unseen), checks.share
-    target, cheap = (
-        root * _centered(one * values, unseen)
-        for values in (checks.of_checked, checks.cheap[checks.rows])
-    )
-    one = root * _centered(one, unseen)
-    columns = [one] * bool(np.ptp(checks.inclusion) > 0)
-    fitted = np.linalg.lstsq(np.stack([cheap, *columns], axis=1), target, rcond=1e-10)[0]
-    b, n_fitted = float(fitted[0]), len(fitted)
-    if not 0 < b < 1:
-        b, n_fitted = float(np.clip(b, 0, 1)), n_fitted - 1
-    a = float(one @ (target - b * cheap) / (one @ one)) if columns else 0.0
-    return a, b, n_fitted
 
 
 def _centered(values: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from ..utils.checking._arrays import (
     as_features,
     check_weights,
     count_unit,
+    holds_shares,
     is_chunked,
     naming,
     scale_weights,
@@ -36,7 +37,7 @@ from ..utils.checking._labels import (
     refuse_numbers_as_text,
 )
 from ..utils.checking._proba import check_values, holds_proba
-from ..utils.checking._shares import as_shares, holds_shares, match_shares, rows_of
+from ..utils.checking._shares import as_shares, match_shares, rows_of
 from ..utils.computing._chunked import map_rows
 from ..utils.meta._estimators import PredictByProba
 from ..utils.meta._private import StrOptions, _fit_context, _num_samples

@@ -12,11 +12,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils.checking._arrays import as_features, check_weights, is_chunked
+from ..utils.checking._arrays import as_features, check_weights, holds_shares, is_chunked
 from ..utils.checking._copies import together
 from ..utils.checking._guard import told
 from ..utils.checking._labels import check_several_classes
-from ..utils.checking._shares import holds_shares
 from ..utils.checking._validation import takes
 from ..utils.computing._chunked import map_rows
 from ..utils.meta._estimators import (

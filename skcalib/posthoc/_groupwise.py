@@ -8,9 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, softmax
 
-from ..utils.checking._arrays import check_weights, count_unit, refuse_unreadable, scale_weights
+from ..utils.checking._arrays import (
+    check_weights,
+    count_unit,
+    holds_shares,
+    refuse_unreadable,
+    scale_weights,
+)
 from ..utils.checking._groups import group_codes
-from ..utils.checking._shares import holds_shares, rows_of
+from ..utils.checking._shares import rows_of
 from ..utils.meta._private import StrOptions, _fit_context
 from ._base import SMALLEST, PostHocCalibrator
 from ._registry import CALIBRATORS, calibrator_of

@@ -20,10 +20,9 @@ from ..metrics import (
     predictive_entropy,
     probability_margin,
 )
-from ..utils.checking._arrays import as_features, is_chunked
+from ..utils.checking._arrays import as_features, holds_shares, is_chunked
 from ..utils.checking._copies import together
 from ..utils.checking._labels import check_several_classes
-from ..utils.checking._shares import holds_shares
 from ..utils.computing._chunked import map_rows
 from ..utils.computing._risk_control import risk_control
 from ..utils.meta._estimators import (

@@ -139,6 +139,15 @@ def to_host(values: Any) -> Any:
     return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
 
 
+def holds_shares(y: Any) -> bool:
+    """Tell by its shape whether `y` can only be shares: two axes, and several columns."""
+    if isinstance(y, list | tuple):
+        first = y[0] if len(y) else None
+        return isinstance(first, list | tuple | np.ndarray) and len(first) > 1
+    shape = getattr(y, "shape", ())
+    return isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1
+
+
 def form_of(array: NDArray[Any], values: Any) -> str:
     """Return the shape of an array or, where numpy has found no axis, the type of the values."""
     return f"shape {array.shape}" if array.ndim else type(values).__name__

@@ -28,15 +28,6 @@ class Rows(NamedTuple):
     weight: NDArray[np.float64]
 
 
-def holds_shares(y: Any) -> bool:
-    """Tell by its shape whether `y` can only be shares: two axes, and several columns."""
-    if isinstance(y, list | tuple):
-        first = y[0] if len(y) else None
-        return isinstance(first, list | tuple | np.ndarray) and len(first) > 1
-    shape = getattr(y, "shape", ())
-    return isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1
-
-
 def as_shares(y: ArrayLike, *, name: str) -> NDArray[np.float64]:
     """Return shares as float64, (n_samples, n_classes); rounding below 0 counts as 0."""
     try:

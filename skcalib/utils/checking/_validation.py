@@ -15,6 +15,7 @@ from ._arrays import (
     check_same_length,
     check_weights,
     count_unit,
+    holds_shares,
     scale_weights,
     to_host,
 )
@@ -32,7 +33,6 @@ from ._proba import as_proba, check_values
 from ._shares import (
     as_shares,
     classes_of_names,
-    holds_shares,
     match_shares,
     match_two_shares,
     rows_of,
