@@ -9,13 +9,18 @@ from pathlib import Path
 
 from . import __version__
 from .report import CalibrationReport, add_commands
+from .utils.meta._warnings import collecting
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status, 2 where the input is refused."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        with collecting() as notes:
+            status = int(options.run(options))
+        for note in dict.fromkeys(notes):
+            sys.stderr.write(f"Note: {note}\n")
+        return status
     except (OSError, ValueError, TypeError, ImportError) as error:
         sys.stderr.write(f"python -m skcalib {options.command}: {_sentence(error)}\n")
         return 2
@@ -39,10 +44,20 @@ def _report(options: argparse.Namespace) -> int:
         random_state=options.seed,
     )
     report.save(options.output)
-    ignored = report.results_["method"]["source"]["columns not used"]
+    source = report.results_["method"]["source"]
+    rows = [f"{source['rows']} rows"]
+    rows += [f"{source[what]} {what}" for what in ("empty lines",) if what in source]
+    sys.stderr.write(
+        f"Read {', '.join(rows)} as {source['encoding']}; probabilities: "
+        f"{source['columns of probabilities']}\n"
+    )
+    ignored = source["columns not used"]
     if ignored != "-":
         sys.stderr.write(f"Columns that were not used: {ignored}\n")
-    sys.stdout.write(f"{report.results_['verdict']['headline']}\n{options.output}\n")
+    verdict = report.results_["verdict"]
+    if verdict["kind"] == "columns":
+        sys.stderr.write(f"Note: {verdict['explanation']}\n")
+    sys.stdout.write(f"{verdict['headline']}\n{options.output}\n")
     return 0
 
 
@@ -69,7 +84,12 @@ def _parser() -> argparse.ArgumentParser:
     where = "the report, as HTML or, with a name that ends in .md, as Markdown"
     add("-o", "--output", type=Path, default=Path("report.html"), help=where)
     add("--label", help="the column of labels (default: label, y_true, y, target, ...)")
-    add("--classes", nargs="+", help="the columns of probabilities, in the order of the classes")
+    add(
+        "--classes",
+        nargs="+",
+        help="the columns of probabilities, in the order of the classes, or with the class of "
+        "each: prob_0=bus prob_1=car",
+    )
     add("--pos-label", help="the positive class of two, where one column has its probability")
     add("--weight", help="a column of sample weights")
     add("--by", action="append", default=[], help="a column to break results down by; repeatable")
@@ -82,4 +102,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal without the letters of a label shows their numbers.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(main())

@@ -69,7 +69,12 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         "predictions", type=Path, help="a file with a header, a column of labels and probabilities"
     )
     add("--label", help="the column of labels (default: label, y_true, y, target, ...)")
-    add("--classes", nargs="+", help="the columns of probabilities, in the order of the classes")
+    add(
+        "--classes",
+        nargs="+",
+        help="the columns of probabilities, in the order of the classes, or with the class of "
+        "each: prob_0=bus prob_1=car",
+    )
     add("--pos-label", help="the positive class of two, where one column has its probability")
 
 

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..utils.checking._names import label_of, natural_order, plain_label, sets_of_columns
 from ..utils.checking._proba import ROW_SUM_TOLERANCE
 from ..utils.meta._optional import import_optional
-from ..utils.meta._warnings import ignoring
+from ..utils.meta._warnings import ignoring, warn
 
 LABELS = ("label", "labels", "y_true", "y", "target", "true_label", "truth", "actual", "class")
 # Pairs of labels whose second is the positive one.
 PAIRS = (("0", "1"), ("-1", "1"), ("false", "true"), ("no", "yes"), ("n", "y"))
+# More columns than these are not listed in a message.
+MOST_LISTED = 12
 SEPARATORS = ",;\t|"
 
 
 def read_predictions(
     path: Path,
     label: str | None = None,
-    classes: Sequence[str] | None = None,
+    classes: Sequence[str] | Mapping[str, str] | None = None,
     pos_label: str | None = None,
     sample_weight: str | None = None,
     by: Sequence[str] = (),
@@ -42,9 +46,10 @@ def read_predictions(
     special = [label, *([sample_weight] if sample_weight else []), *by]
     together = [] if groups is None else [groups]
     special += together
-    for name in (*special, *(classes or ())):
+    given = None if classes is None else _classes_given(classes, header)
+    for name in (*special, *(given or ())):
         if name not in header:
-            raise ValueError(f"{path} must have a column {name!r}, got {', '.join(header)}.")
+            raise ValueError(f"{path} must have a column {name!r}, got {_listed(header)}.")
     frame = _read(
         path,
         header,
@@ -52,11 +57,12 @@ def read_predictions(
         as_text=[label, *by, *together],
     )
     y_true, found = _labels(frame, label, path)
-    table = _Table(path, frame, [name for name in header if name not in special])
-    judged = table.judged(found, classes, pos_label)
+    table = _Table(path, frame, [name for name in header if name not in special], label)
+    judged = table.judged(found, given, pos_label)
     if judged.pop("by_position", False):
         y_true = np.array(judged["labels"])[y_true.astype(int)]
-    used = {*special, *judged.pop("columns")}
+    columns = judged.pop("columns")
+    used = {*special, *columns}
     ignored = ", ".join(name for name in header if name not in used)
     return {
         "y_true": y_true,
@@ -66,10 +72,38 @@ def read_predictions(
         "by": {name: _group(frame[name]) for name in by} or None,
         "source": {
             "file": path.name,
+            "rows": len(frame),
+            **_told_of_rows(text, frame, layout["header"] + "".join(header).count("\n")),
+            "encoding": how["encoding"],
             "column of labels": label,
+            "columns of probabilities": _columns_told(columns, judged),
             "columns not used": ignored or "-",
         },
     }
+
+
+def _columns_told(columns: list[str], judged: dict[str, Any]) -> str:
+    """Return which column was read as the probability of which class."""
+    names = [judged["pos_label"]] if "pos_label" in judged else judged["labels"]
+    return _listed(c if c == n else f"{c} (of {n})" for c, n in zip(columns, names))
+
+
+def _told_of_rows(text: str, frame: Any, above: int) -> dict[str, Any]:
+    """Return how many lines are no rows: empty ones, and those within quoted cells."""
+    lines = re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))[above + 1 :]
+    empty = sum(not line.strip(' ,;\t|"') for line in lines)
+    inside = len(lines) - empty - len(frame)
+    told = {"empty lines": empty} if empty else {}
+    if inside <= 0:
+        return told
+    texts = [frame[name] for name in frame if frame[name].dtype.kind not in "biuf"]
+    broken = np.any([cells.astype(str).str.contains("\n") for cells in texts], axis=0)
+    row = int(np.argmax(broken)) + 1
+    warn(
+        f"{len(frame)} rows were read, and {inside} more lines stand within quoted cells, the "
+        f"first of them in row {row}: is a quotation mark missing there?"
+    )
+    return told | {"lines within quoted cells": inside}
 
 
 def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
@@ -96,26 +130,51 @@ def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
 
 def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the columns, below Excel's ``sep=;`` if any, and options of pandas."""
-    start = text[: 1 << 16].splitlines()
-    lines = [x for x in start if x.strip() and not re.fullmatch('"?sep=.?"?', x.strip())][:2]
-    if len(lines) < 2:
+    above = 0  # records above the header
+    body = text
+    while True:
+        line, _, rest = body.partition("\n")
+        if line.strip() and not re.fullmatch('"?sep=.?"?', line.strip()):
+            break
+        if not rest:
+            raise ValueError(
+                f"{path} must have a header and one line for each sample, got no header."
+            )
+        above, body = above + 1, rest
+    first = {s: _records(body, s) for s in SEPARATORS}
+    separator = max(first, key=lambda s: len(first[s][0]) if first[s] else 0)
+    if len(first[separator]) < 2:
         raise ValueError(
-            f"{path} must have a header and one line for each sample, got {len(lines)} lines."
+            f"{path} must have a header and one line for each sample, got one line; quotation "
+            "marks must come in pairs."
         )
-    rows = {s: next(csv.reader(lines[:1], delimiter=s)) for s in SEPARATORS}
-    separator = max(rows, key=lambda s: len(rows[s]))
-    header = [name.strip() for name in rows[separator]]
+    names, cells = first[separator]
+    header = [name.strip() for name in names]
     # The index of pandas has no name, that of R no comma before the names either.
-    n_cells = len(next(csv.reader(lines[1:], delimiter=separator)))
-    header = ["", *header] if n_cells == len(header) + 1 else header
+    header = ["", *header] if len(cells) == len(header) + 1 else header
     header = [name or f"(column {i})" for i, name in enumerate(header, start=1)]
-    if n_cells > len(header):
-        raise ValueError(f"{path} must have {len(header)} columns, got {n_cells} in line 2.")
+    if len(cells) > len(header):
+        raise ValueError(f"{path} must have {len(header)} columns, got {len(cells)} in line 2.")
     if len(set(header)) < len(header):
-        raise ValueError(f"{path} must have distinct columns, got {', '.join(header)}.")
-    comma = separator != "," and re.search(rf"(^|{re.escape(separator)})\"?-?\d*,\d", lines[1])
-    layout = {"sep": separator, "decimal": "," if comma else ".", "header": start.index(lines[0])}
+        twice = natural_order({name for name in header if header.count(name) > 1})
+        raise ValueError(f"{path} must have distinct columns, got {_listed(twice)} twice.")
+    comma = separator != "," and any(re.match(r"\s*-?\d*,\d", cell) for cell in cells)
+    layout = {"sep": separator, "decimal": "," if comma else ".", "header": above}
     return header, layout
+
+
+def _records(text: str, separator: str) -> list[list[str]]:
+    """Return the cells of the first two records that are not empty, or of fewer."""
+    found: list[list[str]] = []
+    try:
+        for record in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+            if any(cell.strip() for cell in record) or len(record) > 1:
+                found.append(record)
+            if len(found) == 2:
+                break
+    except csv.Error:  # a cell beyond the limit of the module: a quotation mark never closed
+        pass
+    return found
 
 
 def _label_column(header: list[str], path: Path) -> str:
@@ -123,7 +182,7 @@ def _label_column(header: list[str], path: Path) -> str:
     if not found:
         raise ValueError(
             f"{path} must have a column 'label' in its header, or one that the option label "
-            f"names, got {', '.join(header)}."
+            f"names, got {_listed(header)}."
         )
     return found[0]
 
@@ -168,7 +227,7 @@ def _labels(frame: Any, name: str, path: Path) -> tuple[NDArray[Any], list[str]]
         raise ValueError(f"{path} must have one line for each sample, got none.")
     pandas = import_optional("pandas", extra="report")
     codes, distinct = pandas.factorize(frame[name])
-    texts = np.array([_plain(str(value)) for value in distinct] or [""])
+    texts = np.array([plain_label(str(value)) for value in distinct] or [""])
     missing = (codes < 0) | (texts[codes] == "")
     if missing.any():
         line = frame.index[missing.argmax()]
@@ -186,46 +245,74 @@ def _positive_of(labels: list[str]) -> str | None:
 
 def _group(column: Any) -> NDArray[Any]:
     codes, distinct = import_optional("pandas", extra="report").factorize(column)
-    names = [_plain(str(value)) or None for value in distinct]  # an empty cell is a missing value
+    names = [
+        plain_label(str(value)) or None for value in distinct
+    ]  # an empty cell is a missing value
     return np.array([*names, None], dtype=object)[codes]  # and so is -1, the last one
 
 
-def _plain(name: str) -> str:
-    """Return a label as a column would be called: integers beside a gap are floats to pandas."""
-    name = name.strip()
-    return name.split(".")[0] if re.fullmatch(r"-?\d+\.0+", name) else name
+def _both(labels: list[str]) -> list[str]:
+    """Return two labels where one of a pair is there: 0 and 1 for 1."""
+    if len(labels) == 1:
+        for pair in PAIRS:
+            if labels[0].lower() in pair:
+                return list(pair) if labels[0] in pair else [x.title() for x in pair]
+    return labels
+
+
+def _classes_given(
+    classes: Sequence[str] | Mapping[str, str], header: list[str]
+) -> dict[str, str | None]:
+    """Return {column: class}; the class is None where the column alone is given."""
+    if isinstance(classes, Mapping):
+        return {str(column): str(name) for column, name in classes.items()}
+    given: dict[str, str | None] = {}
+    for item in classes:
+        column, equals, name = item.rpartition("=")
+        # The name of a column may hold an equals sign, too: P(y=1).
+        alone = item in header or not equals
+        given[item if alone else column] = None if alone else name
+    if len(given) < len(classes):
+        raise ValueError(f"classes must name distinct columns, got {_listed(list(classes))}.")
+    return given
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f", ... ({len(names)} in all)" if len(names) > MOST_LISTED else ""
+    shown = [name if len(name) <= 40 else f"{name[:37]}..." for name in names[:MOST_LISTED]]
+    return ", ".join(shown) + more
+
+
+def _example(columns: Iterable[str]) -> str:
+    """Return how to say which column is of which class."""
+    return "--classes " + " ".join(f"{name}=CLASS" for name in list(columns)[:3])
 
 
 class _Table:
     """The columns of a file that may hold probabilities."""
 
-    def __init__(self, path: Path, frame: Any, names: list[str]) -> None:
-        self.path, self.frame, self.names = path, frame, names
+    def __init__(self, path: Path, frame: Any, names: list[str], label: str) -> None:
+        self.path, self.frame, self.names, self.label = path, frame, names, label
         self.fits = [name for name in names if self._could_be(name)]
 
     def judged(
-        self, labels: list[str], classes: Sequence[str] | None, pos_label: str | None
+        self, labels: list[str], classes: dict[str, str | None] | None, pos_label: str | None
     ) -> dict[str, Any]:
         """Return probabilities, the labels of their columns, and the columns."""
         if classes is not None:
-            return self._given(labels, list(classes), pos_label)
+            return self._given(labels, classes, pos_label)
         named = self._named(labels)
         if pos_label is not None:
             column = named.get(pos_label, pos_label if pos_label in self.names else None)
-            return self._positive(labels, column or self._single(labels), pos_label)
+            return self._positive(labels, column or self._single(labels, pos_label), pos_label)
         if len(named) == 1 and len(labels) == 2 and not self._fills(list(named.values())):
             [(name, column)] = named.items()
             return self._positive(labels, column, name)
         if not named:
-            column, positive = self._single(labels), _positive_of(labels)
-            # It could be the confidence of the answer, which is never below a half.
-            if positive is None or self.probabilities(column).min() >= 0.5:
-                raise ValueError(
-                    f"pos_label must say which class column {column!r} of {self.path} gives the "
-                    f"probability of: {' or '.join(labels)}, got None."
-                )
-            return self._positive(labels, column, positive)
-        if len(named) < len(labels):
+            column = self._single(labels)
+            return self._positive(labels, column, self._class_of(column, labels))
+        if not set(labels) <= set(named):
             raise self._refusal(labels)
         columns = self._fills(list(named.values()))
         if columns is None:
@@ -233,40 +320,82 @@ class _Table:
             row = np.abs(sums - 1).argmax()
             raise ValueError(
                 f"{self.path} must have probabilities that sum to 1 in columns "
-                f"{', '.join(named.values())}, got {sums[row]:g} in line {self.frame.index[row]}; "
+                f"{_listed(named.values())}, got {sums[row]:g} in line {self.frame.index[row]}; "
                 "rounded ones need more digits."
             )
         names = {column: name for name, column in named.items()}
         columns = [name for name in self.names if name in columns]
-        return self._result(columns, [names.get(column, _plain(column)) for column in columns])
+        return self._result(
+            columns, [names.get(column, plain_label(column)) for column in columns]
+        )
 
     def _given(
-        self, labels: list[str], classes: list[str], pos_label: str | None
+        self, labels: list[str], classes: dict[str, str | None], pos_label: str | None
     ) -> dict[str, Any]:
         if len(classes) == 1:
-            named = classes[0] if classes[0] in labels else _positive_of(labels)
-            return self._positive(labels, classes[0], pos_label or named or classes[0])
-        found = self._result(classes, [_plain(name) for name in classes])
+            [(column, name)] = classes.items()
+            meant = name or label_of(column, _both(labels), self.label)[0]
+            return self._positive(
+                labels, column, pos_label or meant or _positive_of(labels) or column
+            )
+        named = [name or self._meant(column, labels) for column, name in classes.items()]
+        if len(set(named)) < len(named):
+            raise ValueError(f"classes must name distinct classes, got {_listed(named)}.")
+        found = self._result(list(classes), named)
         unknown = set(labels) - set(found["labels"])
-        by_position = unknown <= {str(k) for k in range(len(classes))}
+        by_position = not any(classes.values()) and unknown <= {
+            str(k) for k in range(len(classes))
+        }
         if unknown and not (by_position and unknown == set(labels)):
             raise ValueError(
-                f"The labels of {self.path} must be among the classes {', '.join(classes)}, or 0, "
-                f"1, ... for them in this order, got {', '.join(sorted(unknown)[:10])}."
+                f"The labels of {self.path} must be among the classes {_listed(named)}, or 0, "
+                f"1, ... for them in this order, got {_listed(natural_order(unknown))}; "
+                f"name them one by one: {_example(classes)}."
             )
         return {**found, "by_position": bool(unknown)}
 
+    def _meant(self, column: str, labels: list[str]) -> str:
+        """Return the label that a column is sure to be called after, else its own name."""
+        label, sure = label_of(column, labels, self.label)
+        return label if label is not None and sure else plain_label(column)
+
     def _named(self, labels: list[str]) -> dict[str, str]:
-        """Return the columns of labels: called like them, or like p_<label> for all of them."""
-        named = {_plain(name): name for name in self.names if _plain(name) in labels}
-        if named:
-            return named
-        for name in self.names:
-            before, found, after = name.partition(labels[0])
-            columns = {x: before + x + after for x in labels}
-            if found and set(columns.values()) <= set(self.names):
-                return columns
-        return {}
+        """Return the columns of labels: called like them, or alike but for the label."""
+        sets = sets_of_columns(self.names, labels, self.label) if len(labels) > 1 else []
+        if len(sets) > 1:
+            sets = [s for s in sets if set(s.values()) <= set(self.fits)] or sets
+            # Predicted classes as zeros and ones are no probabilities where others are.
+            graded = [s for s in sets if not all(self._is_0_or_1(name) for name in s.values())]
+            sets = graded or sets
+            sets = [s for s in sets if self._fills(list(s.values()))] or sets
+        if len(sets) > 1:
+            several = "; ".join(_listed(list(s.values())[:3]) for s in sets[:4])
+            raise ValueError(
+                f"classes must say which columns of {self.path} are judged, where several sets "
+                f"have the names of the labels: {several}."
+            )
+        if sets:
+            # Further columns of the same form are classes only where their rows need them.
+            own = {name: sets[0][name] for name in labels}
+            return own if self._fills(list(own.values())) == list(own.values()) else sets[0]
+        return {plain_label(name): name for name in self.names if plain_label(name) in labels}
+
+    def _is_0_or_1(self, name: str) -> bool:
+        return bool(self.frame[name].isin([0, 1]).all())
+
+    def _class_of(self, column: str, labels: list[str]) -> str:
+        """Return the class that the only column of probabilities is of."""
+        positive = _positive_of(labels)
+        label, sure = label_of(column, _both(labels), self.label)
+        if label is not None and (sure or label == positive):
+            return label
+        # That of the answer, say, which is never below a half.
+        if not sure or positive is None or self.probabilities(column).min() >= 0.5:
+            raise ValueError(
+                f"pos_label must say which class column {column!r} of {self.path} gives the "
+                f"probability of: {' or '.join(labels)}, got None."
+            )
+        return positive
 
     def _fills(self, columns: list[str]) -> list[str] | None:
         """Return the columns, with others where it takes these, if their rows sum to 1."""
@@ -286,21 +415,39 @@ class _Table:
             return False
         return bool(values.min() >= 0 and 0 < values.max() <= 1 and not values.isna().any())
 
-    def _single(self, labels: list[str]) -> str:
+    def _mostly_fits(self, name: str) -> bool:
+        cells = import_optional("pandas", extra="report").to_numeric(
+            self.frame[name], errors="coerce"
+        )
+        inside = cells.between(0, 1) & ~cells.isin([0, 1])
+        return bool(inside.mean() > 0.5)
+
+    def _single(self, labels: list[str], pos_label: str | None = None) -> str:
         """Return the one column of probabilities, whatever it is called."""
         named = [name for name in self.names if not name.startswith("(column ")]
-        # A predicted class is 0 or 1 as well. A column that is the only one is read as it is.
-        graded = [name for name in self.fits if not self.frame[name].isin([0, 1]).all()] or named
+        # A predicted class is 0 or 1 as well. A column that is the only one is read as it is, and
+        # one of which most cells are probabilities, for an error that names the others.
+        graded = [name for name in self.fits if not self._is_0_or_1(name)]
+        graded = graded or [name for name in self.names if self._mostly_fits(name)] or named
         if len(graded) != 1 or len(labels) > 2:
             raise self._refusal(labels)
+        label, sure = label_of(graded[0], _both(labels), self.label)
+        if None not in (pos_label, label) and sure and label != pos_label:
+            raise ValueError(
+                f"pos_label must be the class that column {graded[0]!r} of {self.path} is called "
+                f"after, {label}, got {pos_label!r}; if it is of that class, say so: --classes "
+                f"{graded[0]}={pos_label}."
+            )
         return graded[0]
 
     def _refusal(self, labels: list[str]) -> ValueError:
+        fits = natural_order(self.fits)
+        example = f" or one by one ({_example(fits)})" if len(fits) > 1 else ""
         return ValueError(
             f"{self.path} must have a column of probabilities for every class, called like its "
-            f"label ({', '.join(labels[:10])}), or the option classes must name them in the order "
-            f"of the classes, got columns {', '.join(self.names)}; columns "
-            f"of numbers in [0, 1]: {', '.join(self.fits) or 'none'}."
+            f"label ({_listed(natural_order(labels))}), or the option classes must name them in "
+            f"the order of the classes{example}, got columns {_listed(self.names)}; columns of "
+            f"numbers in [0, 1]: {_listed(fits) or 'none'}."
         )
 
     def _positive(self, labels: list[str], column: str, positive: str) -> dict[str, Any]:

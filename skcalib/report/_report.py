@@ -212,7 +212,7 @@ class CalibrationReport:
         path: str | PathLike[str],
         *,
         label: str | None = None,
-        classes: Sequence[str] | None = None,
+        classes: Sequence[str] | Mapping[str, str] | None = None,
         pos_label: str | None = None,
         sample_weight: str | None = None,
         by: Sequence[str] = (),
@@ -235,14 +235,16 @@ class CalibrationReport:
         label : str, default=None
             Name of the column of labels. None takes the first of "label", "y_true", "y",
             "target" and the like that is there.
-        classes : sequence of str, default=None
+        classes : sequence of str or dict of str to str, default=None
             Names of the columns of probabilities; labels 0, 1, ... are meant in this order where
-            the columns are called differently. None takes those that are called like the labels
+            the columns are called differently. A dict, or items such as "prob_0=bus", say which
+            column is of which class. None takes those that are called like the labels
             (or all of them alike: "p_cat", "p_dog"), with others that complete their rows to 1,
             or, of two classes, the only column of probabilities.
         pos_label : str, default=None
             The positive one of two classes, if there is a single column. None takes the class
-            that the column is called like, or the second of 0 and 1, no and yes.
+            that the column is called after ("prob_0", "P(no)", "not_spam"), or the second of 0
+            and 1, no and yes.
         sample_weight : str, default=None
             Name of the column of weights.
         by : sequence of str, default=()
@@ -261,9 +263,18 @@ class CalibrationReport:
         ValueError
             If a column is missing, cannot be told apart from others, or holds what is not a
             number; and as :meth:`from_predictions`.
+
+        Warns
+        -----
+        SkcalibWarning
+            If lines of the file stand within quoted cells, as behind a quotation mark that is
+            never closed.
         """
         path = Path(path)
-        table = read_predictions(path, label, classes, pos_label, sample_weight, by, groups)
+        with collecting() as notes:
+            table = read_predictions(path, label, classes, pos_label, sample_weight, by, groups)
+        for note in notes:
+            warn(note)
         data = read_data(
             **table,
             remedy="If so, name the columns in the order of the classes: classes, --classes.",
@@ -271,7 +282,9 @@ class CalibrationReport:
             title=title or path.stem,
             random_state=random_state,
         )
-        return cls(_gather(data))
+        results = _gather(data)
+        results["warnings"][:0] = notes
+        return cls(results)
 
     @classmethod
     def compare(

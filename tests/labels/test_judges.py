@@ -129,7 +129,7 @@ def test_columns_of_probabilities_are_named_or_in_the_order_of_the_labels():
     np.testing.assert_allclose(sorted_.distances(words, sorted_.classes)[:], expected)
     named = Precomputed(pd.DataFrame(proba, columns=["c", "a", "b"]), words)
     np.testing.assert_allclose(named.distances(words, named.classes)[:], expected[:, [1, 2, 0]])
-    more = Precomputed(pd.DataFrame(np.eye(4)[Y], columns=["c", "a", "b", "d"]), words)
+    more = Precomputed(pd.DataFrame(np.eye(4)[Y], columns=["b", "c", "a", "d"]), words)
     np.testing.assert_array_equal(more.classes, ["a", "b", "c", "d"])
     for wrong, message in [
         (pd.DataFrame(proba, columns=["x", "y", "z"]), "y must hold"),

@@ -297,7 +297,10 @@ def test_command_writes_a_page(frame, tmp_path):
     command = [sys.executable, "-m", "skcalib", "report", str(path), "-o", str(page)]
     run = subprocess.run([*command, "--title", "Pets"], capture_output=True, text=True, check=True)
     assert run.stdout.startswith("Too few samples to tell: an error of ")
-    assert run.stderr == "Columns that were not used: (column 1), id\n"
+    assert run.stderr == (
+        "Read 120 rows as utf-8; probabilities: dog, a, b, cat\n"
+        "Columns that were not used: (column 1), id\n"
+    )
     assert "<h1>Pets</h1>" in page.read_text(encoding="utf-8")
 
 

@@ -181,14 +181,15 @@ class _Associations:
         With None for the columns, whether they go with their own less than with none.
         """
         gain = -float(self.matrix[classes, classes].sum())
-        terms = -self.scaled(classes)
         if columns is not None:
             gain += float(self.matrix[classes, columns].sum())
-            terms += self.scaled(columns)
         n = len(self.codes)
         # Frequencies of the other samples always go against the labels, by 1 / n.
         if gain < max(_LEAST_GAIN, 3 / n) * len(classes):
             return False
+        terms = -self.scaled(classes)
+        if columns is not None:
+            terms += self.scaled(columns)
         # The variance if labels are shuffled; the terms sum to about 0 over the samples.
         variance = float(np.square(terms).sum(axis=1).mean()) / (n - 1)
         terms /= n * np.sqrt(np.maximum(self.frequency[classes], 1 / n))
@@ -321,8 +322,7 @@ def doubt_of_columns(
     proba, codes = to_host(proba[rows]), codes[rows]
     if len(codes) < 2 * n_columns or not 0 <= proba.min() <= proba.max() <= 2:
         return None  # too few, or what the values themselves show to be wrong
-    if proba.dtype == np.float16:
-        proba = proba.astype(np.float32)
+    proba = proba.astype(np.float32, copy=False)
     if proba.ndim == 1:
         proba = np.column_stack([1 - proba, proba])
     groups = None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
