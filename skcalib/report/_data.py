@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
+from ..utils.checking._arrays import holds_shares
 from ..utils.checking._groups import design_effect, group_codes
 from ..utils.checking._guard import REMEDY, doubt_of_columns, refuse_other_rows, told
 from ..utils.checking._proba import binomial_interval
@@ -134,6 +135,12 @@ def read_data(
     **others: Any,
 ) -> ReportData:
     """Check the arguments of a report; `others` are fields of :class:`ReportData`, as given."""
+    if holds_shares(y_true):
+        raise ValueError(
+            "y_true must hold one label for every sample, got shares of people: the page counts "
+            "samples and lists their labels. Metrics and displays take shares; for the page, draw "
+            "a label from the shares of every sample, rng.choice(classes, p=shares[i])."
+        )
     refuse_other_rows(y_true=y_true, y_proba=y_proba, groups=groups, by=by)
     with told():
         checked = check_predictions(

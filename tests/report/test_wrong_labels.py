@@ -68,3 +68,9 @@ def test_without_a_finder_there_is_no_section(flipped):
         CalibrationReport.from_predictions(given[:300], proba[:300], finder=finder)
     with pytest.raises(TypeError, match=r"^finder must be a fitted LabelIssueFinder, got"):
         CalibrationReport.from_predictions(given[:300], proba[:300], finder=LabelIssueFinder())
+
+
+def test_shares_of_people_are_refused_with_a_way_out(flipped):
+    _, _, proba, finder = flipped
+    with pytest.raises(ValueError, match=r"^y_true must hold one label .* rng\.choice"):
+        CalibrationReport.from_predictions(finder.label_proba_, proba)
