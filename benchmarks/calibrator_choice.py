@@ -34,8 +34,11 @@ from skcalib.posthoc import (
 )
 
 try:
-    from probmetrics.calibrators import get_calibrator
-    from probmetrics.calibrators.temperature_scaling import ETSCalibrator
+    with warnings.catch_warnings():
+        # What it builds upon uses functions that torch will remove.
+        warnings.simplefilter("ignore")
+        from probmetrics.calibrators import get_calibrator
+        from probmetrics.calibrators.temperature_scaling import ETSCalibrator
 except ImportError:
     get_calibrator = ETSCalibrator = None
 

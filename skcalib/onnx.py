@@ -243,13 +243,13 @@ def _unwrapped(estimator: Any) -> Any:
     return copy(estimator)  # options belong to an object, and one may be needed twice
 
 
-def _inner(g: _Graph, operator: Any, *, raw: bool = False) -> tuple[str, str]:
+def _inner(g: _Graph, operator: Any, *, raw: bool = False, fitted: Any = None) -> tuple[str, str]:
     """Add the classifier inside; return its label and its probabilities or, `raw`, scores.
 
     The columns are in the order of the classes outside.
     """
     outer = operator.raw_operator
-    model = _unwrapped(outer.estimator_)
+    model = _unwrapped(outer.estimator_ if fitted is None else fitted)
     # A Pipeline would not hand `raw_scores` on: the options are those of its last step.
     last, _ = last_step(model)
     allowed = g.scope._get_allowed_options(last, fail=False) or {}
@@ -341,10 +341,18 @@ def _convert_calibrated(scope: Any, operator: Any, container: Any) -> None:
             "by_columns must be None in ONNX: the graph has one map for all samples, got "
             f"{model.by_columns!r}."
         )
-    _, scores = _inner(g, operator, raw=model._method() == "decision_function")
-    if model.calibrator_.n_features_in_ == 1:
-        scores = g.columns(scores, [1])  # skl2onnx has minus the score for the first class
-    _save_largest(g, operator, _calibrated(g, model.calibrator_, scores))
+    parts = []
+    for fitted in model.estimators_:
+        raw = model._method() == "decision_function"
+        _, scores = _inner(g, operator, raw=raw, fitted=fitted)
+        if model.calibrator_.n_features_in_ == 1:
+            scores = g.columns(scores, [1])  # skl2onnx has minus the score for the first class
+        parts.append(_calibrated(g, model.calibrator_, scores))
+    proba = parts[0]
+    if len(parts) > 1:
+        logs = [g("Log", g("Max", part, float(np.finfo(np.float64).tiny))) for part in parts]
+        proba = g("Softmax", g("Div", g("Sum", *logs), float(len(parts))), axis=1)
+    _save_largest(g, operator, proba)
 
 
 def _convert_selective(scope: Any, operator: Any, container: Any) -> None:

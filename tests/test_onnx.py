@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_classification
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -223,3 +223,10 @@ def test_what_has_no_graph_says_so():
         fitted_model = model.fit(X[:, :3] if isinstance(model, PostHocCalibrator) else X, y)
         with pytest.raises(NotImplementedError, match=message):
             run(fitted_model, X)
+
+
+def test_an_ensemble_of_folds():
+    X, y = make_classification(300, n_features=5, n_informative=4, n_redundant=0, random_state=0)
+    for estimator in (DecisionTreeClassifier(max_depth=4, random_state=0), LogisticRegression()):
+        model = PostHocCalibratedClassifier(estimator, ensemble=True).fit(X, y)
+        check(model, X.astype(np.float64))

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils.computing._temperature import DEFAULT_BOUNDS, fit_temperature, softmax_at
+from ..utils.computing._temperature import (
+    DEFAULT_BOUNDS,
+    TemperatureProblem,
+    best_beta,
+    fit_temperature,
+    label_terms,
+    softmax_at,
+)
 from ._base import (
     PostHocCalibrator,
     chance_level,
@@ -16,9 +23,10 @@ from ._base import (
     simplex_weights,
 )
 
-_MOST_ROUNDS = 30
-# Of log T from one round to the next.
+# Of beta, in the last step: the error after it is of the order of its square.
 _TOLERANCE = 1e-4
+# A weight that the search has not driven to 0.
+_LEAST_FREE = 1e-6
 
 
 class EnsembleTemperatureScaling(PostHocCalibrator):
@@ -73,25 +81,15 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     def _fit(self, scores: NDArray, y: NDArray, sample_weight: NDArray | None) -> None:
         logits = self._as_logits(scores)
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        label = np.arange(len(y)), y
-        # Of each component the log-loss sees the probability of the label alone.
-        raw, uniform = softmax_at(logits, 1.0)[label], chance_level(logits)
-        self.temperature_, _ = fit_temperature(
+        start, _ = fit_temperature(
             logits, y, weight, DEFAULT_BOUNDS, uniform=True, pseudo_errors=1.0
         )
-        self.weights_ = np.full(3, 1 / 3)
-        for _ in range(_MOST_ROUNDS):
-            scaled = softmax_at(logits, self.temperature_)[label]
-            of_label = np.column_stack([scaled, raw, np.broadcast_to(uniform, raw.shape)])
-            self.weights_ = simplex_weights(of_label, weight, start=self.weights_)
-            # EM: a sample counts for the temperature as far as that component explains it.
-            trust = self.weights_[0] * scaled / (of_label @ self.weights_)
-            before = self.temperature_
-            self.temperature_, _ = fit_temperature(
-                logits, y, weight * trust, DEFAULT_BOUNDS, pseudo_errors=1.0
-            )
-            if abs(np.log(self.temperature_ / before)) < _TOLERANCE:
-                break
+        mixture = _Mixture(logits, y, weight)
+        bounds = 1 / DEFAULT_BOUNDS[1], 1 / DEFAULT_BOUNDS[0]
+        beta = best_beta(mixture, bounds, 1 / start, _TOLERANCE)
+        self.temperature_ = float(np.clip(1 / beta, *DEFAULT_BOUNDS))
+        # The last step of the search was too short to move the weights.
+        self.weights_ = mixture.weights
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
@@ -105,3 +103,41 @@ class EnsembleTemperatureScaling(PostHocCalibrator):
     def _formula(self) -> dict[str, Any]:
         parts = [linear_formula(self.temperature_), linear_formula(), {"kind": "uniform"}]
         return mixture_formula(self.weights_, parts)
+
+
+class _Mixture(TemperatureProblem):
+    """The log-loss as a function of beta = 1 / T, at the best weights of the three components."""
+
+    def __init__(self, logits: NDArray, y: NDArray, weight: NDArray) -> None:
+        super().__init__(logits, y, weight, False, 1.0)
+        self.weights = np.full(3, 1 / 3)
+        # Of each component the log-loss sees the probability of the label alone.
+        raw = softmax_at(logits, 1.0)[np.arange(len(y)), y].astype(np.float64)
+        uniform = np.broadcast_to(chance_level(logits), raw.shape)
+        self.of_label = np.column_stack([raw, raw, uniform])
+
+    def slope_and_curvature(self, beta: float) -> tuple[float, float]:
+        terms = np.empty((3, len(self.y)))
+        for rows, *found in label_terms(self.logits, self.y, beta):
+            terms[:, rows] = found
+        scaled, (by_beta, twice) = np.exp(-terms[0]), terms[1:]
+        self.of_label[:, 0] = scaled
+        # From the inside of the simplex: a weight of about 0 may be wanted at another beta.
+        start = 0.99 * self.weights + 0.01 / 3
+        self.weights = w = simplex_weights(self.of_label, self.weight, start=start)
+        ratio = self.of_label / (self.of_label @ w)[:, None]
+        # How likely the label comes from the component at the temperature.
+        r = w[0] * ratio[:, 0]
+        slope = float(self.weight @ (r * by_beta))
+        curvature = float(self.weight @ (r * twice - r * (1 - r) * by_beta**2))
+        # The weights move with beta, and keep their sum: less curvature.
+        cross = np.append((self.weight * r * by_beta) @ -ratio, 0.0)
+        cross[0] += float(self.weight @ (ratio[:, 0] * by_beta))
+        free = np.append(w > _LEAST_FREE, True)
+        bend = np.ones((4, 4))
+        bend[:3, :3], bend[3, 3] = (ratio * self.weight[:, None]).T @ ratio, 0.0
+        moved = np.linalg.lstsq(bend[np.ix_(free, free)], cross[free], rcond=None)[0]
+        curvature -= max(float(cross[free] @ moved), 0.0)
+        pseudo = self.weight * r
+        pseudo /= max(float(pseudo.sum()), 10.0)
+        return self._with_pseudo_errors(beta, slope, curvature, pseudo)

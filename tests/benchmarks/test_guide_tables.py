@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 from scipy.stats import sem, t
 
-from benchmarks import calibrator_choice, copies, daily_looks, main_example, opinions
+from benchmarks import (
+    calibrator_choice,
+    calibrator_ensemble,
+    copies,
+    daily_looks,
+    main_example,
+    opinions,
+)
 
 
 @pytest.mark.parametrize(
-    "module", [main_example, calibrator_choice, copies, daily_looks, opinions]
+    "module",
+    [main_example, calibrator_choice, calibrator_ensemble, copies, daily_looks, opinions],
 )
 def test_the_guide_shows_the_results(module):
     # "python -m benchmarks.<name>" writes them anew.
@@ -31,44 +39,35 @@ def test_cells_are_means_with_intervals():
 def test_the_guide_says_of_the_default_what_was_measured():
     rows = json.loads(calibrator_choice.RESULTS.read_text())
     text = " ".join((calibrator_choice.PAGE.parent / "calibrators.rst").read_text().split())
-    regret, cells = {part: [] for part in calibrator_choice.PARTS}, {"worse": [], "lost": []}
-    balanced, matrix = {100: [], 300: [], 1000: []}, []
-    for row in rows:
-        scores = {name: value for name, value in row["scores"].items() if value}
-        loss, accuracy, excess = scores[calibrator_choice.AUTO]
-        regret[row["part"]].append(loss - min(value[0] for value in scores.values()))
-        if loss - scores["none"][0] > 0.01:
-            cells["worse"].append(row["samples"])
-        if scores["none"][1] - accuracy > 0.01:
-            cells["lost"].append(row["samples"])
-        if row["classes"] == 2 and row["part"] == "fresh":
-            matrix.append(loss - scores["structured matrix"][0])
-        if row["classes"] == 2 and row["set"].endswith("balanced") and "SVM" not in row["set"]:
-            peer = scores["probmetrics logistic-mix"][2]
-            balanced[row["samples"]].append((abs(excess) <= 0.02, abs(peer) <= 0.02))
-    means = [f"{np.mean(found):.4f}"[1:] for found in regret.values()]
-    assert "is {} on the open sets, {} on the locked and {} on the fresh".format(*means) in text
-    most = [f"{max(found):.3f}"[1:] for found in regret.values()]
-    assert "the largest {}, {} and {}.".format(*most) in text
-    assert not cells["worse"]
-    assert f"In none of the {len(rows)} cells is it worse than no calibration by more than" in text
-    assert f"{len(cells['lost'])} cells lose more than a point of accuracy" in text
-    assert set(cells["lost"]) == {100, 300}
-    served = [{name for name, value in row["scores"].items() if value} for row in rows]
-    others = set.union(*served) - {"none", calibrator_choice.AUTO}
-    kept = [
-        row | {"scores": {n: row["scores"][n] for n in names}} for row, names in zip(rows, served)
+    first = f"{calibrator_choice.AUTO}, first rule"
+    served = [
+        row | {"scores": {name: value for name, value in row["scores"].items() if value}}
+        for row in rows
     ]
-    found = [calibrator_choice.summary(kept, name) for name in others]
+    names = set().union(*(row["scores"] for row in served)) - {"none"}
+    found = {name: calibrator_choice.summary(served, name) for name in names}
+    auto, before = found.pop(calibrator_choice.AUTO), found.pop(first)
+
+    def shown(value, digits):
+        return f"{value:.{digits}f}".lstrip("0")
+
+    mean = f"The mean regret is {shown(auto['regret'], 4)} over all {len(rows)} cells"
+    assert f"{mean}, of the first version {shown(before['regret'], 4)};" in text
+    assert f"the largest is {shown(auto['largest'], 3)}." in text
+    worse = np.flatnonzero(auto["worse"] > 0.01)
+    assert {rows[i]["samples"] for i in worse} == {100}
+    assert f"In {len(worse)} cells, all with 100 samples" in text
+    assert f"by more than .01, at most {shown(auto['worse'].max(), 3)};" in text
+    least = min(np.sum(other["worse"] > 0.01) for other in found.values())
+    assert f"every other calibrator is, in {least} or more." in text
+    lost = [np.sum(version["lost"] > 0.01) for version in (auto, before)]
     assert (
-        f"every other calibrator is, in {min(np.sum(f['worse'] > 0.01) for f in found)} or" in text
+        "{} cells lose more than a point of accuracy ({} of the first version)".format(*lost)
+        in text
     )
-    lost = [np.sum(f["lost"] > 0.01) for f in found if f["lost"].any()]
-    assert f"lose more than a point in {min(lost)} cells or more" in text
-    assert f"better by {np.mean(matrix):.4f}".replace("0.", ".") in text
-    shares = 100 * np.array([np.mean(found, axis=0) for found in balanced.values()])
-    for column in shares.T:
-        assert "{:.0f}, {:.0f} and {:.0f} %".format(*column) in text
+    assert f"at most {shown(auto['lost'].max(), 3)}; the others" in text
+    least = min(np.sum(f["lost"] > 0.01) for f in found.values() if f["lost"].any())
+    assert f"can change predictions lose it in {least} or more." in text
 
 
 def test_regret_winrate_and_harm_against_a_loop():

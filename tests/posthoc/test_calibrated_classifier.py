@@ -15,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from skcalib.posthoc import (
     DirichletCalibration,
@@ -285,3 +286,52 @@ def test_columns_of_one_name_are_refused():
     frame = pd.DataFrame(X[:, [0, 0]], columns=["a", "a"])
     with pytest.raises(ValueError, match="unique column names"):
         PostHocCalibratedClassifier(GaussianNB(), cv=2).fit(frame, y)
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
+def test_an_ensemble_is_the_geometric_mean_of_the_folds(method):
+    """By hand: one map of all out-of-fold scores, applied to the scores of every fold's model."""
+    kind = GaussianNB if method == "predict_proba" else LogisticRegression
+    X, y = make_classification(400, n_informative=6, n_classes=3, random_state=0)
+    folds = list(StratifiedKFold(4).split(X, y))
+    model = PostHocCalibratedClassifier(kind(), "temperature", cv=folds, ensemble=True)
+    model.fit(X[:], y)
+    scores, fitted = np.empty((400, 3)), []
+    for train, test in folds:
+        fitted.append(kind().fit(X[train], y[train]))
+        scores[test] = getattr(fitted[-1], method)(X[test])
+    form = "proba" if method == "predict_proba" else "logits"
+    scaling = TemperatureScaling(input=form).fit(scores, y)
+    logs = sum(np.log(scaling.predict_proba(getattr(part, method)(X))) for part in fitted)
+    expected = np.exp(logs / 4)
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
+    assert model.calibrator_.temperature_ == pytest.approx(scaling.temperature_)
+    assert len(model.estimators_) == 4
+    assert not hasattr(model, "estimator_")
+
+
+def test_who_predicts_by_default():
+    X, y = make_classification(300, random_state=0)
+    tree = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4, random_state=0))
+    frozen = FrozenEstimator(clone(tree).fit(X, y))
+    for estimator, expected in ((tree, 5), (GaussianNB(), 1), (frozen, 1)):
+        for ensemble, count in (("auto", expected), (False, 1)):
+            model = PostHocCalibratedClassifier(clone(estimator), ensemble=ensemble).fit(X, y)
+            assert len(model.estimators_) == count
+    model = PostHocCalibratedClassifier(frozen, ensemble=True).fit(X, y)
+    assert model.estimator_ is model.estimators_[0]
+
+
+def test_an_ensemble_of_two_classes_and_one_score():
+    X, y = make_classification(300, random_state=0)
+    one, folds = (
+        PostHocCalibratedClassifier(LogisticRegression(), ensemble=ensemble).fit(X, y > 0)
+        for ensemble in (False, True)
+    )
+    # The folds are the same, and so is the map.
+    np.testing.assert_allclose(
+        folds.calibrator_.predict_proba([0.5]), one.calibrator_.predict_proba([0.5])
+    )
+    assert np.abs(folds.predict_proba(X) - one.predict_proba(X)).max() < 0.2
+    np.testing.assert_array_equal(folds.classes_, [False, True])

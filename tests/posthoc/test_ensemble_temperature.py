@@ -50,7 +50,7 @@ def test_label_noise_is_the_uniform_part():
     logits, y = sample(n=30_000, temperature=2.0)
     noisy = np.where(rng.random(30_000) < 0.3, rng.integers(0, 4, 30_000), y)
     fitted = EnsembleTemperatureScaling().fit(logits, noisy)
-    assert fitted.weights_[2] == pytest.approx(0.3, abs=0.03)
+    assert fitted.weights_[2] == pytest.approx(0.3, abs=0.04)
     truth = 0.7 * softmax(logits / 2, axis=1) + 0.3 / 4
     mixed = np.abs(fitted.predict_proba(logits) - truth).mean()
     alone = TemperatureScaling(uniform=False).fit(logits, noisy)

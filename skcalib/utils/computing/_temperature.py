@@ -61,11 +61,11 @@ def fit_temperature(
     # A subset pays only where there are several times as many samples.
     if stride >= 3 and near is None:
         some = slice(None, None, stride)
-        problem = _Problem(logits[some], y[some], weight[some], uniform, pseudo_errors)
-        start = _best_beta(problem, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE)
-    problem = _Problem(logits, y, weight, uniform, pseudo_errors)
+        problem = TemperatureProblem(logits[some], y[some], weight[some], uniform, pseudo_errors)
+        start = best_beta(problem, beta_bounds, start, _RELATIVE_STEP_OF_SAMPLE)
+    problem = TemperatureProblem(logits, y, weight, uniform, pseudo_errors)
     tolerance = _RELATIVE_STEP if near is None else _RELATIVE_STEP_OF_SAMPLE
-    beta = _best_beta(problem, beta_bounds, start, tolerance)
+    beta = best_beta(problem, beta_bounds, start, tolerance)
     # Rounding in 1 / (1 / bound) may leave the bounds.
     return TemperatureFit(float(np.clip(1 / beta, *bounds)), problem.uniform_weight)
 
@@ -151,13 +151,13 @@ def slope_and_curvature(
     """Return the first two derivatives in `beta` of the total log-loss of softmax(beta z)."""
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     slope = curvature = 0.0
-    for rows, _, by_beta, twice in _of_label(logits, y, beta):
+    for rows, _, by_beta, twice in label_terms(logits, y, beta):
         slope += float(weight[rows] @ by_beta)
         curvature += float(weight[rows] @ twice)
     return slope, curvature
 
 
-def _of_label(
+def label_terms(
     logits: NDArray, y: NDArray, beta: float
 ) -> Iterator[tuple[slice, NDArray, NDArray, NDArray]]:
     """Yield rows, -log softmax(beta z) of their labels, and its two derivatives in beta.
@@ -199,7 +199,7 @@ def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     return varied
 
 
-class _Problem:
+class TemperatureProblem:
     """The log-loss as a function of beta, at the best weight of the uniform component."""
 
     def __init__(
@@ -215,7 +215,7 @@ class _Problem:
             for rows, block in iter_blocks(logits):
                 n_options[rows] -= np.count_nonzero(np.isneginf(block), axis=1)
             self.chance = 1 / n_options
-        self.gaps = None
+        self.gaps = self.pseudo = None
         if pseudo_errors:
             self.pseudo = pseudo_errors * weight / max(self.n, 10.0)
             self.gaps = np.empty(len(y))
@@ -231,18 +231,23 @@ class _Problem:
                 slope, curvature = slope_and_curvature(self.logits, self.y, self.weight, beta)
             else:
                 slope, curvature = self._beside_uniform(beta)
-        if self.gaps is not None:
+        return self._with_pseudo_errors(beta, slope, curvature, self.pseudo)
+
+    def _with_pseudo_errors(
+        self, beta: float, slope: float, curvature: float, pseudo: NDArray | None
+    ) -> tuple[float, float]:
+        if self.gaps is not None and pseudo is not None:
             # The log-loss of the runner-up against the top, log(1 + exp(beta gap)).
             wrong = 1 / (1 + np.exp(-np.minimum(beta * self.gaps, 700)))
-            slope += float(self.pseudo @ (wrong * self.gaps))
+            slope += float(pseudo @ (wrong * self.gaps))
             with np.errstate(over="ignore", invalid="ignore"):
-                curvature += float(self.pseudo @ (wrong * (1 - wrong) * self.gaps**2))
+                curvature += float(pseudo @ (wrong * (1 - wrong) * self.gaps**2))
         return slope, curvature
 
     def _beside_uniform(self, beta: float) -> tuple[float, float]:
         """Return the derivatives of the log-loss at the best weight, which moves with beta."""
         terms = np.empty((3, len(self.y)))
-        for rows, *found in _of_label(self.logits, self.y, beta):
+        for rows, *found in label_terms(self.logits, self.y, beta):
             terms[:, rows] = found
         of_label, (by_beta, twice) = np.exp(-terms[0]), terms[1:]
         fraction = self.weight / self.n
@@ -263,8 +268,8 @@ class _Problem:
         return slope, curvature - cross**2 / bend
 
 
-def _best_beta(
-    problem: _Problem, bounds: tuple[float, float], beta: float, tolerance: float
+def best_beta(
+    problem: TemperatureProblem, bounds: tuple[float, float], beta: float, tolerance: float
 ) -> float:
     """Return the beta in `bounds` of least log-loss, where its slope changes sign.
 
