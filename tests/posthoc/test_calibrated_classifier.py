@@ -315,8 +315,8 @@ def test_who_predicts_by_default():
     X, y = make_classification(300, random_state=0)
     tree = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4, random_state=0))
     frozen = FrozenEstimator(clone(tree).fit(X, y))
-    for estimator, expected in ((tree, 5), (GaussianNB(), 1), (frozen, 1)):
-        for ensemble, count in (("auto", expected), (False, 1)):
+    for estimator, folds in ((tree, 5), (GaussianNB(), 5), (frozen, 1)):
+        for ensemble, count in (("auto", 1), (False, 1), (True, folds)):
             model = PostHocCalibratedClassifier(clone(estimator), ensemble=ensemble).fit(X, y)
             assert len(model.estimators_) == count
     model = PostHocCalibratedClassifier(frozen, ensemble=True).fit(X, y)
