@@ -53,6 +53,7 @@ METRICS = {column.metric: column for column in (*COLUMNS, *CALIBRATION)} | {
     "ece_by_ece": Column("ece_by_ece", "ECE of equal width, T by ECE, %", 100, 2, -1),
     "ece_width_scaled": Column("ece_width_scaled", "ECE of equal width, scaled, %", 100, 2, -1),
     "depth": Column("depth", "mean depth, layers", 1, 2, -1),
+    "layer 1": Column("layer 1", "accuracy of probes in the first layer, %", 100, 1, 1),
     "hidden probes": Column("hidden probes", "accuracy of probes in hidden layers, %", 100, 1, 1),
 }
 # The smallest effects of interest, in the units of the columns.
@@ -62,7 +63,7 @@ OF_INTEREST = {
     "errors_auroc": 1.0, "ood_auroc": 1.0, "ood_fpr": 1.0, "human_kl": 0.02,
     "human_kl_scaled": 0.02, "AUROC of flips": 1.0, "gain": 0.02, "value": 0.1,
     "correlation": 0.01, "range of ece": 1.0, "output margin": 0.3, "log margin": 0.1,
-    "depth": 0.1, "hidden probes": 1.0, "rise": 0.1, "trend": 0.1, "hardest": 1.0,
+    "depth": 0.1, "hidden probes": 1.0, "layer 1": 1.0, "rise": 0.1, "trend": 0.1, "hardest": 1.0,
     "wrong_entropy": 1.0, "wrong_confidence": 1.0, "follows": 0.01, "ece_by_ece": 0.2,
 }  # fmt: skip
 
@@ -111,6 +112,13 @@ def untested(text, reason, paper=DIRECTION):
     return Claim(text, "", "", (), "accuracy", (), reason=reason, paper=paper)
 
 
+def comparable(claim):
+    """Whether the paper's changes are of what the claim compares, so that one is the effect."""
+    if claim.no_loss or not isinstance(claim.paper, Printed):
+        return False
+    return not claim.rivals or claim.paper.figures[0].before is not None
+
+
 class Result(NamedTuple):
     """A comparison: mean and 95 % interval of the gain, in the unit of the judgement."""
 
@@ -141,10 +149,9 @@ def judge(claim, settings):
     """Judge a claim by the settings of its study."""
     column = METRICS[claim.metric]
     column = replace(column, better=claim.better or column.better)
-    printed = isinstance(claim.paper, Printed) and not claim.no_loss
-    of_paper = claim.paper.effect(column.better) if printed else 0.0
+    of_paper = claim.paper.effect(column.better) if comparable(claim) else 0.0
     effect = of_paper or claim.effect or OF_INTEREST[claim.metric]
-    in_percent = printed and claim.paper.unit == "%" and bool(claim.rivals)
+    in_percent = comparable(claim) and claim.paper.unit == "%" and bool(claim.rivals)
     lost = effect if claim.no_loss else 0.0
     names = {claim.method, *claim.rivals}
     results = [
@@ -244,7 +251,7 @@ def sentence(claim, judgement):
 
 def excludes(claim, judgement):
     """Return the data sets of the paper with a gain that every interval excludes, from below."""
-    if claim.no_loss or not isinstance(claim.paper, Printed):
+    if not comparable(claim):
         return []
     highest = max(r.high for r in judgement.results)
     gains = claim.paper.gains(judgement.column.better)
@@ -263,6 +270,6 @@ def stated(claim, judgement):
     asked = f"{'loss below' if claim.no_loss else 'effect'} {unit}"
     if not isinstance(claim.paper, Printed):
         return f"{claim.paper}; {asked}"
-    if claim.no_loss or not claim.paper.effect(judgement.column.better):
+    if not comparable(claim) or not claim.paper.effect(judgement.column.better):
         return f"{claim.paper.text()}; {asked}"
     return claim.paper.text()

@@ -20,14 +20,17 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import StandardScaler
 
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import DifficultyProfiler, PredictionDepthScorer
-from skcalib.difficulty.records import output_margin, prediction_entropy
+from skcalib.difficulty.records import output_margin, prediction_depth, prediction_entropy
 from skcalib.losses import CrossEntropyLoss, ZeroHingeLoss
-from skcalib.nets import MLP, CalibratedNetClassifier
+from skcalib.nets import MLP
 
 from .claims import DIRECTION, METRICS, about, untested
 from .printed import columns, value
@@ -35,8 +38,20 @@ from .results import Part, Study, described, short
 from .runner import found
 from .tables import Column, values_tables
 
-N_REPEATS = 12
-LOSSES = {CrossEntropyLoss: "cross-entropy", ZeroHingeLoss: "0-hinge"}
+N_REPEATS, N_NEIGHBORS = 12, 30
+# Loss and descent of Sec. 3.3: rate, momentum, steps (a fifth of the rate after each), batch size
+# (None: all samples). The 0-hinge loss on the full batch has a four-hundredth of the paper's steps
+# at four hundred times its rate.
+N_DESCENDED, N_MEANS = 600, 6
+CONTROL, BOTH = "cross-entropy, SGD", "0-hinge, GD"
+DESCENTS = {
+    CONTROL: (CrossEntropyLoss, 0.02, 0.9, (3200,), 32),
+    "cross-entropy, GD": (CrossEntropyLoss, 0.0256, 0.9, (2000,), None),
+    "0-hinge, SGD": (ZeroHingeLoss, 0.04, 0.9, (2000, 1000), 32),
+    BOTH: (ZeroHingeLoss, 0.0256, 0.95, (2000,), None),
+}
+PROBES = ("nearest neighbors", "logistic regression", "logistic regression, other half")
+LAYERS = ("input", *(f"layer {i}" for i in range(1, 5)), "softmax")
 
 
 def digits(folder):
@@ -244,33 +259,142 @@ def of_random_labels(X, y, seed, make_scorer=scorer, max_iter=300):
 
 
 def margins(name, load, seed):
-    """Train for margins, by cross-entropy, and for none, by the 0-hinge loss.
+    """The intervention of Sec. 3.3: 0-hinge loss, full batch, small rate; and each change alone.
 
-    Accuracy, mean depth and median margin of both networks are those of held-out samples.
+    Per combination the accuracy, the mean output margin (in powers of ten), the median input
+    margin and the mean depth of held-out samples, and how well nearest neighbors in the hidden
+    layers know the classes of training samples.
     """
     X, y = load()
-    parts = train_test_split(X.astype(np.float32), y, test_size=0.25, random_state=seed)
-    X_train, X_test, y_train, y_test = parts
-    methods = {}
-    for loss in (CrossEntropyLoss, ZeroHingeLoss):
-        net = CalibratedNetClassifier(
-            MLP, module__hidden=(64,) * 4, criterion=loss, max_epochs=60, lr=3e-3, batch_size=200,
-            train_split=None, random_state=seed, verbose=0, device="cpu",
-        )  # fmt: skip
-        fitted = PredictionDepthScorer(net, undefined="hardest").fit(X_train, y_train)
-        net, depth = fitted.estimator_, fitted.difficulty(X_test)
-        values = {
-            "accuracy": (net.predict(X_test) == y_test).mean(),
-            "depth": depth.mean(),
-            "log margin": np.log(np.median(input_margin(net.module_.double(), X_test))),
-        }
-        methods[LOSSES[loss]] = {"last": {metric: float(v) for metric, v in values.items()}}
+    parts = train_test_split(
+        X.astype(np.float32), y, train_size=N_DESCENDED, test_size=300, random_state=seed
+    )
+    methods = {
+        loss_and_descent: {"last": _margins_of(*parts, seed, *how)}
+        for loss_and_descent, how in DESCENTS.items()
+    }
     return {"found": {name: methods}}
+
+
+def _margins_of(X_train, X_test, y_train, y_test, seed, *how):
+    net = descended(X_train, y_train, [seed], *how).eval()
+    depth, logits, hidden = _depth_of(net, X_train, y_train, X_test)
+    values = {
+        "accuracy": (logits.argmax(axis=1) == y_test).mean(),
+        "output margin": np.log10(output_margin(logits).mean()),
+        "log margin": np.log(np.median(input_margin(net.double(), X_test))),
+        "depth": depth.mean(),
+        "hidden probes": np.mean(hidden),
+    }
+    return {metric: float(value) for metric, value in values.items()}
+
+
+def _depth_of(net, X_train, y_train, X_test):
+    """Return depths and logits of test samples, and training accuracies of the hidden probes."""
+    (train, _), (test, logits) = (_layers(net, X) for X in (X_train, X_test))
+    probes = [KNeighborsClassifier(N_NEIGHBORS).fit(layer, y_train) for layer in train]
+    neighbors = np.stack([probe.predict(layer) for probe, layer in zip(probes, test)], axis=1)
+    # Where the last probe disagrees with the network, no layer is deep enough.
+    depth = prediction_depth(neighbors, logits.argmax(axis=1))
+    hidden = [probe.score(layer, y_train) for probe, layer in zip(probes[1:-2], train[1:-2])]
+    return np.nan_to_num(depth, nan=neighbors.shape[1]), logits, hidden
+
+
+def descended(X, y, seed, loss, rate, momentum, steps, batch_size):
+    """Train a perceptron by gradient descent; the rate falls to a fifth after each of `steps`.
+
+    Without a batch size, every step is on all samples.
+    """
+    torch.manual_seed(sum(1000**i * part for i, part in enumerate(seed)))
+    net, loss = MLP(X.shape[1], len(np.unique(y)), hidden=(64,) * 4), loss()
+    optimizer = torch.optim.SGD(net.parameters(), rate, momentum)
+    X, y = torch.from_numpy(X), torch.from_numpy(y)
+    for n_steps in steps:
+        for _ in range(n_steps):
+            rows = slice(None) if batch_size is None else torch.randint(len(y), (batch_size,))
+            optimizer.zero_grad()
+            loss(net(X[rows]), y[rows]).backward()
+            optimizer.step()
+        for group in optimizer.param_groups:
+            group["lr"] /= 5
+    return net
+
+
+def _layers(net, X):
+    """Return input, values before each activation and softmax, and the logits."""
+    found = [torch.from_numpy(X)]
+    hooks = [
+        module.register_forward_hook(lambda _, __, output: found.append(output))
+        for module in net.modules() if isinstance(module, torch.nn.Linear)
+    ]  # fmt: skip
+    with torch.no_grad():
+        logits = net(found[0])
+    for hook in hooks:
+        hook.remove()
+    return [layer.numpy() for layer in (*found[:-1], logits.softmax(1))], logits.numpy()
+
+
+def means(name, load, seed):
+    """Figure 6: mean depth of held-out samples against the logarithm of their mean margins.
+
+    Over networks with other initial weights and other batches, all of the same samples, trained as
+    the control of Sec. 3.3.
+    """
+    X, y = load()
+    X_train, X_test, y_train, _ = train_test_split(
+        X.astype(np.float32), y, train_size=N_DESCENDED, test_size=300, random_state=seed
+    )
+    depths, margins = [], {"output margin": [], "input margin": []}
+    for i in range(N_MEANS):
+        net = descended(X_train, y_train, [seed, i], *DESCENTS[CONTROL]).eval()
+        depth, logits, _ = _depth_of(net, X_train, y_train, X_test)
+        depths.append(depth)
+        margins["output margin"].append(output_margin(logits))
+        margins["input margin"].append(input_margin(net.double(), X_test))
+    depth = np.mean(depths, axis=0)
+    values = {
+        what: float(np.corrcoef(depth, np.log(np.mean(of, axis=0)))[0, 1])
+        for what, of in margins.items()
+    }
+    return found(name, "value", values)
+
+
+def probes(name, load, seed):
+    """Figure E.48: probes by nearest neighbors and by logistic regression, layer by layer.
+
+    On the training samples, and for half of them by a regression that learned the other half.
+    """
+    X, y = load()
+    X, y = X.astype(np.float32), y.astype(int)
+    net = descended(X, y, [seed], *DESCENTS[CONTROL])
+    half = np.random.default_rng(seed).permutation(len(y)) < len(y) // 2
+    methods: dict = {kind: {} for kind in PROBES}
+    for layer, name_of in zip(_layers(net.eval(), X)[0], LAYERS):
+        layer = StandardScaler().fit_transform(layer)
+        linear, of_half = (LogisticRegression(C=100.0, max_iter=2000) for _ in range(2))
+        of_half.fit(layer[half], y[half])
+        for kind, accuracy in zip(PROBES, (
+            KNeighborsClassifier(N_NEIGHBORS).fit(layer, y).score(layer, y),
+            linear.fit(layer, y).score(layer, y),
+            of_half.score(layer[~half], y[~half]),
+        )):  # fmt: skip
+            methods[kind][name_of] = float(accuracy)
+    return {"found": {name: {kind: {"last": layers} for kind, layers in methods.items()}}}
 
 
 AMBIGUOUS = columns("DEPTH", "Section 4", "accuracy", "probe in layer 4", "network", scale=0.01)
 _claim = about("depth", metric="value", settings=SETS, paper=DIRECTION)
-_of_margins = about("depth_margins", "cross-entropy", "", "0-hinge", SETS, paper=DIRECTION)
+_of_margins = about("depth_margins", rivals=BOTH, settings=SETS, paper=DIRECTION)
+_of_probes = about("depth_probes", settings=SETS, paper=DIRECTION)
+_of_means = about("depth_means", metric="value", settings=SETS, better=-1)
+
+
+def of_table4(metric, other):
+    """Return what Table 4 prints of another descent and of the 0-hinge loss on the full batch."""
+    unit = "powers of ten" if metric == "output margin" else "points"
+    return columns("DEPTH", "Table 4", metric, other, BOTH, unit=unit)
+
+
 CLAIMS = (
     _claim("Consistency has a linear lower bound in depth: more samples lie above the line than "
            "with shuffled depths (fraction).", method="above the line, minus shuffled", better=1,
@@ -287,11 +411,9 @@ CLAIMS = (
     _claim("Deeper predictions are learned later (Spearman).",
            method="depth and iteration learned", better=1, headline="digits"),
     _claim("Deeper predictions have smaller output margins (Spearman).",
-           method="depth and margin", better=-1,
-           paper=value("DEPTH", "Figure 6", "CIFAR-10, output margin", "correlation")),
+           method="depth and margin", better=-1),
     _claim("Deeper predictions have smaller input margins (Spearman).",
-           method="depth and input margin", better=-1,
-           paper=value("DEPTH", "Figure 6", "CIFAR-10, input margin", "correlation")),
+           method="depth and input margin", better=-1),
     _claim("Depths agree between networks of other seeds (Spearman).",
            method="depths of two halves", better=1),
     _claim("Depths by 3 neighbors agree with those by 30 (Spearman).",
@@ -305,21 +427,52 @@ CLAIMS = (
     _claim("On samples that are ambiguous without their label, the middle of the network is more "
            "often right than its end (accuracy).", method="middle minus network, ambiguous",
            better=1, headline="digits", paper=AMBIGUOUS),
-    _of_margins("Cross-entropy trains for margins, the 0-hinge loss for none: the input margins "
-                "of cross-entropy are wider.", "log margin"),
-    _of_margins("With the wider margins, predictions are shallower.", "depth"),
+    *(_of_margins(f"The 0-hinge loss by full-batch descent leaves a smaller output margin than "
+                  f"{other}.", "output margin", method=other,
+                  paper=of_table4("output margin", other),
+                  headline="digits" * (other == CONTROL))
+      for other in DESCENTS if other != BOTH),
+    *(_of_margins(f"It is less accurate than {other}.", "accuracy", method=other,
+                  paper=of_table4("accuracy", other)) for other in DESCENTS if other != BOTH),
+    *(_of_margins(f"Its predictions are deeper than those of {other}.", "depth", method=other)
+      for other in DESCENTS if other != BOTH),
+    *(_of_margins(f"Its hidden layers cluster less of the training samples than those of {other}.",
+                  "hidden probes", method=other) for other in DESCENTS if other != BOTH),
+    _of_probes("In the first layer, logistic regression tells the classes of training samples "
+               "that nearest neighbors do not (Fig. E.48).", "layer 1", method=PROBES[1],
+               rivals=PROBES[0]),
+    _of_probes("It knows them better than those of samples it has not seen.", "layer 1",
+               method=PROBES[1], rivals=PROBES[2]),
+    *(_of_means(f"Over {N_MEANS} networks, samples of larger mean depth have a smaller mean "
+                f"{what} margin (correlation with its logarithm, Fig. 6).",
+                method=f"{what} margin",
+                paper=value("DEPTH", "Figure 6", f"CIFAR-10, {what} margin", "correlation"))
+      for what in ("output", "input")),
     untested("Depths agree between architectures.",
              "one architecture was trained; `--scale full` has three"),
 )  # fmt: skip
 
 
 TABLE = partial(values_tables, columns=[Column("value", "Means over runs", digits=3)])
-MARGINS = [METRICS[metric] for metric in ("accuracy", "log margin", "depth")]
+MARGINS = [
+    METRICS[m] for m in ("accuracy", "output margin", "log margin", "depth", "hidden probes")
+]
+IN_LAYERS = [Column(name, f"Accuracy of the probes, {name}, %", 100) for name in LAYERS]
 STUDY = Study(
     "[DEPTH]",
     {
         "depth": Part(partial(run, measured), TABLE, derive=over_data_sets),
-        "depth_margins": Part(partial(run, margins), partial(values_tables, columns=MARGINS)),
+        "depth_margins": Part(
+            partial(run, margins),
+            partial(values_tables, columns=MARGINS),
+            settings=described(margins.__doc__),
+        ),
+        "depth_means": Part(partial(run, means), TABLE, settings=described(means.__doc__)),
+        "depth_probes": Part(
+            partial(run, probes),
+            partial(values_tables, columns=IN_LAYERS),
+            settings=described(probes.__doc__),
+        ),
     },
     CLAIMS,
     described(__doc__),

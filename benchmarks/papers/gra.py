@@ -11,6 +11,7 @@ from scipy.special import softmax
 
 from skcalib.losses import functional
 
+from . import figures
 from .claims import DIRECTION, METRICS, OWN, about, untested
 from .images import IMAGES, Cifar, cifar_task
 from .methods import (
@@ -221,6 +222,7 @@ CLAIMS = (
          rivals="focal", method="dual focal", paper=of_toy("DFL", "FL")),
     untested("The gain holds on ImageNet.", "no accelerator was at hand; `--scale full` has the "
              "settings", printed("GRA", "Table 8", "ECE", "BSCE-GRA", "CE")),
+    *figures.GRA_CLAIMS,
 )  # fmt: skip
 
 
@@ -260,6 +262,7 @@ STUDY = Study(
             partial(on_texts, 20, METHODS, ("clean", "U20")), kept=("classwise",), order=METHODS
         ),
         "losses_compared": Part(named, NAMED_TABLE, order=NAMED, shown=OF_NAMED),
+        **figures.GRA_PARTS,
         "gra_toy": Part(toy, partial(values_tables, columns=TOY), settings=described(toy.__doc__)),
     },
     CLAIMS,

@@ -9,8 +9,9 @@ import numpy as np
 
 import benchmarks.papers
 
-from . import depth, gra, labels, prio, pruning, rmd, shift
-from .claims import OWN, VERDICTS, hardest, judge, sentence, stated, written
+from . import depth, figures, gra, labels, prio, pruning, rmd, shift, short
+from .beside import beside
+from .claims import OWN, VERDICTS, comparable, hardest, judge, sentence, stated, written
 from .forest import forest
 from .results import described, load, settings_of
 from .tables import csv_table
@@ -22,6 +23,83 @@ STUDIES = {
     "gra_images": gra.IMAGE_STUDY, "prio": prio.STUDY, "depth": depth.STUDY,
     "labels": labels.STUDY, "pruning": pruning.STUDY, "shift": shift.STUDY,
 }  # fmt: skip
+
+
+# The page of every study, and what its first screen shows: the start of each claim.
+PAGES = {
+    "rmd": "[RMD] Sample difficulty", "gra": "[GRA] Weighted gradients",
+    "prio": "[PRIO] Prioritization", "depth": "[DEPTH] Example difficulty",
+    "labels": "Wrong labels", "pruning": "Pruning", "shift": "Shift",
+}  # fmt: skip
+SCREENS = {
+    "rmd": (
+        ("rmd", "With weight decay in both, difficulty-aware regularization has"),
+        ("rmd", "Without decay. Difficulty-aware regularization lowers"),
+        ("rmd_images", "Without decay. Difficulty-aware regularization lowers"),
+        ("rmd", "With weight decay in both, difficulty-aware regularization is more"),
+        ("rmd_images", "Without decay. Difficulty-aware regularization raises"),
+        ("rmd", "With weight decay in both, its confidence tells errors better"),
+        ("rmd", "With weight decay in both, it detects"),
+        ("rmd", "The hardest hundredth by RMD"),
+    ),
+    "gra": (
+        ("gra", "BSCE-GRA is better calibrated than cross-entropy."),
+        ("gra_images", "BSCE-GRA is better calibrated than cross-entropy."),
+        ("gra_images", "After temperature scaling of both"),
+        ("gra", "Weighting gradients beats weighting the loss: BSCE."),
+        ("gra_images", "Weighting gradients beats weighting the loss: BSCE."),
+        ("gra_images", "The Brier weight beats the focal one"),
+        ("gra_images", "BSCE-GRA costs less than a point"),
+        ("gra", "In the toy of Sec. 4.3, the Brier"),
+    ),
+    "prio": (
+        ("prio", "Calibrating by label smoothing lowers"),
+        ("prio", "Calibrating by mixup lowers"),
+        ("prio", "Calibrating by focal lowers"),
+        *(("prio", f"A target trained with mixup lowers the ECE of {loss},")
+          for loss in ("label smoothing", "mixup", "focal")),
+        ("prio", "Calibrating by label smoothing costs"),
+        ("prio", "Calibrating by mixup costs"),
+        ("prio", "Calibrating by focal costs"),
+    ),
+    "depth": (
+        *(("depth", f"The 0-hinge loss by full-batch descent leaves a smaller output margin than "
+           f"{other}") for other in depth.DESCENTS if other != depth.BOTH),
+        ("depth", "It is less accurate than cross-entropy, SGD"),
+        ("depth", "Its predictions are deeper than those of cross-entropy, SGD"),
+        ("depth", "On samples that are ambiguous without"),
+        ("depth", "Deeper predictions are less accurate"),
+        ("depth", "Deeper predictions are learned later"),
+    ),
+}  # fmt: skip
+
+
+def screen(page):
+    """Return the claims of the first screen of a page, judged; they say whether of images."""
+    found = []
+    for study, start in SCREENS[page]:
+        claim, judgement = short.row_of(STUDIES, study, start)
+        if f"{page}_images" in STUDIES:
+            claim = replace(
+                claim, text=f"{STUDIES[study].name.split(', ')[1].title()}. {claim.text}"
+            )
+        found.append((claim, judgement))
+    return found
+
+
+def picture(page):
+    """Draw the claims of the first screen whose changes are in the unit of the first."""
+    rows, unit = [], screen(page)[0][0].paper.unit
+    for claim, found in screen(page):
+        if comparable(claim) and claim.paper.unit == unit and found.results:
+            better = found.column.better
+            changes = [(f.label, claim.paper.change(f)) for f in claim.paper.figures]
+            ours = [
+                (r.setting, better * r.mean, *sorted((better * r.low, better * r.high)))
+                for r in hardest(found)
+            ]
+            rows.append((claim.text, changes, ours, found.verdict))
+    return beside(rows, unit)
 
 
 def judged(claims):
@@ -165,9 +243,18 @@ def render():
             "", ["claims of", *VERDICTS], [[name, *of.values()] for name, of in counts().items()]
         ),
         "in_numbers.inc": in_numbers(),
+        "in_one_minute.inc": short.beliefs(PAGES),
         "settings.inc": settings,
         "runs.inc": runs(),
     }
+    files |= figures.pictures()
+    for page in PAGES:
+        files[f"{page}_short.inc"] = short.written(page)
+    for page in SCREENS:
+        rows = [line(*found) for found in screen(page)]
+        header = ["claim", "the paper", "here [95 % interval]", "verdict"]
+        files[f"{page}_screen.inc"] = csv_table("", header, rows, widths="28 28 32 12")
+        files[f"{page}_beside.svg"] = picture(page)
     for page, study in STUDIES.items():
         files[f"{page}_claims.inc"] = claims_table(study.claims)
         files[f"{page}.svg"] = plot((claim.text, found) for claim, found in judged(study.claims))

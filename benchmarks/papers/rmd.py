@@ -17,6 +17,7 @@ from skcalib.difficulty import KMeansPrototypeScorer
 from skcalib.losses import functional
 from skcalib.metrics import predictive_entropy
 
+from . import figures
 from .claims import DIRECTION, OWN, about, untested
 from .images import IMAGES, Cifar, cifar_task, human_proba
 from .measures import proba_of
@@ -464,6 +465,7 @@ CLAIMS = (
     untested("The gains hold for ImageNet, ResNet-50 and difficulties from CLIP.",
              "no accelerator and no weights were at hand; `--scale full` has the settings",
              printed("RMD", "Table 9", "accuracy", "proposed", "CE")),
+    *figures.RMD_CLAIMS,
 )  # fmt: skip
 
 STUDY = Study(
@@ -476,6 +478,7 @@ STUDY = Study(
         "sources": Part(sources),
         "human": Part(human, human_table),
         "rmd100": Part(partial(on_texts, 100, METHODS, NOISES), order=METHODS),
+        **figures.RMD_PARTS,
     },
     CLAIMS,
 )

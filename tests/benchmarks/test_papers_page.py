@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from benchmarks.papers import page
+from benchmarks.papers import page, short
 from benchmarks.papers.claims import METRICS, OF_INTEREST, VERDICTS, Claim, judge, sentence
 from benchmarks.papers.printed import Printed
 from benchmarks.papers.results import RESULTS, settings_of
@@ -45,14 +45,49 @@ def test_prose_holds_no_figure_typed_by_hand(path):
     assert not re.findall(r"\d+\.\d{2}|\d ?%|\d ±|(?<!CIFAR)[-+]\d", path.read_text())
 
 
+@pytest.mark.parametrize(
+    "said", [said for page in short.SHORT.values() for said in page], ids=lambda said: said.text
+)
+def test_a_sentence_in_short_says_no_more_than_its_rows(said):
+    assert said.rows
+    for verdict, *row in said.rows:
+        claim, found = short.row_of(page.STUDIES, *row)
+        assert found.verdict == verdict, (claim.text, sentence(claim, found))
+
+
+def test_every_page_begins_with_what_its_rows_say():
+    for name, said in short.SHORT.items():
+        text = (DOCS / "evidence" / f"{name}.rst").read_text()
+        assert f".. include:: {name}_short.inc" in text.partition(".. image::")[0]
+        assert "In short" not in text
+        shown = (DOCS / "evidence" / f"{name}_short.inc").read_text()
+        for one in said:
+            assert f"{one.text} *({one.verdicts()})*" in shown
+
+
+@pytest.mark.parametrize("name", page.SCREENS)
+def test_the_first_screen_shows_paper_and_ours_side_by_side(name):
+    text = (DOCS / "evidence" / f"{name}.rst").read_text()
+    before = text.partition(".. dropdown::")[0]
+    assert f"{name}_screen.inc" in before
+    assert f"{name}_beside.svg" in before
+    claims = [claim for claim, _ in page.screen(name)]
+    assert sum(isinstance(claim.paper, Printed) for claim in claims) >= 4
+    drawn = RENDERED[f"{name}_beside.svg"]
+    for claim, found in page.screen(name):
+        if page.comparable(claim) and claim.paper.unit == claims[0].paper.unit and found.results:
+            for figure in claim.paper.figures:
+                assert f"paper, {figure.label}" in drawn
+
+
 def test_results_are_compact():
-    assert sum(path.stat().st_size for path in RESULTS.glob("*.json")) < 550_000
+    assert sum(path.stat().st_size for path in RESULTS.glob("*.json")) < 600_000
 
 
 @pytest.mark.parametrize("name", [name for name in RENDERED if name.endswith(".svg")])
 def test_plots_are_whole_and_show_every_claim(name):
     ET.fromstring(RENDERED[name])
-    if name != "overview.svg":
+    if name.removesuffix(".svg") in page.STUDIES:
         verdicts = re.findall(rf"> ?({'|'.join(VERDICTS)})</text>", RENDERED[name])
         study = page.STUDIES[name.removesuffix(".svg")]
         assert verdicts == [found.verdict for _, found in page.judged(study.claims)]
@@ -63,7 +98,11 @@ def test_a_verdict_follows_from_intervals_and_effect(claim):
     """Written out again: no verdict without power."""
     found = judge(claim, settings_of(claim.part))
     effect = claim.effect or OF_INTEREST[claim.metric]
-    if isinstance(claim.paper, Printed) and not claim.no_loss:
+    if (
+        isinstance(claim.paper, Printed)
+        and not claim.no_loss
+        and (claim.paper.figures[0].before is not None or not claim.rivals)
+    ):
         better = claim.better or METRICS[claim.metric].better
         gains = [better * claim.paper.change(figure) for figure in claim.paper.figures]
         effect = min([gain for gain in gains if gain > 0], default=effect)
