@@ -124,7 +124,8 @@ class KMeansPrototypeScorer(DifficultyMixin, BaseEstimator):
         check_is_fitted(self)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         _check_squares(data, n_terms=data.shape[1])
-        return self._kmeans.transform(data).min(axis=1)
+        # The output of its own may be set to frames.
+        return np.asarray(self._kmeans.transform(data)).min(axis=1)
 
 
 def _check_squares(data: NDArray[np.floating], *, n_terms: int) -> None:

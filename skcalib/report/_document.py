@@ -71,11 +71,16 @@ def count(value: float) -> str:
     return f"{value:,.0f}".replace(",", "\u00a0")
 
 
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
 def label(value: Any) -> str:
     """Return a label as text that any page can hold: what no screen shows becomes its code."""
     text = str(value)
-    # Control characters, and halves of a pair that UTF-8 cannot write.
-    for letter in {c for c in text if unicodedata.category(c) in ("Cc", "Cs")} - set("\t\n\r"):
+    # Control characters, halves of a pair that UTF-8 cannot write, and marks that turn the
+    # direction of what follows.
+    unseen = {c for c in text if unicodedata.category(c) in ("Cc", "Cs") or c in _TURNING}
+    for letter in unseen - set("\t\n\r"):
         text = text.replace(letter, letter.encode("unicode_escape").decode())
     return text
 

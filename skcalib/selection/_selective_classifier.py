@@ -20,7 +20,7 @@ from ..metrics import (
     predictive_entropy,
     probability_margin,
 )
-from ..utils.checking._arrays import as_features, holds_shares, is_chunked
+from ..utils.checking._arrays import as_features, calling, holds_shares, is_chunked
 from ..utils.checking._copies import together
 from ..utils.checking._labels import check_several_classes
 from ..utils.computing._chunked import map_rows
@@ -376,7 +376,8 @@ def _answer_confidence(estimator: Any, confidence: Any, X: Any) -> NDArray[np.fl
                 f"confidence must be 'max_logit', 'energy' or an estimator for "
                 f"{type(estimator).__name__}, which has no predict_proba, got {confidence!r}."
             )
-        return _FROM_PROBA[confidence](estimator.predict_proba(X))
+        with calling("y_proba", f"predict_proba of {type(estimator).__name__}"):
+            return _FROM_PROBA[confidence](estimator.predict_proba(X))
     # For two classes scikit-learn gives one score, the second class against the first: at most a
     # difference of two logits. The largest logit and the energy depend on their level.
     logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None

@@ -22,6 +22,7 @@ from scipy.special import expit, softmax
 from ..computing._tensors import TensorRows
 from ..meta._warnings import warn
 from ._arrays import to_host
+from ._names import label_of
 
 # Probability of telling somebody whose model knows nothing that its columns are in another order;
 # models that know something are told less often.
@@ -350,6 +351,28 @@ def doubt_of_columns(
         f"of {found.now:.2f}, and would have {found.then:.2f} if they were those of "
         f"{_listed(order, names)}. {remedy}"
     )
+
+
+def refuse_negative_name(
+    y_proba: Any, proba: NDArray[Any], codes: NDArray[np.intp], classes: NDArray[Any]
+) -> None:
+    """Raise for a Series (n,) that is called after the negative class, such as "prob_0".
+
+    Unless the values surely fit the positive one: it may be of model 0.
+    """
+    name = getattr(y_proba, "name", None)
+    negative, positive = classes.tolist()
+    if not isinstance(name, str) or label_of(name, [str(negative), str(positive)]) != (
+        str(negative),
+        True,
+    ):
+        return
+    if misplaced_columns(np.column_stack([proba, 1 - proba]), codes) is None:
+        raise ValueError(
+            f"y_proba must be the probability of the positive class, {positive!r}, got a Series "
+            f"called {name!r}: pass 1 - y_proba, or pos_label={negative!r} if that is the "
+            "positive one."
+        )
 
 
 def _seems_negated(proba: NDArray[Any], codes: NDArray[np.intp], found: Misplaced) -> bool:

@@ -202,7 +202,8 @@ def joined_classes(classes: NDArray[Any], others: NDArray[Any], *, name: str) ->
 def shown(classes: NDArray[Any]) -> str:
     """Return at most ten of the classes, as text for messages."""
     items = classes.tolist()
-    return str(items) if len(items) <= 10 else f"{str(items[:10])[:-1]}, ...]"
+    text = str(items) if len(items) <= 10 else f"{str(items[:10])[:-1]}, ...]"
+    return text if len(text) <= 300 else f"{text[:300]}..."
 
 
 def check_column_labels(
@@ -389,7 +390,8 @@ def column_names(y_proba: Any) -> list[Any] | None:
     columns = getattr(y_proba, "columns", None)
     if columns is None or callable(columns):
         return None
-    names = list(columns)
+    # Of a table of pyarrow, `columns` are the values.
+    names = list(getattr(y_proba, "column_names", columns))
     return None if names == list(range(len(names))) else names
 
 

@@ -19,7 +19,7 @@ from ._arrays import (
     scale_weights,
     to_host,
 )
-from ._guard import IN_PASSING, refuse_other_rows, tell_of_columns
+from ._guard import IN_PASSING, refuse_negative_name, refuse_other_rows, tell_of_columns
 from ._labels import (
     as_labels,
     check_column_labels,
@@ -210,11 +210,20 @@ def check_predictions(
         )
     if not defer_values:
         check_values(proba)
-    likeliest: Any = truth if truth.ndim == 1 else truth.argmax(axis=1)
-    given: Any = {"y_true": y_true, "y_proba": y_proba, "sample_weight": sample_weight}
+    given = {"y_true": y_true, "y_proba": y_proba, "sample_weight": sample_weight}
+    _look_at(given, proba, truth, classes)
+    return Predictions(truth, proba, weight, classes, unit)
+
+
+def _look_at(
+    given: dict[str, Any], proba: Any, truth: NDArray[Any], classes: NDArray[Any]
+) -> None:
+    """Refuse, or warn of, what labels and probabilities together show to be wrong."""
+    likeliest = truth if truth.ndim == 1 else truth.argmax(axis=1)
+    if proba.ndim == 1:
+        refuse_negative_name(given["y_proba"], proba, likeliest, classes)
     refuse_other_rows(proba, likeliest, **given)
     tell_of_columns(proba, likeliest, classes, most=IN_PASSING)
-    return Predictions(truth, proba, weight, classes, unit)
 
 
 def _match_all(

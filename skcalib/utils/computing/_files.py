@@ -19,6 +19,11 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     # A symbolic link stays, and the file that it points to is replaced.
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file() and not target.is_dir():
+        # A device or a pipe is written to: a file must not take its place.
+        with target.open("wb") as file:
+            yield file
+        return
     # A name that nobody can guess, and mode "x", which does not follow symbolic links.
     unfinished = target.with_name(f".{uuid4().hex}.tmp")
     try:

@@ -31,6 +31,7 @@ from ..checking._copies import copy_codes, merged, warn_of_copies
 from ..checking._groups import group_codes
 from ..checking._guard import refuse_other_rows
 from ..checking._labels import check_class_labels, class_positions, encode, shown
+from ..checking._proba import check_values
 from ..checking._validation import takes
 from ..computing._chunked import map_chunks, map_rows
 from ._private import (
@@ -120,6 +121,16 @@ def _known_classes(estimator: Any, default: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(getattr(estimator, "classes_", default))
 
 
+def _check_given(values: NDArray[Any], estimator: Any, X: Any) -> None:
+    """Raise for probabilities that are none, naming the classifier that gave them."""
+    try:
+        check_values(values, name=f"predict_proba of {type(estimator).__name__}")
+    except ValueError as error:
+        half = getattr(X, "dtype", None) in (np.float16, np.float32)
+        hint = " Features in float64 may help." if half else ""
+        raise ValueError(f"{error}{hint}") from None
+
+
 def class_columns(
     estimator: Any,
     X: Any,
@@ -136,6 +147,8 @@ def class_columns(
     an error or, with `leave_out`, left out, so that the others may not sum to 1.
     """
     values = np.asarray(getattr(estimator, method)(X))
+    if method == "predict_proba" and values.ndim == 2 and len(values):
+        _check_given(values, estimator, X)
     known = _known_classes(estimator, classes)
     position = class_positions(known, classes)
     if leave_out and values.ndim == 2 and values.shape[1] == len(known):

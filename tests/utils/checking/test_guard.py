@@ -261,3 +261,29 @@ class TestRowsInAnotherOrder:
         y, proba = right(n=60)
         labels = pd.Series(y, index=np.arange(60) + 100)
         assert expected_calibration_error(labels, pd.DataFrame(proba)) >= 0
+
+
+def test_a_series_called_after_the_negative_class_is_refused():
+    y, proba = right(n=100, k=2)
+    with pytest.raises(ValueError, match=r"positive class, 1, got a Series called 'prob_0': pass"):
+        expected_calibration_error(y, pd.Series(proba[:, 0], name="prob_0"))
+    # Of model 0, or of class 1: the values show it.
+    y, proba = right(k=2, sharpness=3)
+    for name in ("prob_0", "prob_1", "score", 0):
+        expected_calibration_error(y, pd.Series(proba[:, 1], name=name))
+
+
+def test_a_classifier_that_misbehaves_is_named():
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class Sloppy(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict_proba(self, X):
+            return np.full((len(X), 2), 0.51)
+
+    X, y = np.zeros((20, 1), dtype=np.float32) + np.arange(20)[:, np.newaxis], np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"predict_proba of Sloppy must sum to 1.*float64 may"):
+        PostHocCalibratedClassifier(Sloppy(), cv=2).fit(X.astype(np.float32), y)
