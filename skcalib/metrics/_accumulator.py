@@ -563,7 +563,9 @@ def _summed_over_chunks(
     empty: CalibrationAccumulator, y_true: Any, y_proba: Any, sample_weight: Any
 ) -> CalibrationAccumulator:
     """Return the accumulator `empty`, which has no samples, with those of all chunks."""
-    proba, labels, weight = aligned(y_proba=y_proba, y_true=y_true, sample_weight=sample_weight)
+    proba, labels, weight = aligned(
+        True, y_proba=y_proba, y_true=y_true, sample_weight=sample_weight
+    )
     if empty.classes_ is None and empty.labels is None:
         # One chunk alone may lack a class that another chunk has.
         empty.labels = classes_of_chunks(labels, proba.shape[1:], empty.pos_label)

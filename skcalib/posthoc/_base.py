@@ -38,10 +38,11 @@ from ..utils.checking._labels import (
 )
 from ..utils.checking._proba import check_values, holds_proba
 from ..utils.checking._shares import as_shares, match_shares, rows_of
-from ..utils.computing._chunked import map_rows
+from ..utils.computing._chunked import aligned, map_rows
 from ..utils.meta._estimators import PredictByProba
 from ..utils.meta._private import StrOptions, _fit_context, _num_samples
 from ..utils.meta._warnings import warn
+from ._in_chunks import ScoresInChunks
 
 # A probability of 0 counts as this: forests and counts give zeros, and a single logarithm of one
 # would otherwise decide a fit. A probability that is smaller but not 0 is taken at its word.
@@ -149,9 +150,11 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_classes) or (n_samples,)
+        X : array-like or dask array of shape (n_samples, n_classes) or (n_samples,)
             Logits, or probabilities where ``input="proba"``, one column per class in the
-            order of `classes_`; for two classes also the score of the second class alone.
+            order of `classes_`; for two classes also the score of the second class alone. Chunks
+            are added up where they are, by :class:`TemperatureScaling`, vectors and matrices,
+            :class:`BetaCalibration`, :class:`IsotonicCalibration` and :class:`HistogramBinning`.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels. Where people differ: the shares of people who gave a sample each label, a
             column for every class in the order of `classes_`, or named by them, and rows that
@@ -175,7 +178,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             what `input` says, if the labels do not determine what the columns are, or if the
             columns of a DataFrame are named by the classes and in another order.
         TypeError
-            If X holds no numbers.
+            If X holds no numbers, or is a dask array and the calibrator does not add up.
 
         Warns
         -----
@@ -183,6 +186,8 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
             If X holds probabilities where ``input="logits"``, or if the weights sum to less than
             half of the number of samples.
         """
+        if is_chunked(X):
+            return self._check_and_fit_chunks(X, y, sample_weight, groups)
         if groups is not None:
             groups = group_codes(groups, _num_samples(X))[1]
         return self._check_and_fit(X, y, sample_weight, groups)
@@ -353,6 +358,30 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         self._fit(scores, codes, weight, **more)
         return self
 
+    def _check_and_fit_chunks(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+        """Check and fit where X is a dask array; labels and weights may be in memory."""
+        if type(self)._fit_chunks is PostHocCalibrator._fit_chunks:
+            raise TypeError(
+                f"X must be in memory here, got a collection of dask: {type(self).__name__} is "
+                "fitted to a sample, such as X[::100].compute(). What is fitted serves chunks."
+            )
+        if groups is not None:
+            raise ValueError("groups must be None where X is a dask array, got groups.")
+        data = ScoresInChunks(self, *aligned(True, X=X, y=y, sample_weight=sample_weight))
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = data.X.shape[1] if data.X.ndim == 2 else 1
+        no_scores = np.empty((0, self.n_features_in_))
+        self.classes_, _ = self._read_labels(data.distinct_labels(), no_scores)
+        if self.input == "proba":
+            least = data.sum(_least_proba, combine=min)
+            self._zero = max(float(least), SMALLEST_BUT_0)
+        self._fit_chunks(data)
+        return self
+
+    def _fit_chunks(self, data: ScoresInChunks) -> None:
+        """Learn from scores in chunks, by sums over them."""
+        raise NotImplementedError
+
     def _read_scores(self, X: ArrayLike, reset: bool) -> NDArray:
         X = as_features(X)
         with naming("X"):
@@ -434,6 +463,14 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         if self.input == "logits":
             return softmax(self._as_logits(scores), axis=1)
         return np.hstack([1 - scores, scores]) if scores.shape[1] == 1 else scores
+
+
+def _least_proba(
+    calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray
+) -> float:
+    """Return the least probability that is not 0, or `SMALLEST`."""
+    proba = calibrator._as_proba(scores)
+    return float(proba[proba > 0].min(initial=SMALLEST))
 
 
 def _refuse_missing_labels(scores: NDArray, codes: NDArray[np.intp] | None) -> None:

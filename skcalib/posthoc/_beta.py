@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from ..utils.computing._cells import cells_of
 from ..utils.computing._temperature import best_uniform_weight, uniform_prior
 from ..utils.meta._private import StrOptions
 from ._base import SMALLEST
-from ._one_vs_rest import OneVsRestCalibrator
+from ._one_vs_rest import OneVsRestCalibrator, as_samples
 
 # The columns (log p, -log(1 - p), 1) that every parametrization is free to weigh, one row each.
 _DESIGNS = {
@@ -112,10 +113,26 @@ class BetaCalibration(OneVsRestCalibrator):
     def _fit_class(
         self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BetaMap:
+        weight = np.ones(len(p)) if sample_weight is None else sample_weight
+        return self._fit_features(_features(p), positive, weight)
+
+    def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
+        of_features = sample_weight * _features(p)[:, :2].T
+        summands = np.where(positive, sample_weight, 0), sample_weight, *of_features
+        return cells_of(p, np.array(summands), are_proba=True)
+
+    def _fit_sums(self, sums: Any) -> BetaMap:
+        positives, total, *of_features = sums.sums
+        cell, positive, weight = as_samples(np.arange(len(total)), positives, total)
+        features = np.column_stack([*(of_features / total), np.ones_like(total)])
+        return self._fit_features(features[cell], positive, weight)
+
+    def _fit_features(
+        self, features: NDArray, positive: NDArray[np.bool_], weight: NDArray
+    ) -> BetaMap:
         design = _DESIGNS[self.parameters]
         # One column a parameter: the logit is columns @ theta.
-        columns = _features(p) @ design.T
-        weight = np.ones(len(p)) if sample_weight is None else sample_weight
+        columns = features @ design.T
         # Start at the identity, a = b = 1 and c = 0, as near as the parametrization holds it.
         theta = np.linalg.lstsq(design.T, np.array([1.0, 1.0, 0.0]), rcond=None)[0]
         # What weighs log(p) or -log(1 - p) is bounded by 0, the constant is free.
@@ -126,7 +143,7 @@ class BetaCalibration(OneVsRestCalibrator):
             )
         n, k = weight.sum(), len(self.classes_)
         chance = np.where(positive, 1 / k, 1 - 1 / k)
-        uniform_weight, trust = uniform_prior(n), np.ones(len(p))
+        uniform_weight, trust = uniform_prior(n), np.ones(len(weight))
         for _ in range(_MOST_ROUNDS):
             theta, before = _regression(columns, positive, weight * trust, theta, slopes), theta
             of_label = expit(np.where(positive, 1, -1) * (columns @ theta))

@@ -91,7 +91,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     calibrator_ : PostHocCalibrator
         The fitted calibrator; a :class:`GroupwiseCalibration` where there are `by_columns`.
     n_copies_ : int
-        How many rows of X are equal to an earlier one; equal rows are in one fold.
+        How many rows of X are equal to an earlier one; equal rows are in one fold. They are not
+        looked for in a dask array.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted: those of `y`, and others that the classifier knows.
     n_features_in_ : int
@@ -173,7 +174,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a list of n_samples objects
-            Whatever the classifier takes.
+            Whatever the classifier takes. With a frozen classifier a dask array, if its chunks
+            are what the calibrator adds up, see :meth:`PostHocCalibrator.fit`.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels. With a frozen classifier also the shares of people who gave a sample each
             label, see :meth:`PostHocCalibrator.fit`.
@@ -204,6 +206,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 "cv must be an int, a cross-validation generator or an iterable, got 'prefit'; a "
                 "classifier that is trained goes in as sklearn.frozen.FrozenEstimator(classifier)."
             )
+        if is_chunked(X):
+            return self._fit_chunks(X, y, sample_weight, groups)
         if holds_shares(y):
             return self._fit_to_shares(X, y, sample_weight, groups)
         X, labels = samples_and_labels(X, y)
@@ -272,6 +276,20 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         codes, self.n_copies_ = together(X, groups, tell=True)
         classes = self.classes_.tolist()
         return self._fit_calibrator(X, scores, shares, sample_weight, codes, classes)
+
+    def _fit_chunks(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+        """Fit the calibrator of a frozen classifier where X is a dask array."""
+        if not isinstance(self.estimator, FrozenEstimator) or self.by_columns is not None:
+            raise TypeError(
+                "X must be in memory here, got a collection of dask: in chunks the classifier is "
+                "a trained one, PostHocCalibratedClassifier(FrozenEstimator(model)), without "
+                "by_columns."
+            )
+        self._keep(self.estimator, self.estimator.classes_)
+        self.n_copies_ = 0  # not looked for
+        read = partial(_scores_of_chunk, classes=self.classes_, method=self._method())
+        scores = map_rows(read, self.estimator_, "X", X)
+        return self._fit_calibrator(X, scores, y, sample_weight, groups, self.classes_.tolist())
 
     def _fit_calibrator(
         self,
@@ -356,3 +374,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 f"got {count.min()} of class {classes[count.argmin()].tolist()!r}."
             )
         return folds_of(self.cv, X, labels, groups)
+
+
+def _scores_of_chunk(estimator: Any, X: Any, classes: NDArray, method: str) -> NDArray:
+    return class_columns(estimator, X, classes, method)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..utils.computing._binning import bin_index, bin_sums, quantile_sums, uniform_edges
 from ..utils.meta._private import Interval, StrOptions
-from ._one_vs_rest import OneVsRestCalibrator
+from ._one_vs_rest import OneVsRestCalibrator, as_samples
 
 
 class BinMap(NamedTuple):
@@ -18,6 +18,15 @@ class BinMap(NamedTuple):
 
     edges: NDArray[np.float64]
     values: NDArray[np.float64]
+
+
+def _bin_map(edges: NDArray[np.float64], sums: NDArray[np.float64]) -> BinMap:
+    weight, _, positives = sums
+    # Empty bins keep their midpoint, the constant closest to the identity.
+    values = (edges[1:] + edges[:-1]) / 2
+    filled = weight > 0
+    values[filled] = positives[filled] / weight[filled]
+    return BinMap(edges, values)
 
 
 class HistogramBinning(OneVsRestCalibrator):
@@ -84,6 +93,18 @@ class HistogramBinning(OneVsRestCalibrator):
         self.input = input
         self.classes = classes
 
+    def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
+        if self.strategy == "uniform":
+            return bin_sums(p, positive, sample_weight, uniform_edges(self.n_bins))
+        return super()._class_sums(p, positive, sample_weight)
+
+    def _fit_sums(self, sums: Any) -> BinMap:
+        if self.strategy == "uniform":
+            return _bin_map(uniform_edges(self.n_bins), sums)
+        # An edge is the largest probability of a cell: all samples are in the bins they are in.
+        positives, total, _ = sums.sums
+        return self._fit_class(*as_samples(sums.largest, positives, total))
+
     def _fit_class(
         self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray | None
     ) -> BinMap:
@@ -92,12 +113,7 @@ class HistogramBinning(OneVsRestCalibrator):
             sums = bin_sums(p, positive, sample_weight, edges)
         else:
             edges, sums = quantile_sums(p, positive, sample_weight, self.n_bins)
-        weight, _, positives = sums
-        # Empty bins keep their midpoint, the constant closest to the identity.
-        values = (edges[1:] + edges[:-1]) / 2
-        filled = weight > 0
-        values[filled] = positives[filled] / weight[filled]
-        return BinMap(edges, values)
+        return _bin_map(edges, sums)
 
     def _map_class(self, learned: BinMap, p: NDArray) -> NDArray:
         return learned.values[bin_index(p, learned.edges)]

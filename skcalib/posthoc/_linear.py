@@ -18,7 +18,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..utils.computing._blocks import BLOCK_SIZE, FEW_COLUMNS, row_max, row_sum
-from ..utils.computing._temperature import best_uniform_weight, uniform_prior
+from ..utils.computing._temperature import (
+    best_uniform_weight,
+    next_uniform_weight,
+    uniform_prior,
+)
 from ..utils.meta._warnings import warn
 
 # Samples an entry of theta from which the search starts on a subset.
@@ -27,6 +31,9 @@ _SAMPLES_PER_ENTRY = 100
 _LEAST_GAIN = 1e-9
 _LEAST_GAIN_OF_SUBSET = 1e-5
 _SHORTEST_STEP = 1e-6
+# Of sums over chunks, whose steps are not quite Newton's.
+_LEAST_GAIN_OF_SUMS = 1e-12
+_LEAST_CHANGE_OF_WEIGHT, _LEAST_BEND = 1e-5, 0.1
 # Relative to the mean diagonal of the Hessian: a class that is never likely has no slope.
 _DAMPING = 1e-9
 _MOST_CONJUGATE_GRADIENTS = 50
@@ -98,6 +105,11 @@ def fit_linear(
     theta, uniform_weight, n_iter, gain = _newton(
         problem, theta, uniform_weight, max_iter, least_gain
     )
+    _warn_of_end(n_iter, max_iter, gain)
+    return _as_fit(theta, uniform_weight, n_iter, vector)
+
+
+def _warn_of_end(n_iter: int, max_iter: int, gain: float) -> None:
     if n_iter >= max_iter:
         warn(
             f"The fit of the calibrator stopped after max_iter={max_iter} iterations, the last of "
@@ -105,6 +117,10 @@ def fit_linear(
             "penalties.",
             ConvergenceWarning,
         )
+
+
+def _as_fit(theta: NDArray, uniform_weight: float | None, n_iter: int, vector: bool) -> LinearFit:
+    k = len(theta)
     slopes = 1 + theta[:, 0] if vector else np.eye(k) + theta[:, :k]
     # Softmax does not see a shift of the intercepts.
     intercept = theta[:, -1] - theta[:, -1].mean()
@@ -139,6 +155,105 @@ def _newton(
     return theta, state.uniform_weight, n_iter, gain
 
 
+class LinearSums(NamedTuple):
+    """Sums over samples at some theta and weight w of the uniform component.
+
+    The log-loss without penalty and prior, its slopes in theta (K, d), its first and second
+    derivatives in w, and the mixed ones (K, d).
+    """
+
+    loss: float
+    slopes: NDArray[np.float64]
+    by_weight: float
+    twice_by_weight: float
+    mixed: NDArray[np.float64]
+
+    def __add__(self, other: LinearSums) -> LinearSums:  # type: ignore[override]
+        return LinearSums(
+            self.loss + other.loss,
+            self.slopes + other.slopes,
+            self.by_weight + other.by_weight,
+            self.twice_by_weight + other.twice_by_weight,
+            self.mixed + other.mixed,
+        )
+
+
+def linear_sums(
+    x: NDArray, y: NDArray, weight: NDArray, theta: NDArray, w: float | None, *, vector: bool
+) -> LinearSums:
+    """Return the sums over some samples."""
+    return _Problem(x, y, weight, Ridge(), vector, 1.0).sums_at(theta, w)
+
+
+def fit_linear_by_sums(
+    sums_at: Callable[[NDArray, float | None], LinearSums],
+    sample: tuple[NDArray, NDArray, NDArray],
+    ridge: Ridge,
+    n: float,
+    *,
+    vector: bool,
+    uniform_weight: float | None,
+    max_iter: int,
+) -> LinearFit:
+    """Return what :func:`fit_linear` does, from sums over all samples, of weight n.
+
+    `sums_at` makes one pass. The slopes are those of all samples. The Hessian, which only leads
+    the way, is that of `sample`: (scores, columns of the labels, weights) of a part of them.
+    """
+    k = sample[0].shape[1]
+    problem = _Problem(*sample, ridge, vector, n)
+    theta, w, _, _ = _newton(
+        problem, np.zeros((k, 2 if vector else k + 1)), uniform_weight, max_iter, _LEAST_GAIN
+    )
+
+    def loss_of(theta: NDArray, w: float | None, sums: LinearSums) -> float:
+        loss = sums.loss / n + float(np.sum(problem.penalty * theta**2))
+        if w is None:
+            return loss
+        pseudo = uniform_prior(n)
+        return loss - (pseudo * np.log(w) + (1 - pseudo) * np.log1p(-w)) / n
+
+    sums = sums_at(theta, w)
+    n_iter, gain, moved = 0, np.inf, True
+    while n_iter < max_iter and (gain > _LEAST_GAIN_OF_SUMS or moved):
+        n_iter += 1
+        step, change, gain = _step_by_sums(problem, theta, w, sums, n)
+        moved = w is not None and abs(change) > _LEAST_CHANGE_OF_WEIGHT * w
+        before, length = loss_of(theta, w, sums), 1.0
+        while length > _SHORTEST_STEP:
+            candidate, v = theta + length * step, None if w is None else w + length * change
+            found = sums_at(candidate, v)
+            if loss_of(candidate, v, found) <= before + 1e-13 * abs(before):
+                theta, w, sums = candidate, v, found
+                break
+            length /= 2
+        else:  # the part that leads the way is unlike the rest
+            n_iter = max_iter
+    _warn_of_end(n_iter, max_iter, gain)
+    return _as_fit(theta, w, n_iter, vector)
+
+
+def _step_by_sums(
+    problem: _Problem, theta: NDArray, w: float | None, sums: LinearSums, n: float
+) -> tuple[NDArray[np.float64], float, float]:
+    """Return the steps in theta and in w, and twice what the first promises to save."""
+    gradient = sums.slopes / n + 2 * problem.penalty * theta
+    state = problem.state_at(theta, w)
+    along = problem.solve(gradient, state, at_best=False, least=_LEAST_GAIN_OF_SUMS)
+    gain = float(np.vdot(gradient, along))
+    if w is None:
+        return -along, 0.0, gain
+    # As w moves by dw, the best theta moves by -across dw.
+    mixed = sums.mixed / n
+    across = problem.solve(mixed, state, at_best=False, least=_LEAST_GAIN_OF_SUMS)
+    slope = sums.by_weight - n * float(np.vdot(mixed, along))
+    # Of a part of the samples, the Hessian may leave too little of it.
+    bend = sums.twice_by_weight - n * float(np.vdot(mixed, across))
+    bend = max(bend, _LEAST_BEND * sums.twice_by_weight)
+    change = next_uniform_weight(slope, bend, w, n) - w
+    return -along - across * change, change, gain
+
+
 class _State(NamedTuple):
     """What is known at some theta: p (n, K), r (n,) or 1, the best weight w, the loss there."""
 
@@ -164,7 +279,7 @@ class _Problem:
         # A step that is not exact is corrected by the next one: where it pays, half the precision.
         dtype = np.float32 if x.size > _LARGE else np.float64
         self.narrow = self.x.astype(dtype, copy=False)
-        self.n = weight.sum()
+        self.weight, self.n = weight, weight.sum()
         self.fraction = weight / self.n
         self.penalty = ridge.of_entries(x.shape[1], n, vector=vector)
         # Sums over a block of a matrix map are as large as a matrix.
@@ -172,15 +287,7 @@ class _Problem:
         self.blocks = [slice(start, start + step) for start in range(0, len(y), step)]
 
     def at(self, theta: NDArray, w: float | None) -> _State:
-        proba, log_q = np.empty_like(self.narrow), np.empty(len(self.y))
-        for rows in self.blocks:
-            z = self._added(theta, self.x[rows])
-            z += self.x[rows]
-            z -= row_max(z)[:, None]
-            of_label = z[np.arange(len(z)), self.y[rows]]
-            total = row_sum(np.exp(z, out=z))
-            np.divide(z, total[:, None], out=proba[rows], casting="same_kind")
-            log_q[rows] = of_label - np.log(total)
+        proba, log_q = self._softmax(theta)
         penalty = float(np.sum(self.penalty * theta**2))
         if w is None:
             return _State(proba, 1.0, None, penalty - float(self.fraction @ log_q))
@@ -190,6 +297,44 @@ class _Problem:
         prior = (pseudo * np.log(w) + (1 - pseudo) * np.log1p(-w)) / self.n
         loss = penalty - prior - float(self.fraction @ np.log(mixed))
         return _State(proba, (1 - w) * q / mixed, w, loss)
+
+    def sums_at(self, theta: NDArray, w: float | None) -> LinearSums:
+        """Return sums at theta and w as they are, without penalty and prior."""
+        proba, log_q = self._softmax(theta)
+        if w is None:
+            slopes = self._slopes(proba, self.weight)
+            return LinearSums(-float(self.weight @ log_q), slopes, 0.0, 0.0, np.zeros_like(slopes))
+        q, chance = np.exp(log_q), 1 / len(theta)
+        mixed = (1 - w) * q + w * chance
+        r, gain = (1 - w) * q / mixed, (q - chance) / mixed
+        return LinearSums(
+            -float(self.weight @ np.log(mixed)),
+            self._slopes(proba, self.weight * r),
+            float(self.weight @ gain),
+            float(self.weight @ gain**2),
+            -self._slopes(proba, self.weight * r * (1 - r)) / (w * (1 - w)),
+        )
+
+    def state_at(self, theta: NDArray, w: float | None) -> _State:
+        """Return what is known at theta and w as they are; the loss is not."""
+        proba, log_q = self._softmax(theta)
+        if w is None:
+            return _State(proba, 1.0, None, np.nan)
+        q = (1 - w) * np.exp(log_q)
+        return _State(proba, q / (q + w / len(theta)), w, np.nan)
+
+    def _softmax(self, theta: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
+        """Return the probabilities of all classes, and the logarithms of those of the labels."""
+        proba, log_q = np.empty_like(self.narrow), np.empty(len(self.y))
+        for rows in self.blocks:
+            z = self._added(theta, self.x[rows])
+            z += self.x[rows]
+            z -= row_max(z)[:, None]
+            of_label = z[np.arange(len(z)), self.y[rows]]
+            total = row_sum(np.exp(z, out=z))
+            np.divide(z, total[:, None], out=proba[rows], casting="same_kind")
+            log_q[rows] = of_label - np.log(total)
+        return proba, log_q
 
     def gradient(self, theta: NDArray, state: _State) -> NDArray[np.float64]:
         return self._slopes(state.proba, self.fraction * state.r) + 2 * self.penalty * theta
@@ -205,16 +350,23 @@ class _Problem:
             total += self._adjoint(slope, self.x[rows])
         return total
 
-    def solve(self, gradient: NDArray, state: _State) -> NDArray[np.float64]:
-        """Return about the Hessian's inverse times the gradient, by conjugate gradients."""
+    def solve(
+        self, gradient: NDArray, state: _State, *, at_best: bool = True, least: float = _LEAST_GAIN
+    ) -> NDArray[np.float64]:
+        """Return about the Hessian's inverse times the gradient, by conjugate gradients.
+
+        It is that of the log-loss at the best weight of the uniform component or, unless
+        `at_best`, at the weight as it is. What would gain less than a thousandth of `least` ends
+        the search.
+        """
         trust = (self.fraction * state.r).astype(self.narrow.dtype)
-        product = self._hessian(trust, state)
+        product = self._hessian(trust, state, at_best)
         diagonal, scale = self._scale(trust, state.proba)
         solution, residual = np.zeros_like(gradient), gradient.copy()
         scaled = scale(residual)
         direction, size = scaled, float(np.vdot(residual, scaled))
         # No more precise than the tolerance of the outer loop.
-        target = max(size * min(0.5, np.sqrt(size)) ** 2, _LEAST_GAIN / 1000)
+        target = max(size * min(0.5, np.sqrt(size)) ** 2, least / 1000)
         for _ in range(_MOST_CONJUGATE_GRADIENTS):
             if size <= target:
                 break
@@ -253,7 +405,9 @@ class _Problem:
         inverse = inverse.reshape(-1, 2, 2)
         return diagonal, lambda slope: (inverse @ slope[:, :, None])[:, :, 0]
 
-    def _hessian(self, trust: NDArray, state: _State) -> Callable[[NDArray], NDArray]:
+    def _hessian(
+        self, trust: NDArray, state: _State, at_best: bool
+    ) -> Callable[[NDArray], NDArray]:
         """Return the product of the Hessian with a direction, as a function.
 
         In the logits of a sample it is diag(p) - p p^T, weighed by r. As theta moves, so do r, by
@@ -263,6 +417,7 @@ class _Problem:
         doubt = np.zeros_like(trust)
         if w is not None:
             doubt[:] = self.fraction * r * (1 - r)
+        if w is not None and at_best:
             # The second derivative in w, and the mixed one.
             pseudo = uniform_prior(self.n)
             bend = self.fraction @ ((r / (1 - w) - (1 - r) / w) ** 2)
@@ -283,7 +438,7 @@ class _Problem:
                 change *= p
                 change[label] += lost
                 result += self._adjoint(change, x)
-            if w is not None:
+            if w is not None and at_best:
                 result -= mixed * (np.vdot(mixed, direction) / bend)
             return result
 

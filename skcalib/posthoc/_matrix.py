@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -9,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from ..utils.computing._temperature import softmax_at
+from ..utils.computing._temperature import DEFAULT_BOUNDS, softmax_at
 from ..utils.meta._private import Interval
-from ._after_temperature import AfterTemperature, AtTemperature
+from ._after_temperature import AfterTemperature, AtTemperature, at_temperature
 from ._base import (
     LOWEST_LOG_PROBA,
     PostHocCalibrator,
@@ -19,7 +20,16 @@ from ._base import (
     linear_formula,
     mixed_with_uniform,
 )
-from ._linear import LinearFit, Ridge, fit_linear
+from ._in_chunks import ScoresInChunks, total_weight
+from ._linear import (
+    LinearFit,
+    LinearSums,
+    Ridge,
+    fit_linear,
+    fit_linear_by_sums,
+    linear_sums,
+)
+from ._temperature import temperature_in_chunks
 
 # Its square, times a fraction of the weight, is a number in float32.
 _LARGEST = 1e15
@@ -90,6 +100,24 @@ class LinearCalibrator(AfterTemperature):
             near=start,
         )
 
+    def _fit_chunks(self, data: ScoresInChunks) -> None:
+        self.temperature_, weight = temperature_in_chunks(
+            data, DEFAULT_BOUNDS, uniform=self.uniform
+        )
+        scores, y, sample_weight = data.sample()
+        self.coef_, self.intercept_, self.uniform_weight_, self.n_iter_ = fit_linear_by_sums(
+            partial(data.sum, _sums_of_chunk),
+            (self._features_of(scores), y, sample_weight),
+            self._ridge(),
+            data.sum(total_weight),
+            vector=self._vector,
+            uniform_weight=weight,
+            max_iter=self.max_iter,
+        )
+
+    def _features_of(self, scores: NDArray) -> NDArray[np.float64]:
+        return self._features(at_temperature(self._as_logits(scores), self.temperature_, 0.0))
+
     def _predict_at(self, at: AtTemperature) -> NDArray:
         features = self._features(at)
         mapped = features * self.coef_ if self._vector else features @ self.coef_.T
@@ -115,6 +143,18 @@ def _scaled_logits(at: AtTemperature) -> NDArray[np.float64]:
             f"{at.temperature:g}, got {largest:g}."
         )
     return at.logits.astype(np.float64) / at.temperature
+
+
+def _sums_of_chunk(
+    calibrator: LinearCalibrator,
+    scores: NDArray,
+    y: NDArray,
+    weight: NDArray,
+    theta: NDArray,
+    uniform_weight: float | None,
+) -> LinearSums:
+    features = calibrator._features_of(scores)
+    return linear_sums(features, y, weight, theta, uniform_weight, vector=calibrator._vector)
 
 
 class VectorScaling(LinearCalibrator):

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..utils.computing._cells import cells_of
 from ._base import PostHocCalibrator
+from ._in_chunks import ScoresInChunks
 
 
 class OneVsRestCalibrator(PostHocCalibrator):
@@ -32,6 +34,22 @@ class OneVsRestCalibrator(PostHocCalibrator):
     @abstractmethod
     def _map_class(self, learned: Any, p: NDArray) -> NDArray:
         """Return the calibrated probabilities of one class."""
+
+    def _fit_chunks(self, data: ScoresInChunks) -> None:
+        self.calibrators_ = [self._fit_sums(sums) for sums in data.sum(_sums_of_classes)]
+
+    def _class_sums(self, p: NDArray, positive: NDArray[np.bool_], sample_weight: NDArray) -> Any:
+        """Return sums over samples from which `_fit_sums` learns the map of one class."""
+        summands = np.where(positive, sample_weight, 0), sample_weight, sample_weight * p
+        return cells_of(p, np.array(summands), are_proba=True)
+
+    def _fit_sums(self, sums: Any) -> Any:
+        """Return the map of one class, as :meth:`_fit_class` does.
+
+        The samples of a cell are one of each outcome, at the mean probability.
+        """
+        positives, total, of_p = sums.sums
+        return self._fit_class(*as_samples(of_p / total, positives, total))
 
     def _formula(self) -> dict[str, Any]:
         return {"kind": "each class", "curves": [*map(self._formula_of_class, self.calibrators_)]}
@@ -63,3 +81,20 @@ class OneVsRestCalibrator(PostHocCalibrator):
         total = mapped.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
             return np.where(total > 0, mapped / total, 1 / mapped.shape[1])
+
+
+def as_samples(
+    values: NDArray, positives: NDArray, total: NDArray
+) -> tuple[NDArray, NDArray[np.bool_], NDArray[np.float64]]:
+    """Return values, outcomes and weights of two samples a cell, those without weight left out."""
+    weight = np.concatenate([positives, total - positives])
+    positive = np.arange(len(weight)) < len(positives)
+    used = weight > 0
+    return np.concatenate([values, values])[used], positive[used], weight[used]
+
+
+def _sums_of_classes(
+    calibrator: OneVsRestCalibrator, scores: NDArray, y: NDArray, weight: NDArray
+) -> list[Any]:
+    proba = calibrator._as_proba(scores.astype(np.float64))
+    return [calibrator._class_sums(proba[:, k], y == k, weight) for k in calibrator._columns()]

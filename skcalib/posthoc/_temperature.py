@@ -12,13 +12,17 @@ from ..metrics import expected_calibration_error
 from ..utils.computing._blocks import iter_blocks, row_max, row_sum
 from ..utils.computing._temperature import (
     DEFAULT_BOUNDS,
+    TemperatureFit,
     fit_temperature,
+    fit_temperature_by_sums,
     softmax_at,
+    temperature_sums,
     warn_of_bound,
 )
 from ..utils.meta._private import Interval, StrOptions
 from ._after_temperature import AfterTemperature, AtTemperature
 from ._base import PostHocCalibrator, beside_uniform, linear_formula, mixed_with_uniform
+from ._in_chunks import ScoresInChunks, total_weight
 
 # The grid of the paper that searches by ECE.
 _GRID = np.arange(1, 101) / 10
@@ -156,6 +160,16 @@ class TemperatureScaling(AfterTemperature):
             )
             self.uniform_weight_ = 0.0
 
+    def _fit_chunks(self, data: ScoresInChunks) -> None:
+        if self.criterion != "nll":
+            raise ValueError(
+                f"criterion must be 'nll' where X is a dask array, got {self.criterion!r}."
+            )
+        bounds = _check_bounds(self.bounds)
+        self.temperature_, weight = temperature_in_chunks(data, bounds, uniform=self.uniform)
+        warn_of_bound(self.temperature_, bounds)
+        self.uniform_weight_ = weight or 0.0
+
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
         proba = softmax_at(logits, self.temperature_)
@@ -179,6 +193,33 @@ class TemperatureScaling(AfterTemperature):
 
     def _predict_at(self, at: AtTemperature) -> NDArray:
         return mixed_with_uniform(at.proba.copy(), self.uniform_weight_, at.logits)
+
+
+def temperature_in_chunks(
+    data: ScoresInChunks, bounds: tuple[float, float], *, uniform: bool
+) -> TemperatureFit:
+    """Return the temperature of all samples, and the weight of the uniform component."""
+    n, pseudo_errors = data.sum(total_weight), float(uniform)
+    scores, y, weight = data.sample()
+    start = fit_temperature(
+        data.calibrator._as_logits(scores),
+        y,
+        weight,
+        bounds,
+        uniform=uniform,
+        pseudo_errors=pseudo_errors,
+    )
+
+    def sums_at(beta: float, w: float | None) -> NDArray[np.float64]:
+        return data.sum(_temperature_sums, beta, w, n, pseudo_errors)
+
+    return fit_temperature_by_sums(sums_at, start, n, bounds, pseudo_errors=pseudo_errors)
+
+
+def _temperature_sums(
+    calibrator: PostHocCalibrator, scores: NDArray, y: NDArray, weight: NDArray, *state: Any
+) -> NDArray[np.float64]:
+    return temperature_sums(calibrator._as_logits(scores), y, weight, *state)
 
 
 def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral, Real
+from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,9 +23,10 @@ from ..metrics import (
 )
 from ..utils.checking._arrays import as_features, calling, holds_shares, is_chunked
 from ..utils.checking._copies import together
-from ..utils.checking._labels import check_several_classes
-from ..utils.computing._chunked import map_rows
-from ..utils.computing._risk_control import risk_control
+from ..utils.checking._labels import as_labels, check_several_classes
+from ..utils.computing._cells import Cells, cells_of
+from ..utils.computing._chunked import aligned, distinct, map_rows, reduce_chunks
+from ..utils.computing._risk_control import RiskControl, risk_control, risk_control_of_counts
 from ..utils.meta._estimators import (
     DelegatingClassifier,
     fit_clone,
@@ -96,7 +98,8 @@ class SelectiveClassifier(DelegatingClassifier):
         Exact upper confidence bound of the error rate at `threshold_`, at most `risk`; 1 where
         nothing is answered.
     n_copies_ : int
-        How many rows of X are equal to an earlier one; equal rows count as a group.
+        How many rows of X are equal to an earlier one; equal rows count as a group. They are not
+        looked for in a dask array.
     reject_label_ : int or str
         What `predict` returns where the classifier declines.
     estimator_ : classifier
@@ -199,8 +202,10 @@ class SelectiveClassifier(DelegatingClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples; for a frozen estimator, samples that it was not trained on.
+        X : array-like or dask array of shape (n_samples, n_features)
+            Samples; for a frozen estimator, samples that it was not trained on. With a frozen
+            estimator they may lie in chunks of a dask array: confidences are counted in cells
+            then, and the threshold is the largest confidence of a cell that is declined.
         y : array-like of shape (n_samples,)
             Class labels.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
@@ -228,6 +233,8 @@ class SelectiveClassifier(DelegatingClassifier):
         SkcalibWarning
             If no threshold keeps the limit, so that every sample is declined.
         """
+        if is_chunked(X):
+            return self._fit_chunks(X, y, groups)
         if fit_params.get("sample_weight") is not None:
             raise ValueError(
                 "sample_weight must be None, got weights: the test behind the guarantee counts "
@@ -258,16 +265,44 @@ class SelectiveClassifier(DelegatingClassifier):
         correct = correct.astype(bool)
         apart, self.n_copies_ = together(X, groups, labels, tell=folds is None)
         found = risk_control(score, correct, risk=self.risk, delta=self.delta, groups=apart)
+        return self._keep_threshold(found, len(labels))
+
+    def _keep_threshold(self, found: RiskControl, n_samples: int) -> Self:
         self.threshold_ = found.threshold
-        self.coverage_ = found.n_accepted / len(labels)
+        self.coverage_ = found.n_accepted / n_samples
         self.error_rate_ = found.n_errors / found.n_accepted if found.n_accepted else np.nan
         self.risk_bound_ = found.bound
         if not found.n_accepted:
             warn(
                 f"No threshold keeps the error rate below risk={self.risk} with the "
-                f"{len(labels)} samples of fit: every sample is declined."
+                f"{n_samples} samples of fit: every sample is declined."
             )
         return self
+
+    def _fit_chunks(self, X: Any, y: Any, groups: Any) -> Self:
+        """Find the threshold of a frozen classifier where X is a dask array."""
+        ready = isinstance(self.confidence, str | FrozenEstimator)
+        if not (isinstance(self.estimator, FrozenEstimator) and ready):
+            raise TypeError(
+                "X must be in memory here, got a collection of dask: in chunks the classifier is "
+                "a trained one, SelectiveClassifier(FrozenEstimator(model))."
+            )
+        if groups is not None:
+            raise ValueError("groups must be None where X is a dask array, got groups.")
+        X, y = aligned(True, X=X, y=y)
+        labels = as_labels(distinct(y), name="y")
+        check_several_classes(labels)
+        self.confidence_ = self.confidence
+        self._keep(self.estimator, labels)
+        self.reject_label_ = _reject_label(self.reject_label, self.classes_)
+        of_chunk = partial(_cells_of_chunk, self.estimator_, self.confidence_)
+        cells = reduce_chunks(of_chunk, add, X, y)
+        n_samples, n_errors = cells.sums.astype(np.intp)
+        self.n_copies_ = 0  # not looked for
+        found = risk_control_of_counts(
+            cells.largest, n_samples, n_errors, risk=self.risk, delta=self.delta
+        )
+        return self._keep_threshold(found, int(n_samples.sum()))
 
     def _fit_pair(
         self, X: Any, labels: NDArray, rows: NDArray[np.intp] | None, params: dict[str, Any]
@@ -387,6 +422,17 @@ def _answer_confidence(estimator: Any, confidence: Any, X: Any) -> NDArray[np.fl
             f"every class, got {confidence!r} with {type(estimator).__name__}."
         )
     return _FROM_LOGITS[confidence](logits)
+
+
+def _cells_of_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> Cells:
+    """Return how many samples have a confidence in every cell, and how many of them are wrong."""
+    score = correct = np.zeros(0)
+    if len(X):  # a mask may have left a chunk without samples
+        score, correct = _judge(estimator, confidence, as_features(X), as_labels(y, name="y")).T
+    score = score.astype(np.float64)
+    # Those in [0, 1]: many are next to 1, where only log-odds tell them apart.
+    are_proba = isinstance(confidence, str) and confidence in ("msp", "margin")
+    return cells_of(score, np.array([np.ones_like(score), 1 - correct]), are_proba=are_proba)
 
 
 def _judge(estimator: Any, confidence: Any, X: Any, labels: NDArray) -> NDArray[np.floating]:

@@ -8,18 +8,27 @@ import time
 import joblib
 import numpy as np
 import pytest
+from scipy.special import softmax
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier
 
 from skcalib.difficulty import DifficultyProfiler, LossScorer, PredictionDepthScorer, RMDScorer
 from skcalib.metrics import calibration_error_interval, expected_calibration_error, get_scorer
-from skcalib.posthoc import PostHocCalibratedClassifier
-from skcalib.selection import MaxEntropySelector
+from skcalib.posthoc import (
+    IsotonicCalibration,
+    PostHocCalibratedClassifier,
+    TemperatureScaling,
+    VectorScaling,
+)
+from skcalib.selection import MaxEntropySelector, SelectiveClassifier
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
+cloudpickle = pytest.importorskip("cloudpickle")
+Delayed = pytest.importorskip("dask.delayed").Delayed
 
 # One cluster, where --dist loadgroup keeps the tests of a group together.
 pytestmark = [
@@ -33,6 +42,7 @@ N = 600
 Y = RNG.integers(0, 3, N)
 X = RNG.normal(size=(N, 6)) + np.eye(3, 6)[Y]
 PROBA = RNG.dirichlet(np.ones(3), N)
+STATED = softmax(2 * X[:, :3], axis=1)  # too sure
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +102,59 @@ def test_nothing_is_lost_with_a_worker(client):
         np.testing.assert_array_equal(value, other)
     client.wait_for_workers(2, timeout=300)
     assert killed not in client.run(os.getpid).values()
+
+
+def _fits(seconds=0.0, labels=Y):
+    """Return what is fitted by several passes over chunks."""
+    proba = _lazy(STATED, seconds)
+    maps = [
+        calibrator(input="proba").fit(proba, labels)
+        for calibrator in (TemperatureScaling, VectorScaling, IsotonicCalibration)
+    ]
+    frozen = FrozenEstimator(LogisticRegression().fit(X[:100], Y[:100]))
+    selective = SelectiveClassifier(frozen, risk=0.4).fit(_lazy(X, seconds), labels)
+    return [*(found.predict_proba(STATED) for found in maps), selective.threshold_]
+
+
+def test_fits_by_sums_over_two_processes(client):
+    for value, expected in zip(_fits(), _alone(_fits)):
+        np.testing.assert_allclose(value, expected, atol=1e-9)
+
+
+def test_no_sum_is_lost_with_a_worker(client):
+    # Labels in memory would be lost with the worker that has them; dask makes these anew.
+    expected = _alone(_fits)
+    killed = next(iter(client.run(os.getpid).values()))
+    timer = threading.Timer(0.6, os.kill, (killed, signal.SIGKILL))
+    timer.start()
+    results = _fits(seconds=0.02, labels=_lazy(Y))
+    timer.join()
+    for value, other in zip(results, expected):
+        np.testing.assert_allclose(value, other, atol=1e-9)
+    client.wait_for_workers(2, timeout=300)
+    assert killed not in client.run(os.getpid).values()
+
+
+def test_labels_in_memory_go_to_the_workers_and_not_with_the_graph(client, monkeypatch):
+    graphs = []
+    compute = Delayed.compute
+
+    def noted(lazy):
+        graphs.append(cloudpickle.dumps(dict(lazy.__dask_graph__())))
+        return compute(lazy)
+
+    monkeypatch.setattr(Delayed, "compute", noted)
+    labels = np.arange(N) % 3
+    maps = [
+        TemperatureScaling(input="proba", bounds=(1.0, 1.0)).fit(_lazy(STATED), y)
+        for y in (labels, _lazy(labels))
+    ]
+    assert len(graphs) > 2
+    inside = [labels[:30].tobytes() in graph for graph in graphs]
+    # dask sends what it was told to hold.
+    assert not any(inside[: len(inside) // 2])
+    assert all(inside[len(inside) // 2 :])
+    np.testing.assert_allclose(maps[0].uniform_weight_, maps[1].uniform_weight_)
 
 
 def _profile():

@@ -553,7 +553,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         reset: bool,
         work: type[np.floating] | None,
     ) -> None:
-        X, y, sample_weight = aligned(X=X, y=y, sample_weight=sample_weight)
+        X, y, sample_weight = aligned(True, X=X, y=y, sample_weight=sample_weight)
         # Checks names, number and type of the features before anything is computed.
         self._read(np.zeros((1, *X.shape[1:]), dtype=X.dtype), reset=reset)
         announced = self._check_announced(classes, reset)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..computing._chunked import distinct
 from ._arrays import as_array, form_of, naming, refuse_unreadable, to_host
 from ._guard import fits_better
 
@@ -471,15 +472,14 @@ def classes_of_chunks(
 
     The labels, a dask array, are passed over once. Shares of people name no classes.
     """
-    if labels.ndim == 2:
+    if getattr(labels, "values", labels).ndim == 2:
         return None
-    found: Any = np.unique(labels)  # by dask, chunk by chunk
-    distinct = found.compute()
-    if not len(distinct):
+    found = distinct(labels)
+    if not len(found):
         return None
-    distinct = as_labels(distinct, name="y_true")
+    found = as_labels(found, name="y_true")
     if columns:
-        return match_columns(distinct, labels=None, n_columns=columns[0])[1]
-    classes = match_binary(distinct, labels=None, pos_label=pos_label)[1]
+        return match_columns(found, labels=None, n_columns=columns[0])[1]
+    classes = match_binary(found, labels=None, pos_label=pos_label)[1]
     # (label, label): all are positive, and the other class is not known.
     return classes if classes[0] != classes[1] else None

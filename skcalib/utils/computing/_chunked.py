@@ -7,16 +7,18 @@ only where a user has such an array, which is recognized by the module of its ty
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 
-def aligned(**arrays: Any) -> list[Any]:
+def aligned(at_once: bool = False, /, **arrays: Any) -> list[Any]:
     """Return arrays, passed by the names of the arguments, in chunks of the same samples.
 
     The first is a dask array, whose chunks the others get; all columns come into one chunk.
-    None stays None; arrays in memory become part of the graph.
+    None stays None. Arrays in memory become part of the graph or, where all is computed `at_once`,
+    an :class:`InMemory`, which :func:`reduce_chunks` takes.
     """
     import dask.array as da
 
@@ -29,16 +31,19 @@ def aligned(**arrays: Any) -> list[Any]:
         )
     if first.ndim == 2:
         first = first.rechunk({1: -1})
-    return [first, *(_in_chunks_of(first, name, *other) for other in others)]
+    return [first, *(_in_chunks_of(first, name, *other, at_once) for other in others)]
 
 
-def _in_chunks_of(first: Any, first_name: str, name: str, values: Any) -> Any:
+def _in_chunks_of(first: Any, first_name: str, name: str, values: Any, at_once: bool) -> Any:
     import dask.array as da
 
     if values is None:
         return None
     if not isinstance(values, da.Array):
-        values = da.from_array(np.asarray(values), chunks=-1)
+        values = np.asarray(values)
+        if at_once and values.shape[:1] == first.shape[:1]:
+            return InMemory(values, first.chunks[0])
+        values = da.from_array(values, chunks=-1)
     is_known = not np.isnan([*first.shape[:1], *values.shape[:1]]).any()
     if values.ndim == 2:
         values = values.rechunk({1: -1})
@@ -54,6 +59,43 @@ def _in_chunks_of(first: Any, first_name: str, name: str, values: Any) -> Any:
     return values
 
 
+class InMemory(NamedTuple):
+    """An array in memory beside arrays in chunks of these sizes: it is sent where they are."""
+
+    values: NDArray[Any]
+    sizes: tuple[int, ...]
+
+    def parts(self, client: Any) -> list[Any]:
+        """Return the chunks; with a client, those that it has sent to the workers."""
+        ends = np.cumsum(self.sizes)
+        found = [self.values[end - size : end] for size, end in zip(self.sizes, ends)]
+        return found if client is None else client.scatter(found, hash=False)
+
+
+def every(array: Any, stride: int) -> NDArray[Any] | None:
+    """Return every sample at that stride in memory, of an array that :func:`aligned` returned."""
+    if array is None:
+        return None
+    is_here = isinstance(array, InMemory)
+    return array.values[::stride] if is_here else array[::stride].compute()
+
+
+def distinct(labels: Any) -> NDArray[Any]:
+    """Return the sorted values of all samples of what :func:`aligned` returned."""
+    if isinstance(labels, InMemory):
+        return np.unique(labels.values)
+    found: Any = np.unique(labels)  # by dask, chunk by chunk
+    return found.compute()
+
+
+def _client() -> Any:
+    """Return the client of the cluster that computes, None where there is none."""
+    import dask
+
+    client = getattr(dask.base.get_scheduler(), "__self__", None)
+    return client if hasattr(client, "scatter") else None
+
+
 def reduce_chunks(
     of_chunk: Callable[..., Any], combine: Callable[[Any, Any], Any], X: Any, *others: Any
 ) -> Any:
@@ -64,16 +106,23 @@ def reduce_chunks(
     """
     import dask
 
-    columns = [
-        [None] * X.numblocks[0] if array is None else array.to_delayed().ravel()
-        for array in (X, *others)
-    ]
+    client = _client()
+    # What has been sent is kept on the workers for as long as this list is.
+    columns = [_blocks(array, X.numblocks[0], client) for array in (X, *others)]
     call, join = dask.delayed(of_chunk, traverse=False), dask.delayed(combine, traverse=False)
     results = [call(*chunks) for chunks in zip(*columns)]
     while len(results) > 1:
         pairs = zip(results[::2], results[1::2])
         results = [join(*pair) for pair in pairs] + results[len(results) - len(results) % 2 :]
     return results[0].compute()
+
+
+def _blocks(array: Any, n_blocks: int, client: Any) -> Any:
+    if array is None:
+        return [None] * n_blocks
+    if isinstance(array, InMemory):
+        return array.parts(client)
+    return array.to_delayed().ravel()
 
 
 def map_chunks(

@@ -56,7 +56,35 @@ def risk_control(
     groups: NDArray[np.intp] | None = None,
 ) -> RiskControl:
     """Return the laxest threshold found for which P(error rate > risk) <= delta."""
-    found = _accepted(confidence, correct, groups)
+    return _control(_accepted(confidence, correct, groups), risk, delta)
+
+
+def risk_control_of_counts(
+    largest: NDArray[np.floating],
+    n_samples: NDArray[np.intp],
+    n_errors: NDArray[np.intp],
+    *,
+    risk: float,
+    delta: float,
+) -> RiskControl:
+    """Return :func:`risk_control` of independent samples that are counted in cells.
+
+    Cells come from low to high confidence, with the largest confidence in each; all samples of a
+    cell are accepted or declined together. Cells that do not depend on the data are thresholds
+    like others, only fewer: the guarantee holds.
+    """
+    n_accepted = np.cumsum(n_samples[::-1])
+    found = Accepted(
+        largest[::-1],
+        n_accepted,
+        np.cumsum(n_errors[::-1]),
+        n_accepted.astype(float),
+        n_accepted,
+    )
+    return _control(found, risk, delta)
+
+
+def _control(found: Accepted, risk: float, delta: float) -> RiskControl:
     values, n_accepted, n_errors = found[:3]
     last = _fixed_sequence(found, risk, delta)
     if last < 0:

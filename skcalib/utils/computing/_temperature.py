@@ -7,11 +7,12 @@ the temperature. The best w is found for every T, at almost no cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from ..meta._warnings import warn
 from ._blocks import iter_blocks, row_max, row_sum, row_top_two
@@ -199,6 +200,25 @@ def _every_label_on_top(logits: NDArray, y: NDArray) -> bool:
     return varied
 
 
+def _gaps(logits: NDArray) -> NDArray[np.float64]:
+    """Return by how much the largest logit of every row is above the second-largest."""
+    gaps = np.empty(len(logits))
+    for rows, block in iter_blocks(logits):
+        first, second = row_top_two(block)
+        # A single option cannot be wrong.
+        second = np.where(np.isneginf(second), first, second)
+        gaps[rows] = first.astype(np.float64) - second
+    return gaps
+
+
+def _chance(logits: NDArray) -> NDArray[np.float64]:
+    """Return the uniform probability over the options that exist, whose logit is not -inf."""
+    n_options = np.full(len(logits), logits.shape[1], dtype=np.float64)
+    for rows, block in iter_blocks(logits):
+        n_options[rows] -= np.count_nonzero(np.isneginf(block), axis=1)
+    return 1 / n_options
+
+
 class TemperatureProblem:
     """The log-loss as a function of beta, at the best weight of the uniform component."""
 
@@ -210,20 +230,11 @@ class TemperatureProblem:
         self.uniform_weight: float | None = None
         if uniform:
             self.uniform_weight = uniform_prior(self.n)
-            # Uniform over the options that exist, whose logit is not -inf.
-            n_options = np.full(len(y), logits.shape[1], dtype=np.float64)
-            for rows, block in iter_blocks(logits):
-                n_options[rows] -= np.count_nonzero(np.isneginf(block), axis=1)
-            self.chance = 1 / n_options
+            self.chance = _chance(logits)
         self.gaps = self.pseudo = None
         if pseudo_errors:
             self.pseudo = pseudo_errors * weight / max(self.n, 10.0)
-            self.gaps = np.empty(len(y))
-            for rows, block in iter_blocks(logits):
-                first, second = row_top_two(block)
-                # A single option cannot be wrong.
-                second = np.where(np.isneginf(second), first, second)
-                self.gaps[rows] = first.astype(np.float64) - second
+            self.gaps = _gaps(logits)
 
     def slope_and_curvature(self, beta: float) -> tuple[float, float]:
         with np.errstate(over="ignore", invalid="ignore"):  # of logits beyond any use
@@ -312,3 +323,127 @@ def best_beta(
         else:
             beta = float(np.sqrt(low * high))
     return beta
+
+
+# The same search where the samples lie in chunks: each of its steps is one pass, which adds up
+
+
+class TemperatureSums(NamedTuple):
+    """Sums over samples at some beta = 1 / T and weight w of the uniform component.
+
+    The log-loss without the prior of w, its first and second derivatives in beta and in w, the
+    mixed one; how many labels are below the top of their row, and how many rows vary.
+    """
+
+    loss: float = 0.0
+    slope: float = 0.0
+    curvature: float = 0.0
+    by_weight: float = 0.0
+    twice_by_weight: float = 0.0
+    mixed: float = 0.0
+    n_below_top: float = 0.0
+    n_varied: float = 0.0
+
+
+def temperature_sums(
+    logits: NDArray,
+    y: NDArray,
+    weight: NDArray,
+    beta: float,
+    w: float | None,
+    n: float,
+    pseudo_errors: float,
+) -> NDArray[np.float64]:
+    """Return the :class:`TemperatureSums` of some samples; all samples together weigh n."""
+    terms = np.empty((3, len(y)))
+    for rows, *found in _of_label(logits, y, beta):
+        terms[:, rows] = found
+    gaps, (by_beta, twice) = _gaps(logits), terms[1:]
+    if w is None:
+        sums = TemperatureSums(*(terms @ weight).tolist())
+    else:
+        of_label, chance = np.exp(-terms[0]), _chance(logits)
+        mixed = (1 - w) * of_label + w * chance
+        r, gain = (1 - w) * of_label / mixed, (of_label - chance) / mixed
+        doubt = r * (1 - r)
+        sums = TemperatureSums(
+            loss=-float(weight @ np.log(mixed)),
+            slope=float(weight @ (r * by_beta)),
+            curvature=float(weight @ (r * twice - doubt * by_beta**2)),
+            by_weight=float(weight @ gain),
+            twice_by_weight=float(weight @ gain**2),
+            mixed=-float(weight @ (doubt * by_beta)) / (w * (1 - w)),
+        )
+    # The log-loss of the runner-up against the top, log(1 + exp(beta gap)), of the pseudo-errors.
+    pseudo = pseudo_errors * weight / max(n, 10.0)
+    wrong = 1 / (1 + np.exp(-np.minimum(beta * gaps, 700)))
+    below_top = [
+        np.count_nonzero(_below_top(block, y[rows])[1] < 0) for rows, block in iter_blocks(logits)
+    ]
+    sums = sums._replace(
+        loss=sums.loss + float(pseudo @ np.logaddexp(0, beta * gaps)),
+        slope=sums.slope + float(pseudo @ (wrong * gaps)),
+        curvature=sums.curvature + float(pseudo @ (wrong * (1 - wrong) * gaps**2)),
+        n_below_top=float(sum(below_top)),
+        n_varied=float(np.count_nonzero(gaps)),
+    )
+    return np.array([*sums])
+
+
+def fit_temperature_by_sums(
+    sums_at: Callable[[float, float | None], NDArray[np.float64]],
+    start: TemperatureFit,
+    n: float,
+    bounds: tuple[float, float],
+    *,
+    pseudo_errors: float = 0.0,
+) -> TemperatureFit:
+    """Return what :func:`fit_temperature` does, from sums over all samples, of weight n.
+
+    `sums_at` makes one pass; `start` comes from a part of the samples. The steps are Newton's in
+    beta and w at once, with the prior of w as it is.
+    """
+    low, high = 1 / bounds[1], 1 / bounds[0]
+    beta, w = float(np.clip(1 / start.temperature, low, high)), start.uniform_weight
+    for _ in range(_MAX_ITERATIONS):
+        at = TemperatureSums(*sums_at(beta, w))
+        if not pseudo_errors and not at.n_below_top and at.n_varied:
+            return TemperatureFit(bounds[0], None if w is None else 0.0)
+        bend = at.curvature if at.curvature > 0 else abs(at.slope) / beta
+        latest, change = w, 0.0
+        if w is not None and bend > 0:
+            latest = next_uniform_weight(
+                at.by_weight - at.mixed * at.slope / bend,
+                max(at.twice_by_weight - at.mixed**2 / bend, 0.0),
+                w,
+                n,
+            )
+            change = latest - w
+        step = -(at.slope + at.mixed * change) / bend if bend > 0 else 0.0
+        # Where it would leave (0, inf), the same step in log(beta), by at most a factor of e.
+        candidate = (
+            beta + step if abs(step) < beta / 2 else beta * np.exp(np.clip(step / beta, -1, 1))
+        )
+        candidate = float(np.clip(candidate, low, high))
+        done = abs(candidate - beta) <= _RELATIVE_STEP / 10 * beta
+        beta, w = candidate, latest
+        if done and (w is None or abs(change) <= _RELATIVE_STEP * w):
+            break
+    return TemperatureFit(float(np.clip(1 / beta, *bounds)), w)
+
+
+def next_uniform_weight(slope: float, bend: float, w: float, n: float) -> float:
+    """Return the weight of least ``slope (v - w) + bend (v - w)^2 / 2``, beside its prior.
+
+    The prior is that of :func:`best_uniform_weight`; the weight falls by a factor of 1000 at most.
+    """
+    pseudo = uniform_prior(n)
+
+    def by_log(log_v: float) -> float:
+        v = np.exp(log_v)
+        return float(slope + bend * (v - w) - pseudo / v + (1 - pseudo) / (1 - v))
+
+    low, high = np.log(w) - np.log(1000), np.log1p(-1e-12)
+    if by_log(low) >= 0:
+        return float(np.exp(low))
+    return float(np.exp(high if by_log(high) <= 0 else brentq(by_log, low, high, xtol=1e-12)))

@@ -1,0 +1,99 @@
+"""Scores in chunks of a dask array: read chunk by chunk, and summed where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..utils.checking._arrays import check_weights
+from ..utils.checking._labels import as_labels, encode
+from ..utils.computing._chunked import distinct, every, reduce_chunks
+
+# Samples in memory from which a search over all of them starts.
+_SAMPLE_SIZE = 2**17
+
+Samples = tuple[NDArray, NDArray, NDArray]  # scores, columns of the labels, weights
+
+
+class ScoresInChunks(NamedTuple):
+    """The calibrator that is being fitted, and dask arrays of scores, labels and weights."""
+
+    calibrator: Any
+    X: Any
+    y: Any
+    weight: Any
+
+    def distinct_labels(self) -> NDArray[Any]:
+        """Return the sorted labels of all chunks."""
+        return as_labels(distinct(self.y), name="y")
+
+    def sum(
+        self,
+        of_samples: Callable[..., Any],
+        *state: Any,
+        combine: Callable[[Any, Any], Any] | None = None,
+    ) -> Any:
+        """Return the sum over chunks of ``of_samples(calibrator, scores, codes, weight, *state)``.
+
+        The scores are checked, the codes are the columns of the labels, the weights are above 0.
+        Lists are added up entry by entry; `combine` is what else to do with two results.
+        """
+        calibrator = copy(self.calibrator)  # as it is now: what it learns later is not sent
+        of_chunk = partial(_of_chunk, calibrator, of_samples, state)
+        join = partial(_joined, combine or _added)
+        return reduce_chunks(of_chunk, join, self.X, self.y, self.weight)
+
+    def sample(self) -> Samples:
+        """Return every k-th sample in memory."""
+        n_samples = self.X.shape[0]
+        # Of chunks of unknown sizes the first ones.
+        stride = 1 if np.isnan(n_samples) else max(1, int(n_samples) // _SAMPLE_SIZE)
+        arrays = (self.X, self.y, self.weight)
+        return _read(self.calibrator, *(every(array, stride) for array in arrays))
+
+
+def total_weight(calibrator: Any, scores: NDArray, y: NDArray, weight: NDArray) -> float:
+    """Return the sum of the weights."""
+    return float(weight.sum())
+
+
+def _read(calibrator: Any, X: Any, y: Any, weight: Any) -> Samples:
+    # A copy: reading sets the number of columns, and threads may share the calibrator.
+    scores = copy(calibrator)._read_scores(X, reset=True)
+    codes = encode(as_labels(y, name="y"), calibrator.classes_)
+    if weight is None:
+        return scores, codes, np.ones(len(codes))
+    # Weights of 0 everywhere are an error for a call, but not for one of many chunks.
+    checked = check_weights(weight, len(codes)) if np.any(weight) else weight
+    weight = np.asarray(checked, dtype=np.float64)
+    used = weight > 0
+    return scores[used], codes[used], weight[used]
+
+
+def _of_chunk(
+    calibrator: Any,
+    of_samples: Callable[..., Any],
+    state: tuple[Any, ...],
+    X: Any,
+    y: Any,
+    weight: Any,
+) -> Any:
+    if not len(X):  # a mask may have left a chunk without samples
+        return None
+    samples = _read(calibrator, X, y, weight)
+    return of_samples(calibrator, *samples, *state) if len(samples[0]) else None
+
+
+def _joined(combine: Callable[[Any, Any], Any], some: Any, other: Any) -> Any:
+    if some is None or other is None:
+        return other if some is None else some
+    return combine(some, other)
+
+
+def _added(some: Any, other: Any) -> Any:
+    return [a + b for a, b in zip(some, other)] if isinstance(some, list) else some + other
