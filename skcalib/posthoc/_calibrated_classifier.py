@@ -286,6 +286,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
                 "by_columns."
             )
         self._keep(self.estimator, self.estimator.classes_)
+        self.estimators_ = [self.estimator_]
         self.n_copies_ = 0  # not looked for
         read = partial(_scores_of_chunk, classes=self.classes_, method=self._method())
         scores = map_rows(read, self.estimator_, "X", X)

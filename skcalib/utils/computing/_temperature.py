@@ -356,7 +356,7 @@ def temperature_sums(
 ) -> NDArray[np.float64]:
     """Return the :class:`TemperatureSums` of some samples; all samples together weigh n."""
     terms = np.empty((3, len(y)))
-    for rows, *found in _of_label(logits, y, beta):
+    for rows, *found in label_terms(logits, y, beta):
         terms[:, rows] = found
     gaps, (by_beta, twice) = _gaps(logits), terms[1:]
     if w is None:
