@@ -23,12 +23,14 @@ from ..metrics import (
 )
 from ..utils.checking._arrays import as_features, calling, holds_shares, is_chunked
 from ..utils.checking._copies import together
-from ..utils.checking._labels import as_labels, check_several_classes
+from ..utils.checking._guard import tell_of_columns
+from ..utils.checking._labels import as_labels, check_several_classes, encode
 from ..utils.computing._cells import Cells, cells_of
 from ..utils.computing._chunked import aligned, distinct, map_rows, reduce_chunks
 from ..utils.computing._risk_control import RiskControl, risk_control, risk_control_of_counts
 from ..utils.meta._estimators import (
     DelegatingClassifier,
+    class_columns,
     fit_clone,
     folds_of,
     inner_fit_params,
@@ -257,6 +259,11 @@ class SelectiveClassifier(DelegatingClassifier):
         fitted, self.confidence_ = self._fit_pair(X, labels, None, params)
         self._keep(fitted, labels)
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
+        if frozen and hasattr(self.estimator_, "predict_proba"):
+            proba = class_columns(self.estimator_, X, self.classes_)
+            given: Any = {"name": f"predict_proba of {type(self.estimator.estimator).__name__}"}
+            given["remedy"] = "If so, y has other labels than those that it was fitted on."
+            tell_of_columns(proba, encode(labels, self.classes_), self.classes_, **given)
         if folds is None:
             judged = _judge(self.estimator_, self.confidence_, X, labels)
         else:

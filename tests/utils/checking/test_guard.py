@@ -287,3 +287,32 @@ def test_a_classifier_that_misbehaves_is_named():
     X, y = np.zeros((20, 1), dtype=np.float32) + np.arange(20)[:, np.newaxis], np.arange(20) % 2
     with pytest.raises(ValueError, match=r"predict_proba of Sloppy must sum to 1.*float64 may"):
         PostHocCalibratedClassifier(Sloppy(), cv=2).fit(X.astype(np.float32), y)
+
+
+def test_a_frozen_classifier_of_other_labels_is_told_by_selective():
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.linear_model import LogisticRegression
+
+    from skcalib.selection import SelectiveClassifier
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SelectiveClassifier(frozen, risk=0.5).fit(X, 1 - y)
+    told = [str(w.message) for w in caught if "in another order" in str(w.message)]
+    assert len(told) == 1
+    assert "y has other labels than those" in told[0]
+    SelectiveClassifier(frozen, risk=0.4).fit(X, y)
+
+
+def test_what_breaks_results_down_has_the_rows_of_the_labels():
+    from skcalib.metrics import groupwise_calibration_error
+
+    y, proba = right(n=60)
+    labels = pd.Series(y, index=np.arange(60) + 7)
+    by = pd.Series(np.arange(60) % 2, index=labels.index).iloc[::-1]
+    with pytest.raises(ValueError, match=r"y_true and by must have their rows in the same order"):
+        groupwise_calibration_error(labels, proba, by)
