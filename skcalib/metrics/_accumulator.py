@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
@@ -472,6 +473,44 @@ class CalibrationAccumulator:
         if state["classes_"] is not None:
             self.classes_ = as_labels(state["classes_"], name="classes_")
         self._columns = None if state["_columns"] is None else tuple(state["_columns"])
+
+    def gather(self, group: Any = None) -> CalibrationAccumulator:
+        """Return the sum of the accumulators of all processes of ``torch.distributed``.
+
+        Every process calls it, and every process gets the sum: its own :meth:`result` is that of
+        its own samples alone.
+
+        Parameters
+        ----------
+        group : torch.distributed.ProcessGroup, default=None
+            The processes that take part; None means all of them.
+
+        Returns
+        -------
+        total : CalibrationAccumulator
+            The sum, a new accumulator; where torch runs no group of processes, a copy.
+
+        Raises
+        ------
+        ValueError
+            If the accumulators do not add up, as for ``+``; in all processes.
+
+        Examples
+        --------
+        >>> from skcalib.metrics import CalibrationAccumulator
+        >>> stream = CalibrationAccumulator(n_bins=5).update([0, 1, 1], [0.1, 0.7, 0.9])
+        >>> stream.gather()  # in one process alone
+        CalibrationAccumulator(n_bins=5, samples=3, expected_calibration_error=0.1667)
+        """
+        torch = sys.modules.get("torch")
+        distributed = getattr(torch, "distributed", None)
+        if distributed is None or not distributed.is_available():
+            return copy(self)
+        if not distributed.is_initialized():
+            return copy(self)
+        parts: list[Any] = [None] * distributed.get_world_size(group)
+        distributed.all_gather_object(parts, self.to_json(), group=group)
+        return sum(type(self).from_json(part) for part in parts)  # type: ignore[return-value]
 
     def curve(self) -> ReliabilityCurve:
         """Return what :func:`reliability_curve` does, for all samples so far."""

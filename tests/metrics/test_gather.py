@@ -1,0 +1,75 @@
+"""Accumulators of the processes of torch.distributed, added up: gloo, two processes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from skcalib.metrics import CalibrationAccumulator
+
+pytest.importorskip("torch.distributed")
+
+RANK = """
+import json, sys
+import numpy as np
+import torch.distributed as dist
+from skcalib.metrics import CalibrationAccumulator
+
+rank, store = int(sys.argv[1]), sys.argv[2]
+dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+rng = np.random.default_rng(rank)
+proba = rng.dirichlet(np.ones(3), 100 + rank)
+y = rng.integers(0, 3, 100 + rank)
+found = []
+for names in (None, range(3), ["a", "b", "c"] if rank else range(3)):
+    mine = CalibrationAccumulator(metrics=["evidence"], labels=names)
+    mine.update(y if names is None else np.array(names)[y], proba)
+    try:
+        found.append([mine.to_json(), mine.gather().to_json(), mine.to_json()])
+    except ValueError as error:
+        found.append(str(error))
+print(json.dumps(found))
+dist.destroy_process_group()
+"""
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory):
+    store = tmp_path_factory.mktemp("gloo") / "store"
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, str(rank), str(store)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    return [json.loads(run.communicate(timeout=300)[0].splitlines()[-1]) for run in runs]
+
+
+@pytest.mark.parametrize("case", [0, 1], ids=["labels found", "labels given"])
+def test_every_process_has_the_sum_of_both(processes, case):
+    first, second = (found[case] for found in processes)
+    parts = [CalibrationAccumulator.from_json(text) for text in (first[0], second[0])]
+    total = sum(parts)
+    for before, gathered, after in (first, second):
+        found = CalibrationAccumulator.from_json(gathered)
+        np.testing.assert_allclose(found.sums_, total.sums_, rtol=1e-15)
+        assert found.result() == pytest.approx(total.result(), rel=1e-14)
+        assert found.evidence() == pytest.approx(total.evidence(), rel=1e-12)
+        assert before == after  # that of the process is as it was
+    assert parts[0].result() != pytest.approx(total.result(), rel=1e-3)
+
+
+def test_what_does_not_add_up_is_an_error_everywhere(processes):
+    for found in processes:
+        assert "Only accumulators with the same" in found[2]
+
+
+def test_one_process_alone():
+    stream = CalibrationAccumulator(n_bins=5).update([0, 1, 1], [0.1, 0.7, 0.9])
+    gathered = stream.gather()
+    assert gathered is not stream
+    assert gathered.result() == stream.result()
