@@ -362,6 +362,10 @@ def _convert_selective(scope: Any, operator: Any, container: Any) -> None:
             "confidence must be read off the classifier in ONNX, one of "
             f"{sorted(_CONFIDENCES)}, got {type(model.confidence_).__name__}."
         )
+    if isinstance(model.risk, dict):
+        raise NotImplementedError(
+            f"risk must be a number in ONNX: the graph has one threshold, got {model.risk}."
+        )
     label, proba = _inner(g, operator)
     raw = model.confidence_ in ("max_logit", "energy")
     values = _inner(g, operator, raw=True)[1] if raw else proba

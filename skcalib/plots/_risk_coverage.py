@@ -94,7 +94,8 @@ class RiskCoverageDisplay(PredictionDisplay):
         predictions = super()._predictions(estimator, X, y, options)
         if hasattr(estimator, "confidence_samples") and "confidence" not in options:
             predictions["confidence"] = estimator.confidence_samples(X)
-            if not {"target_risk", "threshold"} & set(options):
+            one = not isinstance(estimator.threshold_, np.ndarray)
+            if one and not {"target_risk", "threshold"} & set(options):
                 predictions["threshold"] = estimator.threshold_
         return predictions
 

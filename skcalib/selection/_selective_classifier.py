@@ -66,8 +66,10 @@ class SelectiveClassifier(DelegatingClassifier):
         The classifier. Pass a trained one as ``sklearn.frozen.FrozenEstimator(model)``, and give
         `fit` samples that it has not seen. Any other is cloned and fitted on all samples; its
         threshold comes from out-of-fold confidences.
-    risk : float, default=0.05
-        Largest error rate of the answers, in (0, 1).
+    risk : float or dict of class to float, default=0.05
+        Largest error rate of the answers, in (0, 1). A dict names one for every class: of the
+        answers that say a class at most that fraction is wrong. The classes share `delta` evenly,
+        so that all the limits hold together, and each has a threshold of its own.
     delta : float, default=0.1
         Probability with which the limit may be exceeded, in (0, 1).
     confidence : {"msp", "entropy", "margin", "max_logit", "energy"} or estimator, default="msp"
@@ -90,15 +92,16 @@ class SelectiveClassifier(DelegatingClassifier):
 
     Attributes
     ----------
-    threshold_ : float
-        Samples of larger confidence are answered; inf where no threshold keeps the limit.
+    threshold_ : float or ndarray of shape (n_classes,)
+        Samples of larger confidence are answered; inf where no threshold keeps the limit. Where
+        `risk` is a dict, one for every predicted class, in the order of `classes_`.
     coverage_ : float
         Fraction of the calibration samples that are answered.
     error_rate_ : float
         Error rate of these answers; NaN without any.
-    risk_bound_ : float
+    risk_bound_ : float or ndarray of shape (n_classes,)
         Exact upper confidence bound of the error rate at `threshold_`, at most `risk`; 1 where
-        nothing is answered.
+        nothing is answered. Where `risk` is a dict, one for every predicted class.
     n_copies_ : int
         How many rows of X are equal to an earlier one; equal rows count as a group. They are not
         looked for in a dask array.
@@ -161,6 +164,9 @@ class SelectiveClassifier(DelegatingClassifier):
     6.8% wrong; 85% answered, 1.6% of them wrong
     """
 
+    threshold_: float | NDArray[np.floating]
+    risk_bound_: float | NDArray[np.floating]
+
     # `groups` are for the folds alone.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
@@ -169,7 +175,7 @@ class SelectiveClassifier(DelegatingClassifier):
             HasMethods(["fit", "predict", "predict_proba"]),
             HasMethods(["fit", "predict", "decision_function"]),
         ],
-        "risk": [Interval(Real, 0, 1, closed="neither")],
+        "risk": [Interval(Real, 0, 1, closed="neither"), dict],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "confidence": [StrOptions(_NAMES), HasMethods(["fit", "score_samples"])],
         "cv": ["cv_object"],
@@ -181,7 +187,7 @@ class SelectiveClassifier(DelegatingClassifier):
         self,
         estimator: Any,
         *,
-        risk: float = 0.05,
+        risk: float | dict[Any, float] = 0.05,
         delta: float = 0.1,
         confidence: Any = "msp",
         cv: Any = None,
@@ -227,6 +233,7 @@ class SelectiveClassifier(DelegatingClassifier):
         Raises
         ------
         ValueError
+            If `risk` is a dict that lacks a class, or names one that is none.
             If `fit_params` hold `sample_weight`, which the exact binomial test cannot use. If
             `reject_label` is a class, or of another type.
 
@@ -265,14 +272,38 @@ class SelectiveClassifier(DelegatingClassifier):
             given["remedy"] = "If so, y has other labels than those that it was fitted on."
             tell_of_columns(proba, encode(labels, self.classes_), self.classes_, **given)
         if folds is None:
-            judged = _judge(self.estimator_, self.confidence_, X, labels)
+            judged = _judge(self.estimator_, self.confidence_, X, labels, self.classes_)
         else:
             judged = left_out(partial(self._judge_fold, X, labels, params), folds, self.n_jobs)
-        score, correct = judged.T
-        correct = correct.astype(bool)
+        score, right, column = judged.T
         apart, self.n_copies_ = together(X, groups, labels, tell=folds is None)
+        if isinstance(self.risk, dict):
+            return self._keep_thresholds(score, right.astype(bool), column.astype(np.intp), apart)
+        correct = right.astype(bool)
         found = risk_control(score, correct, risk=self.risk, delta=self.delta, groups=apart)
         return self._keep_threshold(found, len(labels))
+
+    def _keep_thresholds(
+        self,
+        score: NDArray[np.floating],
+        correct: NDArray[np.bool_],
+        column: NDArray[np.intp],
+        groups: NDArray[np.intp] | None,
+    ) -> Self:
+        """Find and keep a threshold for every predicted class, which `column` counts."""
+        limits = _risks_of_classes(self.risk, self.classes_)
+        # The probability that one of several limits is exceeded is at most the sum.
+        delta = self.delta / len(limits)
+        found = [
+            _controlled(score, correct, groups, column == k, limit, delta)
+            for k, limit in enumerate(limits)
+        ]
+        n_accepted = sum(part.n_accepted for part in found)
+        n_errors = sum(part.n_errors for part in found)
+        self._keep_threshold(RiskControl(np.inf, n_accepted, n_errors, 1.0), len(score))
+        self.threshold_ = np.array([part.threshold for part in found])
+        self.risk_bound_ = np.array([part.bound for part in found])
+        return self
 
     def _keep_threshold(self, found: RiskControl, n_samples: int) -> Self:
         self.threshold_ = found.threshold
@@ -296,6 +327,8 @@ class SelectiveClassifier(DelegatingClassifier):
             )
         if groups is not None:
             raise ValueError("groups must be None where X is a dask array, got groups.")
+        if isinstance(self.risk, dict):
+            raise ValueError(f"risk must be a number where X is a dask array, got {self.risk}.")
         X, y = aligned(True, X=X, y=y)
         labels = as_labels(distinct(y), name="y")
         check_several_classes(labels)
@@ -329,7 +362,9 @@ class SelectiveClassifier(DelegatingClassifier):
         test: NDArray[np.intp],
     ) -> NDArray[np.floating]:
         estimator, confidence = self._fit_pair(X, labels, train, params)
-        return _judge(estimator, confidence, _safe_indexing(X, test), labels[test])
+        # Of the classes of y alone: the fold knows no others.
+        part, known = _safe_indexing(X, test), np.unique(labels)
+        return _judge(estimator, confidence, part, labels[test], known)
 
     def confidence_samples(self, X: Any) -> NDArray[np.floating]:
         """Return the confidence that is compared with `threshold_`: larger = more confident.
@@ -362,7 +397,13 @@ class SelectiveClassifier(DelegatingClassifier):
         accepted : ndarray or dask array of shape (n_samples,)
             True where the confidence is above `threshold_`. Lazy where X is a dask array.
         """
-        return self.confidence_samples(X) > self.threshold_
+        confidence = self.confidence_samples(X)
+        if not isinstance(self.threshold_, np.ndarray):
+            return confidence > self.threshold_
+        if is_chunked(X):
+            return map_rows(SelectiveClassifier.accept, self, "X", X)
+        predicted = predict_labels(self.estimator_, as_features(X))
+        return confidence > self.threshold_[encode(predicted, self.classes_)]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of the samples that are answered.
@@ -435,14 +476,44 @@ def _cells_of_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> Cells:
     """Return how many samples have a confidence in every cell, and how many of them are wrong."""
     score = correct = np.zeros(0)
     if len(X):  # a mask may have left a chunk without samples
-        score, correct = _judge(estimator, confidence, as_features(X), as_labels(y, name="y")).T
+        given = as_features(X), as_labels(y, name="y"), estimator.classes_
+        score, correct, _ = _judge(estimator, confidence, *given).T
     score = score.astype(np.float64)
     # Those in [0, 1]: many are next to 1, where only log-odds tell them apart.
     are_proba = isinstance(confidence, str) and confidence in ("msp", "margin")
     return cells_of(score, np.array([np.ones_like(score), 1 - correct]), are_proba=are_proba)
 
 
-def _judge(estimator: Any, confidence: Any, X: Any, labels: NDArray) -> NDArray[np.floating]:
-    """Return (n, 2): the confidence of every sample, and 1 where its predicted class is right."""
-    correct = predict_labels(estimator, X) == labels
-    return np.column_stack([_answer_confidence(estimator, confidence, X), correct])
+def _judge(
+    estimator: Any, confidence: Any, X: Any, labels: NDArray, classes: NDArray
+) -> NDArray[np.floating]:
+    """Return (n, 3): confidence, 1 where the prediction is right, and its place in `classes`."""
+    predicted = predict_labels(estimator, X)
+    sure = _answer_confidence(estimator, confidence, X)
+    return np.column_stack([sure, predicted == labels, encode(predicted, classes)])
+
+
+def _controlled(
+    score: NDArray[np.floating],
+    correct: NDArray[np.bool_],
+    groups: NDArray[np.intp] | None,
+    rows: NDArray[np.bool_],
+    risk: float,
+    delta: float,
+) -> RiskControl:
+    """Return the threshold of some of the samples."""
+    if not rows.any():
+        return RiskControl(np.inf, 0, 0, 1.0)
+    some = None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
+    return risk_control(score[rows], correct[rows], risk=risk, delta=delta, groups=some)
+
+
+def _risks_of_classes(risk: Any, classes: NDArray) -> list[float]:
+    """Return the limit of every class."""
+    names = classes.tolist()
+    if set(risk) != set(names):
+        raise ValueError(f"risk must name every class, {names}, got {list(risk)}.")
+    for name, limit in risk.items():
+        if not isinstance(limit, Real) or not 0 < limit < 1:
+            raise ValueError(f"risk must hold numbers in (0, 1), got {limit!r} for {name!r}.")
+    return [float(risk[name]) for name in names]

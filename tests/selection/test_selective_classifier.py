@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +17,7 @@ from skcalib.difficulty import RMDScorer
 from skcalib.metrics import predictive_entropy
 from skcalib.selection import SelectiveClassifier
 from skcalib.utils import SkcalibWarning
+from skcalib.utils.computing._risk_control import risk_control
 
 X, Y = make_classification(
     3000, n_features=8, n_informative=5, n_classes=3, class_sep=1.5, flip_y=0.02, random_state=0
@@ -194,3 +195,99 @@ def test_a_confidence_that_is_fitted_is_judged_on_samples_it_has_not_seen():
     trained = FrozenEstimator(LogisticRegression().fit(X[:, :1].repeat(2, 1), X[:, 0] > 0))
     with pytest.warns(SkcalibWarning, match="every sample is declined"):
         SelectiveClassifier(trained, risk=0.1, confidence=Memory()).fit(X, y)
+
+
+class Stated(ClassifierMixin, BaseEstimator):
+    """Says of a sample what its first columns say."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.asarray(X)[:, : len(self.classes_)]
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def rare_population(n, seed):
+    """Two classes, one of them rare, and a model that is too sure of the rare one."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-2.0, 2.0, n)
+    p, said = 1 / (1 + np.exp(-z)), 1 / (1 + np.exp(-1.5 * z - 0.5))
+    return np.column_stack([1 - said, said]), np.array(["no", "yes"])[(rng.random(n) < p) * 1]
+
+
+@pytest.mark.filterwarnings("ignore:No threshold keeps")
+def test_a_limit_for_every_answer_holds_for_all_of_them_together():
+    limits, delta = {"no": 0.05, "yes": 0.2}, 0.1
+    new, y_new = rare_population(60_000, 0)
+    exceeded, answered = 0, []
+    for seed in range(200):
+        X, y = rare_population(800, 1 + seed)
+        frozen = FrozenEstimator(Stated().fit(X, y))
+        careful = SelectiveClassifier(frozen, risk=limits, delta=delta).fit(X, y)
+        taken, said = careful.accept(new), frozen.predict(new)
+        rates = [
+            np.mean(y_new[taken & (said == name)] != name) if (taken & (said == name)).any() else 0
+            for name in limits
+        ]
+        exceeded += any(rate > limit for rate, limit in zip(rates, limits.values()))
+        answered.append(taken.mean())
+        assert (careful.risk_bound_ <= [0.05, 0.2]).all() or np.isinf(careful.threshold_).any()
+    # Binomial(200, .1) is above 32 in 1 of 200 cases.
+    assert exceeded <= 32
+    assert np.mean(answered) > 0.2
+
+
+def test_thresholds_of_classes_by_hand():
+    """Each class is a problem of its own at its share of delta."""
+    X, y = rare_population(800, 7)
+    frozen = FrozenEstimator(Stated().fit(X, y))
+    careful = SelectiveClassifier(frozen, risk={"yes": 0.3, "no": 0.04}, delta=0.2).fit(X, y)
+    said = frozen.predict(X)
+    for k, (name, limit) in enumerate((("no", 0.04), ("yes", 0.3))):
+        rows = said == name
+        found = risk_control(X[rows].max(axis=1), y[rows] == name, risk=limit, delta=0.1)
+        assert careful.threshold_[k] == found.threshold
+        assert careful.risk_bound_[k] == found.bound
+        np.testing.assert_array_equal(
+            careful.accept(X)[rows], X[rows].max(axis=1) > found.threshold
+        )
+    assert careful.coverage_ == np.mean(careful.accept(X))
+    assert careful.error_rate_ == np.mean(said[careful.accept(X)] != y[careful.accept(X)])
+    cloned = clone(careful).fit(X, y)
+    np.testing.assert_array_equal(cloned.predict(X), careful.predict(X))
+
+
+def test_a_class_that_is_never_said_is_never_answered():
+    X, y = rare_population(800, 7)
+    X = np.column_stack([X, np.zeros(800)])
+    y[:20] = "zoo"
+    careful = SelectiveClassifier(
+        FrozenEstimator(Stated().fit(X, y)), risk={"no": 0.2, "yes": 0.3, "zoo": 0.1}
+    ).fit(X, y)
+    assert np.isinf(careful.threshold_[2])
+    assert careful.risk_bound_[2] == 1
+    assert "zoo" not in careful.predict(X)
+
+
+def test_limits_that_do_not_fit_the_classes():
+    X, y = rare_population(100, 7)
+    frozen = FrozenEstimator(Stated().fit(X, y))
+    with pytest.raises(
+        ValueError, match=r"risk must name every class, \['no', 'yes'\], got \['no'"
+    ):
+        SelectiveClassifier(frozen, risk={"no": 0.1}).fit(X, y)
+    with pytest.raises(ValueError, match=r"risk must hold numbers in \(0, 1\), got 2 for 'yes'"):
+        SelectiveClassifier(frozen, risk={"no": 0.1, "yes": 2}).fit(X, y)
+
+
+def test_limits_of_classes_out_of_fold():
+    X, y = make_classification(600, n_classes=3, n_informative=6, random_state=0)
+    limits = {0: 0.3, 1: 0.3, 2: 0.3}
+    careful = SelectiveClassifier(LogisticRegression(), risk=limits).fit(X, y)
+    assert careful.threshold_.shape == (3,)
+    answered = careful.predict(X)
+    assert 0 < np.mean(answered != careful.reject_label_) <= 1

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
+# The largest fraction at which a further sequence begins: beyond it, there is little left to gain.
+_LARGEST_START = 2 / 3
 # With errors in fewer groups, their variance says nothing: a group counts as one sample.
 _FEWEST_THAT_ERR = 3
 
@@ -199,12 +201,13 @@ def _starts(
     """Return where the sequences begin, and the level of each; the levels sum to `delta`.
 
     Half goes to the strictest threshold at which a sample without error could pass, the rest in
-    equal parts to thresholds that accept 4, 16, 64, ... times as many. Where there is room for one
-    of them alone, all of `delta` goes to the strictest threshold that could pass with it.
+    equal parts to thresholds that accept 4, 16, 64, ... times as many, up to two thirds of all.
+    Where there is room for one of them alone, all of `delta` goes to the strictest threshold that
+    could pass with it.
     """
     # n samples without error have the p-value (1 - risk)^n; solved for delta / 2.
     counts, count = [], ceil(log(delta / 2) / log(1 - risk))
-    while count <= n_accepted[-1]:
+    while count <= n_accepted[-1] * (_LARGEST_START if counts else 1):
         counts.append(count)
         count *= 4
     # The first threshold that accepts at least so many. With tied confidences two counts may
