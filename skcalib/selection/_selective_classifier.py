@@ -514,6 +514,6 @@ def _risks_of_classes(risk: Any, classes: NDArray) -> list[float]:
     if set(risk) != set(names):
         raise ValueError(f"risk must name every class, {names}, got {list(risk)}.")
     for name, limit in risk.items():
-        if not isinstance(limit, Real) or not 0 < limit < 1:
+        if not isinstance(limit, Real) or not 0 < float(limit) < 1:
             raise ValueError(f"risk must hold numbers in (0, 1), got {limit!r} for {name!r}.")
     return [float(risk[name]) for name in names]

@@ -206,7 +206,8 @@ def _starts(
     could pass with it.
     """
     # n samples without error have the p-value (1 - risk)^n; solved for delta / 2.
-    counts, count = [], ceil(log(delta / 2) / log(1 - risk))
+    counts: list[int] = []
+    count = ceil(log(delta / 2) / log(1 - risk))
     while count <= n_accepted[-1] * (_LARGEST_START if counts else 1):
         counts.append(count)
         count *= 4
