@@ -218,7 +218,7 @@ def fit_linear_by_sums(
     while n_iter < max_iter and (gain > _LEAST_GAIN_OF_SUMS or moved):
         n_iter += 1
         step, change, gain = _step_by_sums(problem, theta, w, sums, n)
-        moved = w is not None and abs(change) > _LEAST_CHANGE_OF_WEIGHT * w
+        moved = w is not None and abs(change) > max(_LEAST_CHANGE_OF_WEIGHT * w, 1e-9)
         before, length = loss_of(theta, w, sums), 1.0
         while length > _SHORTEST_STEP:
             candidate, v = theta + length * step, None if w is None else w + length * change

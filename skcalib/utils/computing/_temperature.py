@@ -425,9 +425,10 @@ def fit_temperature_by_sums(
             beta + step if abs(step) < beta / 2 else beta * np.exp(np.clip(step / beta, -1, 1))
         )
         candidate = float(np.clip(candidate, low, high))
-        done = abs(candidate - beta) <= _RELATIVE_STEP / 10 * beta
+        done = abs(candidate - beta) <= _RELATIVE_STEP * beta
         beta, w = candidate, latest
-        if done and (w is None or abs(change) <= _RELATIVE_STEP * w):
+        # Sums in single precision leave a small weight no more digits.
+        if done and (w is None or abs(change) <= max(_RELATIVE_STEP * w, 1e-9)):
             break
     return TemperatureFit(float(np.clip(1 / beta, *bounds)), w)
 
