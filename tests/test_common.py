@@ -233,7 +233,7 @@ def _failures(estimator):
 @pytest.mark.filterwarnings("ignore:No threshold keeps:skcalib.utils.SkcalibWarning")
 @pytest.mark.filterwarnings("ignore:The samples are too few:skcalib.utils.SkcalibWarning")
 @pytest.mark.filterwarnings("ignore:That ..% of the labels:skcalib.utils.SkcalibWarning")
-@pytest.mark.filterwarnings("ignore:The judges foretell the labels:skcalib.utils.SkcalibWarning")
+@pytest.mark.filterwarnings("ignore:The features hardly predict:skcalib.utils.SkcalibWarning")
 @parametrize_with_checks(list(_instances()), expected_failed_checks=_failures)
 def test_estimator(estimator, check):
     check(estimator)

@@ -14,25 +14,10 @@ from ..utils.checking._arrays import as_array
 from ..utils.checking._groups import is_missing
 from ..utils.checking._labels import as_labels, encode
 from ..utils.checking._proba import binomial_interval
+from ._limits import ALIKE, FEW, INTERCEPT, LOG_SLOPE, N_FOLDS, UNSEEN
 
 # Log-odds beyond this are those of certainty: single precision knows no smaller probability.
 FARTHEST = 80.0
-# Before any check, standard deviations of intercept and logarithm of the slope around 0: those of
-# the lines of 42 sets whose true labels are known (benchmarks.label_sets). On 105 other sets, log-
-# losses of "is wrong" after 20 and 100 checks are .157 and .129; with 3 and 1 they are .165, .134.
-_INTERCEPT, _LOG_SLOPE = 6.8, 0.64
-_N_FOLDS = 5
-# With fewer right or wrong ones among the checks, their mean is not normal.
-_FEWEST = 5
-# Squared residuals that may be missing among the checks: where the model errs on one sample in
-# two hundred, most draws of a hundred show none, and their variance alone would be near 0.
-_UNSEEN = 0.5
-# Part of an informative draw that falls on all samples alike: wrong labels may be where the model
-# is certain. On 74 sets whose wrong labels are ranked well, the error of the rate by 100 checks is
-# .65 of that of random ones, and never far above it on 15 where they are not.
-_ALIKE = 0.5
-# Standard errors of the mean rank: 2 000 random draws were off by 3.5 at most.
-NOT_RANDOM = 4.5
 
 
 class Draw(NamedTuple):
@@ -90,8 +75,8 @@ def _error_of_mean(
     n_now, n_then = len(residuals), len(residuals) * times
     unseen = 1.0 - np.minimum(inclusion * times, 1.0)
     variance = float(unseen @ (residuals - residuals.mean()) ** 2) / (n_now - 1)
-    n_drawn = max(np.count_nonzero(inclusion < 1.0), 1)  # others are known
-    variance += _UNSEEN / n_then * float(unseen @ share**2) / n_drawn
+    n_drawn = max(int(np.count_nonzero(inclusion < 1.0)), 1)  # others are known
+    variance += UNSEEN / n_then * float(unseen @ share**2) / n_drawn
     return float(t.ppf(0.975, n_now - 1) * np.sqrt(variance / n_then))
 
 
@@ -130,7 +115,7 @@ def informative_size(
     """
     p = expit(log_odds)
     size = weight * np.sqrt(p * (1.0 - p))
-    return (1.0 - _ALIKE) * size / size.sum() + _ALIKE * weight / weight.sum()
+    return (1.0 - ALIKE) * size / size.sum() + ALIKE * weight / weight.sum()
 
 
 def rank_z(
@@ -200,8 +185,8 @@ def rate_of(
     share = share / share.mean()
     line = fitted_line(log_odds[checked], ~is_wrong, share)
     # A line has seen its own checks: residuals are those of lines that have not.
-    fold, residuals, rate = np.arange(len(checked)) % _N_FOLDS, np.empty(len(checked)), 0.0
-    for own in (fold == number for number in range(min(_N_FOLDS, len(checked)))):
+    fold, residuals, rate = np.arange(len(checked)) % N_FOLDS, np.empty(len(checked)), 0.0
+    for own in (fold == number for number in range(min(N_FOLDS, len(checked)))):
         other = fitted_line(log_odds[checked[~own]], ~is_wrong[~own], share[~own])
         residuals[own] = share[own] * (is_wrong[own] - expit(-other(log_odds[checked[own]])))
         rate += float(np.average(expit(-other(log_odds)), weights=weight)) * own.mean()
@@ -211,7 +196,7 @@ def rate_of(
     drawn, part = number > 1.0, weight[checked] / weight.sum()
     known_wrong, known_right = float(part @ is_wrong), float(part @ ~is_wrong)
     fraction, n_effective = 0.0, None
-    if min(np.sum(is_wrong & drawn), np.sum(~is_wrong & drawn)) < _FEWEST and drawn.any():
+    if min(np.sum(is_wrong & drawn), np.sum(~is_wrong & drawn)) < FEW and drawn.any():
         fraction = float(np.average(is_wrong[drawn], weights=share[drawn]))
         n_effective = float(share[drawn].sum() ** 2 / np.square(share[drawn]).sum())
         others = 1.0 - part[~drawn].sum()
@@ -241,9 +226,9 @@ def fitted_line(
         score = -sign * (x[0] + slope * log_odds)
         loss = count @ np.logaddexp(0.0, score)
         change = -count * sign * expit(score)
-        prior = x / np.array([_INTERCEPT, _LOG_SLOPE])
+        prior = x / np.array([INTERCEPT, LOG_SLOPE])
         gradient = np.array([change.sum(), slope * (change @ log_odds)])
-        gradient += prior / np.array([_INTERCEPT, _LOG_SLOPE])
+        gradient += prior / np.array([INTERCEPT, LOG_SLOPE])
         return float(loss + 0.5 * prior @ prior), gradient
 
     intercept, log_slope = minimize(of, np.zeros(2), jac=True, method="BFGS").x

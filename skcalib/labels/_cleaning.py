@@ -35,9 +35,9 @@ from ..utils.meta._private import (
 )
 from ..utils.meta._warnings import warn
 from ._issues import LabelIssueFinder
+from ._limits import SOFT_MASS
 
 # Part of the probability of a sample that its soft labels hold.
-_SOFT_MASS = 0.99
 
 
 class LabelCleaningClassifier(DelegatingClassifier):
@@ -271,7 +271,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
 
 
 def soft_labels(
-    label_proba: NDArray, mass: float = _SOFT_MASS
+    label_proba: NDArray, mass: float = SOFT_MASS
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """Return (samples, classes, weights) of the most probable labels of each sample.
 

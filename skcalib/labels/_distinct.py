@@ -17,17 +17,14 @@ from sklearn.preprocessing import StandardScaler
 
 from ..utils.checking._copies import copy_codes, merged
 from ..utils.checking._groups import group_codes
-
-# Twins are looked for among so many nearest neighbors of so many samples.
-_MOST_TWINS = 5
-_MOST_ASKED = 2000
-# They are believed where the labels of twins agree more often than those of the next neighbor, by
-# so much, and by so many standard errors.
-_MORE_OFTEN = 0.15
-_STANDARD_ERRORS = 4.5
-# A label is surprising where so many neighbors beyond all twins hold one other class at least.
-_RING = 10
-_SHARE_OF_RING = 0.6
+from ._limits import (
+    FEW,
+    MORE_OFTEN,
+    N_NEIGHBORS,
+    SHARE_OF_RING,
+    SOME_SAMPLES,
+    STANDARD_ERRORS,
+)
 
 
 class Distinct(NamedTuple):
@@ -76,7 +73,7 @@ def with_twins(
     same wrong label and the next ones do not, these are copies. X is looked at as it is and
     standardized: noise in a column that is nearly constant parts copies after scaling.
     """
-    if getattr(X, "ndim", 0) != 2 or issparse(X) or len(X) <= 2 * (_MOST_TWINS + _RING):
+    if getattr(X, "ndim", 0) != 2 or issparse(X) or len(X) <= 2 * (FEW + N_NEIGHBORS):
         return None
     X = np.asarray(X)
     if X.dtype.kind not in "iuf" or not np.isfinite(X).all():
@@ -91,23 +88,27 @@ def with_twins(
 
 def _n_twins(X: NDArray, codes: NDArray[np.intp]) -> int:
     """Return how many near twins samples have, 0 where their labels show none."""
-    asked = np.random.default_rng(0).permutation(len(X))[:_MOST_ASKED]
-    search = NearestNeighbors(n_neighbors=_MOST_TWINS + _RING + 2, algorithm="brute").fit(X)
+    asked = np.random.default_rng(0).permutation(len(X))[:SOME_SAMPLES]
+    search = NearestNeighbors(n_neighbors=FEW + N_NEIGHBORS + 2, algorithm="brute").fit(X)
     nearest = search.kneighbors(X[asked], return_distance=False)
     # The sample itself is among them, first or after an equal one.
     own = nearest == asked[:, None]
     own[~own.any(axis=1), -1] = True
     nearest = nearest[~own].reshape(len(asked), -1)
-    ring = codes[nearest[:, -_RING:]]
+    ring = codes[nearest[:, -N_NEIGHBORS:]]
     majority = np.array([np.bincount(row).argmax() for row in ring])
-    united = (ring == majority[:, None]).mean(axis=1) >= _SHARE_OF_RING
+    united = (ring == majority[:, None]).mean(axis=1) >= SHARE_OF_RING
     same = codes[nearest] == codes[asked][:, None]
-    surprising = united & (majority != codes[asked]) & (same[:, -_RING:].mean(axis=1) <= 1 / _RING)
-    found, largest = 0, _MORE_OFTEN
-    for number in range(1, _MOST_TWINS + 1):
+    surprising = (
+        united
+        & (majority != codes[asked])
+        & (same[:, -N_NEIGHBORS:].mean(axis=1) <= 1 / N_NEIGHBORS)
+    )
+    found, largest = 0, MORE_OFTEN
+    for number in range(1, FEW + 1):
         # Where labels differ from place to place, they agree less and less, without such a step.
         more = same[surprising, number - 1].astype(float) - same[surprising, number]
-        sure = more.sum() > _STANDARD_ERRORS * np.sqrt(np.square(more).sum())
+        sure = more.sum() > STANDARD_ERRORS * np.sqrt(np.square(more).sum())
         if sure and more.mean() > largest:
             found, largest = number, more.mean()
     return found

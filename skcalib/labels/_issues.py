@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils.checking._arrays import check_weights, effective_weights, warn_if_normalized
 from ..utils.checking._copies import n_copies, warn_of_copies
+from ..utils.checking._groups import group_codes
 from ..utils.checking._labels import check_several_classes, encode
 from ..utils.checking._validation import check_mask, takes
 from ..utils.meta._estimators import (
@@ -33,7 +34,6 @@ from ..utils.meta._tables import as_table, row_index
 from ..utils.meta._warnings import warn
 from ._checks import (
     FARTHEST,
-    NOT_RANDOM,
     Draw,
     Line,
     Rate,
@@ -48,20 +48,19 @@ from ._checks import (
 )
 from ._distinct import distinct_of, with_twins
 from ._judges import judges_of, remarks_on
+from ._limits import FEWEST_CHECKS, FEWEST_OF_A_CLASS, STANDARD_ERRORS, SURE
 from ._noise_model import rate_interval
-from ._rounds import SURE, Given, Judged, discount, doubts_of, judge, missed_rate
+from ._rounds import Explanation, Given, Judged, judge, with_none_wrong
+from ._trust import doubts_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FEWEST_OF_A_CLASS = 10
 _TWINS = (
     "{} samples have a near twin with the same surprising label, such as an augmented copy; twins "
     "are kept together and do not judge one another. If you know which belong together, pass "
     "groups=."
 )
-# So many checks at random settle what the model alone leaves in doubt.
-_FEWEST_CHECKS = 50
 _NONE_OF_THEM = (
     "{} of the {} answers are missing values: they count as labels that are wrong, of samples "
     "that belong to none of the classes. Leave out positions that nobody has answered."
@@ -80,12 +79,13 @@ _OF_CHOICE = (
 class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     """Find wrong labels by a model of how labels go wrong.
 
-    Several judges say how far every training sample is from every class, each sample left out of
-    its own judgement. How much each judge counts, and how often labels go wrong, follow from the
-    given labels by maximum likelihood. Where labels of some classes turn into some others, and
-    the judges' own doubt does not explain it as well, every pair of classes has a rate of its own
-    (`flip_matrix_`); else, labels may go to near classes. Bayes' rule then gives the probability
-    that a label is right. There is no threshold on distances to choose, and no network to train.
+    Several models (the judges) say how far every training sample is from every class, each sample
+    left out of its own judgment. How much each model counts, and how often labels go wrong,
+    follow from the given labels by maximum likelihood. Where labels of some classes turn into
+    some others, and a model that confuses classes does not explain it as well, every pair of
+    classes has a rate of its own (`flip_matrix_`); or labels may go to near classes. Bayes' rule
+    then gives the probability that a label is right. There is no threshold on distances to
+    choose, and no network to train.
 
     Labels alone cannot tell a wrong label of a hard sample from a right one. Where people gave
     the labels, `noise_rate_` is a lower bound for that reason, and a hundred random checks settle
@@ -103,6 +103,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         - "precomputed": `X` holds class probabilities of a model that has not seen the sample,
           such as out-of-fold ones. Columns are in the order of the sorted labels, or those of a
           DataFrame that are named after the labels. Nothing is fitted; a memory map stays on disk.
+          A dict of them, by names of the models, is several judges. Probabilities of samples that
+          the model was trained on defend wrong labels, and nobody can tell from them alone.
         - A :class:`~skcalib.difficulty.RelativeMahalanobisScorer`, or a Pipeline that ends in
           one: leave-one-out distances in closed form.
         - A classifier with `predict_proba`: its out-of-fold probabilities over `cv`.
@@ -113,7 +115,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     threshold : float in (0, 1), default=0.5
         A sample is an issue where its label is right with less probability than this.
     n_refits : int, default=2
-        How often the judges are fitted again, to the labels believed, at most: without it, wrong
+        How often the judges are fitted again, to the repaired labels, at most: without it, wrong
         labels blur the classes that judge them. A refit is kept only where the given labels are
         more likely after it. With few samples per class, the probabilities are a mean of those
         before and after (with five, both count alike).
@@ -125,21 +127,25 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     issues_ : structured array of shape (n_samples,)
         ``label``; ``suggested_label``, the most probable one; ``p_label_correct``; ``margin``,
         by how much farther the class of the label is than the nearest class; ``difficulty``, the
-        log-loss of the label by the pooled judges; ``is_issue``.
+        log-loss of the label by the pooled judges; ``novelty``, the squared distance to the
+        nearest class by the first judge with distances, large for samples that belong to none of
+        the classes, NaN without such a judge; ``is_issue``. Larger margin and difficulty =
+        harder.
     label_proba_ : ndarray of shape (n_samples, n_classes)
         Probability of every class to be the true one.
     noise_rate_ : float
         Estimated fraction of wrong labels. **A lower bound where labels are wrong on hard samples
-        more often than on easy ones**, as those that people give: the model takes wrong labels of
-        hard samples for doubt of the judges. After `recalibrate` the estimate is unbiased.
+        more often than on easy ones**, as those that people give: these look like right labels
+        that are hard to tell. After `recalibrate` the estimate is unbiased.
     noise_rate_interval_ : tuple of two floats
         95 % interval of the fraction of wrong labels. After `fit`, its lower end is that of the
         profile likelihood, if labels went wrong as the model has it. Its upper end reaches up to
         all labels that the judges do not expect: mistakes of people on hard samples look like
-        mistakes of the judges. It does not cover mistakes that the judges have learned. After
+        mistakes of the model. It does not cover mistakes that the model has learned. After
         `recalibrate`, an interval that holds whatever the model.
     is_trustworthy_ : bool
-        Whether the probabilities were checked: True after `recalibrate` with 50 checks or more.
+        Whether the probabilities were checked: True after `recalibrate` with 50 drawn checks or
+        more.
         Labels alone cannot tell; `doubts_` says what speaks against the probabilities before.
     n_copies_ : int
         How many rows of X are equal to an earlier one. Equal rows with equal labels are judged
@@ -149,9 +155,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     judges_ : dict of str to float
         Who judged, and their part of the pooled judgement; the parts add up to one.
     n_checks_ : int
-        Number of checked samples behind the probabilities; 0 before `recalibrate`.
+        Number of drawn checks behind the probabilities and the rate; 0 before `recalibrate`, and
+        where the checks were chosen.
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
-        Estimated fraction of the samples of a class (row) that bear a label (column). Equal
+        Estimated fraction of the samples of a class (row) that have a label (column). Equal
         outside the diagonal where neither a pair of classes nor near classes stand out.
     class_noise_rate_ : ndarray of shape (n_classes,)
         Estimated fraction of wrong ones among the labels of each class; NaN for a class with less
@@ -172,14 +179,12 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    With q_k the pooled belief of the judges that class k is the true one and T the matrix of
-    flips, labels have the likelihood ``P(y | x) = sum_k q_k(x) T_ky`` [1]_, here with weights of
-    the judges, with T shrunk toward a common rate, and with both strength of the shrinkage and
-    the need of a matrix chosen by the likelihood of labels left out. Without a matrix, some of
-    the labels may be drawn from the belief in the other classes, ``q_y / (1 - q_k)``. Gross
-    mistakes of judges look like flips, and judges that agree with few labels make more of them:
-    where the judges are weak, a label less probable than the likeliest class gets a higher
-    probability. Suggested labels, and issues at the threshold .5, stay the same.
+    With q_k the probability of class k by the pooled judges and T the matrix of flips, labels
+    have the likelihood ``P(y | x) = sum_k q_k(x) T_ky`` [1]_, here with weights of the judges, and
+    with T shrunk toward a common rate. Without a matrix, some of the labels may be drawn from the
+    probabilities of the other classes, ``q_y / (1 - q_k)``. A matrix or near flips are taken
+    where labels left out are more likely by two thirds of a standard error (odds of three to one)
+    than with a common rate, and than with judges that confuse classes.
 
     Of more than 2 million distances, a random part enters the likelihood, the same at every call;
     all samples are judged. More than 256 classes have a common rate of flips.
@@ -288,7 +293,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             if columns differ in scale a thousandfold, and the estimator does not scale them; if
             weights sum to less than half of the number of samples.
         """
-        X, labels = samples_and_labels(X, y)
+        if isinstance(X, dict) and X and self.estimator == "precomputed":
+            X = {str(name): samples_and_labels(matrix, y)[0] for name, matrix in X.items()}
+            labels = samples_and_labels(next(iter(X.values())), y)[1]
+        else:
+            X, labels = samples_and_labels(X, y)
         given_weight = check_weights(sample_weight, len(labels))
         weight = np.ones(len(labels)) if given_weight is None else given_weight
         warn_if_normalized(weight)
@@ -361,7 +370,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             asked=groups is not None,
         )
         counted, known = effective_weights(counted), once.any(known)
-        given = Given(codes[rows], self.classes_, counted, known, judges, self.noise == "mixed")
+        mixed, refits = self.noise == "mixed", not isinstance(self.estimator, str)
+        given = Given(codes[rows], self.classes_, counted, known, judges, mixed, refits)
         return given, once.of_sample if self.n_copies_ else None
 
     def _show(
@@ -369,61 +379,65 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     ) -> None:
         """Set what `fit` has learned; sample i is row ``of_sample[i]`` of what was judged."""
         last, fit, proba = judged.last, judged.fit, judged.proba.filled()
-        given, rows = last.given, np.arange(len(judged.last.given.codes))
+        given = last.given
         # Where the labels are as likely without any flips, there may be none.
-        proba *= judged.believed
-        proba[rows, given.codes] += 1.0 - judged.believed
-        rate = float(np.average(1.0 - proba[rows, given.codes], weights=given.weight))
-        if judged.weakness:
-            discount(proba, given.codes, judged.weakness)
-        margin, difficulty = last.judged(fit)
-        log_odds = _log_odds(proba, given.codes)
+        proba = with_none_wrong(proba, given.codes, judged.believed)
+        columns = (*last.judged(fit), _log_odds(proba, given.codes))
         if of_sample is not None:
-            margin, difficulty, log_odds = (v[of_sample] for v in (margin, difficulty, log_odds))
-            proba = proba[of_sample]
+            columns, proba = tuple(c[of_sample] for c in columns), proba[of_sample]
+        *shown, log_odds = columns
         p_correct, codes = expit(log_odds), encode(labels, self.classes_)
         proba[np.arange(len(codes)), codes] = p_correct
         self.label_proba_, self._weight = proba, weight
-        columns = {
-            "label": labels,
-            "suggested_label": self.classes_[proba.argmax(axis=1)],
-            "p_label_correct": p_correct,
-            "margin": margin,
-            "difficulty": difficulty,
-            "is_issue": p_correct < self.threshold,
-        }
-        self.issues_ = as_table(columns, as_frame=False)
+        self.issues_ = self._table(labels, proba, p_correct, *shown)
         wrong = 1.0 - p_correct
         self._set_class_rates(wrong)
         self.noise_rate_ = float(np.average(wrong, weights=weight))
         # The rate of the model is that among labels nobody has verified.
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = unverified * np.array(rate_interval(last.likelihood, fit))
-        # Moved to the mean probabilities: before the discount of weak judges, and after it.
-        low, high = np.clip(ends + np.sort([rate, self.noise_rate_]) - unverified * fit.rate, 0, 1)
-        if judged.believed <= SURE:  # about as likely are the flips found, and none
+        # Moved to the mean of the probabilities before and after refits.
+        low, high = np.clip(ends + self.noise_rate_ - unverified * fit.rate, 0, 1)
+        if judged.believed <= SURE:  # "no flips" is about as likely as the flips found
             low, high = 0.0, max(high, ends[1])
-        if last.near.rate < 0.5:  # near flips are as likely, also where they are not believed
-            high = max(high, unverified * last.near.rate)
-        n_issues = int(self.issues_["is_issue"].sum())
-        missed = missed_rate(unverified * judged.hinted, max(high, 1.5 * self.noise_rate_))
-        high = max(high, missed, unverified * last.disagreement(fit))
+        high = max(high, unverified * last.disagreement(fit))
         self.noise_rate_interval_ = (float(low), float(high))
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
-        self.doubts_: tuple[str, ...] = doubts_of(judged, missed, n_issues)
+        self.doubts_: tuple[str, ...] = doubts_of(judged, int(self.issues_["is_issue"].sum()))
         self.is_trustworthy_ = False  # until somebody has checked labels
+        self._explanation = Explanation(given.judges, last.distances[-1], fit, judged.believed)
         self.n_checks_ = 0
         self._of_model = log_odds, self.noise_rate_interval_, self.doubts_
         self._line, self._rate = Line(), None  # type: tuple[Line, Rate | None]
         self._draws: list[Draw] = []
         self._checked: tuple[NDArray, NDArray] | None = None
 
+    def _table(
+        self,
+        labels: NDArray,
+        proba: NDArray,
+        p_correct: NDArray[np.float64],
+        margin: NDArray,
+        difficulty: NDArray,
+        novelty: NDArray,
+    ) -> NDArray:
+        columns = {
+            "label": labels,
+            "suggested_label": self.classes_[proba.argmax(axis=1)],
+            "p_label_correct": p_correct,
+            "margin": margin,
+            "difficulty": difficulty,
+            "novelty": novelty,
+            "is_issue": p_correct < self.threshold,
+        }
+        return as_table(columns, as_frame=False)
+
     def _set_class_rates(self, wrong: NDArray[np.float64]) -> None:
         codes = encode(self.issues_["label"], self.classes_)
         count = np.bincount(codes, self._weight, len(self.classes_))
         total = np.bincount(codes, self._weight * wrong, len(self.classes_))
-        rates = total / np.maximum(count, _FEWEST_OF_A_CLASS)
-        self.class_noise_rate_ = np.where(count >= _FEWEST_OF_A_CLASS, rates, np.nan)
+        rates = total / np.maximum(count, FEWEST_OF_A_CLASS)
+        self.class_noise_rate_ = np.where(count >= FEWEST_OF_A_CLASS, rates, np.nan)
 
     def draw_samples_to_check(
         self,
@@ -550,7 +564,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         else:
             self.noise_rate_, self.noise_rate_interval_ = self._rate.rate, self._rate.interval
         self.n_checks_ = 0 if self._rate is None else len(self._rate.residuals)
-        self.is_trustworthy_ = self.n_checks_ >= _FEWEST_CHECKS
+        self.is_trustworthy_ = self.n_checks_ >= FEWEST_CHECKS
         if self.is_trustworthy_:
             self.doubts_ = ()
         if doubt:
@@ -572,7 +586,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
                 of_rows = whole.inclusion[np.searchsorted(whole.positions, np.sort(rows))]
                 draws = [Draw(np.sort(rows), of_rows * share, whole.excluded)]
                 doubt = _UNANSWERED.format(len(whole.positions) - len(rows), len(whole.positions))
-            elif abs(z) <= NOT_RANDOM:
+            elif abs(z) <= STANDARD_ERRORS:
                 draws = [
                     Draw(np.sort(rows), inclusion(weight, len(rows))[np.sort(rows)], rows[:0])
                 ]
@@ -605,6 +619,90 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.issues_["is_issue"] = p_correct < self.threshold
         self.issues_["suggested_label"] = self.classes_[suggested]
         self._set_class_rates(1.0 - p_correct)
+
+    def judge_labels(self, X: Any, y: ArrayLike) -> NDArray[Any]:
+        """Judge labels of new samples by what `fit` has learned, and by the checks since.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features), or whatever the estimator takes
+            New samples, as for `fit`; their class probabilities with "precomputed".
+        y : array-like of shape (n_new,)
+            Their labels, among `classes_`.
+
+        Returns
+        -------
+        issues : structured array of shape (n_new,)
+            The columns of `issues_`.
+
+        Raises
+        ------
+        ValueError
+            If a label is not in `classes_`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from skcalib.datasets import flip_labels
+        >>> from skcalib.labels import LabelIssueFinder
+        >>> X, y = load_wine(return_X_y=True)
+        >>> given, _ = flip_labels(y[::2], fraction=0.1, random_state=0)
+        >>> finder = LabelIssueFinder().fit(X[::2], given)
+        >>> new = y[1::2].copy()
+        >>> new[0] = 2
+        >>> issues = finder.judge_labels(X[1::2], new)
+        >>> bool(issues["is_issue"][0]), int(issues["suggested_label"][0])
+        (True, 0)
+        """
+        check_is_fitted(self)
+        if isinstance(X, dict):
+            X = {str(name): samples_and_labels(matrix, y)[0] for name, matrix in X.items()}
+            labels = samples_and_labels(next(iter(X.values())), y)[1]
+        else:
+            X, labels = samples_and_labels(X, y)
+        codes = encode(labels, self.classes_)
+        proba, *shown = self._explanation.judged(X, codes, self.classes_)
+        p_correct = expit(self._line(_log_odds(proba, codes)))
+        _give_label(proba, codes, p_correct)
+        return self._table(labels, proba, p_correct, *shown)
+
+    def noise_rate_by(self, by: Any, *, as_frame: bool = False) -> pd.DataFrame | NDArray[Any]:
+        """Return the estimated rate of wrong labels of parts of the samples, highest first.
+
+        Wrong labels come in blocks: of one annotator, one batch, one source.
+
+        Parameters
+        ----------
+        by : array-like of shape (n_samples,) or (n_samples, n_columns)
+            What the rate is broken down by, of any kind; several columns are combined.
+        as_frame : bool, default=False
+            Whether to return a DataFrame (needs pandas).
+
+        Returns
+        -------
+        rates : structured array of shape (n_groups,), or DataFrame
+            ``group``; ``n_samples``; ``n_issues``; ``noise_rate``, the weighted mean of
+            1 - ``p_label_correct``. As long as nobody has checked labels, samples that are hard
+            may seem wrong, and wrong ones right.
+
+        Raises
+        ------
+        ValueError
+            If `by` does not have one entry for every sample.
+        """
+        check_is_fitted(self)
+        names, codes = group_codes(by, len(self.issues_), name="by")
+        wrong = self._weight * (1.0 - self.issues_["p_label_correct"])
+        weight = np.maximum(np.bincount(codes, self._weight, len(names)), np.finfo(float).tiny)
+        rate = np.bincount(codes, wrong, len(names)) / weight
+        order = np.argsort(-rate, kind="stable")
+        columns = {
+            "group": names,
+            "n_samples": np.bincount(codes, minlength=len(names)),
+            "n_issues": np.bincount(codes, self.issues_["is_issue"], len(names)).astype(np.intp),
+            "noise_rate": rate,
+        }
+        return as_table({k: v[order] for k, v in columns.items()}, as_frame=as_frame)
 
     def n_more_checks(self, width: float = 0.05) -> int:
         """Return how many more checks make the interval of the noise rate this narrow.

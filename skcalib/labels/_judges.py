@@ -42,27 +42,23 @@ from ..utils.meta._estimators import (
 )
 from ..utils.meta._private import _safe_indexing
 from ..utils.meta._warnings import collecting, ignoring, warn
+from ._limits import (
+    BLOCK_ELEMENTS,
+    DETERMINANT,
+    LARGEST_RATIO,
+    MOST_OF_FOREST,
+    MOST_OF_NEIGHBORS,
+    MOST_OF_REGRESSION,
+    N_FOLDS,
+    N_TREES,
+    NUMBERS_OF_NEIGHBORS,
+    SOME_SAMPLES,
+)
 
-_FOLDS = 5
-_BLOCK_ELEMENTS = 2**19
-# What the judges of the default may cost, in products of numbers: some seconds each on two cores.
-# Of 10 classes and 64 features: 300 000, 18 000 and 12 000 samples.
-_MOST_OF_REGRESSION = 2e8  # samples x features x classes
-_MOST_OF_NEIGHBORS = 2e10  # samples^2 x features
-_MOST_OF_FOREST = 1e6  # samples x classes x sqrt(features)
-_N_TREES = 100
-_NUMBERS_OF_NEIGHBORS = (5, 15, 40)
-# Columns of very different scales, and the families of classifiers for which they matter.
-_LARGEST_RATIO, _ROWS_OF_SCALE = 1e3, 10_000
+# The families of classifiers for which it matters that columns differ in scale.
 _SCALE_MATTERS = tuple(
     f"sklearn.{family}" for family in ("linear_model", "neighbors", "neural_network", "svm")
 )
-
-# Part of the logarithm of the determinant that counts. All of it is right if the labels are: it
-# is better for classes of unequal size (CLINC150, 3 to 90 samples per class: precision of near
-# flips .76, .79, .82 with none, half, all of it) and worse for few samples with wrong labels,
-# whose numbers mean less (5 per class, 20 % random flips: right after repair .940, .929, .920).
-_DETERMINANT = 0.5
 
 
 @dataclass
@@ -85,7 +81,7 @@ class ByRows:
 
 def blocks_of(shape: tuple) -> Iterator[slice]:
     """Yield blocks of the rows of a matrix."""
-    return gen_batches(shape[0], max(1, _BLOCK_ELEMENTS // shape[1]))
+    return gen_batches(shape[0], max(1, BLOCK_ELEMENTS // shape[1]))
 
 
 class Judge(Protocol):
@@ -94,9 +90,14 @@ class Judge(Protocol):
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray | ByRows:
         """Return (n_samples, n_classes), each sample left out of a fit to these labels."""
 
+    def of_new(self, X: Any, classes: NDArray) -> NDArray:
+        """Return (n_new, n_classes) of new samples, by the last fit."""
+
 
 class LeaveOneOut:
     """Distances by a scorer of Gaussians, or by a Pipeline that ends in one.
+
+    The only judge whose distances tell how far a sample is from all classes.
 
     The samples pass through the transformers of the Pipeline once.
     """
@@ -107,12 +108,13 @@ class LeaveOneOut:
         if weight is not None:
             _check_counts(y, weight)
         # A Pipeline at the end of a Pipeline is one: its transformers are at work one by one.
-        self.scorer = self.fitted
+        self.scorer, self.transformers = self.fitted, []  # type: Any, list[Any]
         while isinstance(self.scorer, Pipeline):
             pipeline, self.scorer = self.scorer, self.scorer[-1]
             if len(pipeline) > 1:
                 transformers = pipeline[:-1]
                 self.X = transformers.fit_transform(self.X, y)
+                self.transformers.append(transformers)
                 # With memory, a Pipeline fits copies of its steps.
                 pipeline.steps[:-1] = transformers.steps
 
@@ -142,10 +144,11 @@ class LeaveOneOut:
         of_members = (of_own * gaussians.to_own(*fitted))[member]
         # Of independent features, this would be their number.
         n_features = np.median(of_members[np.isfinite(of_members)])
-        penalty = _DETERMINANT * n_features * np.log1p(1.0 / size)
+        penalty = DETERMINANT * n_features * np.log1p(1.0 / size)
         # One sample does not make a class that others could belong to.
         penalty[size <= 1.0] = np.inf
         columns = class_positions(plain.classes_, classes)
+        self._of_classes = plain, factor, penalty, columns
 
         def of_rows(rows: slice | NDArray) -> NDArray:
             found = gaussians.to_all(*(values[rows] for values in fitted))
@@ -159,6 +162,20 @@ class LeaveOneOut:
             return result
 
         return ByRows(of_rows, (len(labels), len(classes)))
+
+    def prepared(self, X: Any) -> Any:
+        """Return new samples as the transformers make them."""
+        for transformers in self.transformers:
+            X = transformers.transform(X)
+        return X
+
+    def of_new(self, X: Any, classes: NDArray) -> NDArray:
+        """Return the distances of new samples."""
+        plain, factor, penalty, columns = self._of_classes
+        found = plain.transform(self.prepared(X))
+        result = np.full((len(found), len(classes)), np.inf, dtype=found.dtype)
+        result[:, columns] = found * factor + penalty
+        return result
 
 
 def _check_counts(y: NDArray, weight: NDArray[np.float64]) -> None:
@@ -202,6 +219,12 @@ class OutOfFold:
             )
         return _of_votes(proba, self.n_votes)
 
+    def of_new(self, X: Any, classes: NDArray) -> NDArray:
+        """Return the distances of new samples, by a fit to all samples."""
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        model = self.estimator if frozen else self.fitted
+        return _of_votes(class_columns(model, X, classes, leave_out=True), self.n_votes)
+
     @property
     def fitted(self) -> Any:
         """The classifier, fitted on all samples with the labels of the last fits."""
@@ -217,6 +240,10 @@ class _Regression(OutOfFold):
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         with ignoring(ConvergenceWarning):
             return super().distances(labels, classes)
+
+    def of_new(self, X: Any, classes: NDArray) -> NDArray:
+        with ignoring(ConvergenceWarning):
+            return super().of_new(X, classes)
 
 
 class OutOfBag:
@@ -234,7 +261,11 @@ class OutOfBag:
         proba[:, class_positions(forest.classes_, classes)] = np.nan_to_num(
             forest.oob_decision_function_, nan=1.0 / len(forest.classes_)
         )
-        return _of_votes(proba, _N_TREES)
+        return _of_votes(proba, N_TREES)
+
+    def of_new(self, X: Any, classes: NDArray) -> NDArray:
+        """Return the distances of new samples, by all trees."""
+        return _of_votes(class_columns(self.forest, X, classes, leave_out=True), N_TREES)
 
 
 class OutOfBagByGroup:
@@ -248,10 +279,10 @@ class OutOfBagByGroup:
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
         """Return the distances by trees that are fitted to these labels."""
-        rng = np.random.default_rng(0)
+        self.labels, rng = labels, np.random.default_rng(0)
         codes, n_groups = class_positions(labels, classes), int(self.groups.max()) + 1
         votes = np.zeros((len(codes), len(classes)))
-        for _ in range(_N_TREES):
+        for _ in range(N_TREES):
             drawn = np.bincount(rng.integers(n_groups, size=n_groups), minlength=n_groups)
             count = drawn[self.groups]
             tree = DecisionTreeClassifier(
@@ -262,12 +293,16 @@ class OutOfBagByGroup:
         total = votes.sum(axis=1, keepdims=True)
         # A sample that all trees have seen is left to the other judges.
         proba = np.where(total > 0, votes / np.maximum(total, 1.0), 1.0 / len(classes))
-        return _of_votes(proba, _N_TREES)
+        return _of_votes(proba, N_TREES)
+
+    def of_new(self, X: Any, classes: NDArray) -> NDArray:
+        """Return the distances of new samples, by a forest that has seen all groups."""
+        return _of_votes(class_columns(self.fitted, X, classes, leave_out=True), N_TREES)
 
     @property
     def fitted(self) -> Any:
         """The forest, fitted on all samples."""
-        return self.forest
+        return clone(self.forest).fit(self.X, self.labels, self.weight)
 
 
 class Neighbors:
@@ -279,8 +314,8 @@ class Neighbors:
     def __init__(
         self, X: NDArray, weight: NDArray | None, groups: NDArray[np.intp] | None = None
     ) -> None:
-        number = min(max(_NUMBERS_OF_NEIGHBORS), len(X) - 1)
-        self.nearest = nearest_others(X, number, groups)
+        number = min(max(NUMBERS_OF_NEIGHBORS), len(X) - 1)
+        self.X, self.nearest = X, nearest_others(X, number, groups)
         self.weight = np.ones(len(X)) if weight is None else weight
 
     def distances(self, labels: NDArray, classes: NDArray) -> NDArray:
@@ -289,7 +324,7 @@ class Neighbors:
         rows = np.arange(len(codes))
         votes = np.zeros((len(codes), len(classes)), dtype=np.float32)
         best, result, done = -np.inf, votes, 0
-        for number in _NUMBERS_OF_NEIGHBORS:
+        for number in NUMBERS_OF_NEIGHBORS:
             voters = self.nearest[:, done:number]
             np.add.at(votes, (rows[:, None], codes[voters]), self.weight[voters])
             done = number
@@ -297,8 +332,19 @@ class Neighbors:
             found = _of_votes(votes / np.maximum(total, 1e-30), 0.5 * number)
             likelihood = -float(self.weight @ found[rows, codes])
             if likelihood > best:
-                best, result = likelihood, found
+                best, result, self._best = likelihood, found, (number, codes)
         return result
+
+    def of_new(self, X: Any, classes: NDArray) -> NDArray:
+        """Return the distances of new samples, by as many neighbors."""
+        number, codes = self._best
+        number = min(number, len(self.X))
+        search = NearestNeighbors(n_neighbors=number, algorithm="brute").fit(self.X)
+        voters = search.kneighbors(X, return_distance=False)
+        votes = np.zeros((len(voters), len(classes)), dtype=np.float32)
+        np.add.at(votes, (np.arange(len(voters))[:, None], codes[voters]), self.weight[voters])
+        total = votes.sum(axis=1, keepdims=True)
+        return _of_votes(votes / np.maximum(total, 1e-30), 0.5 * number)
 
 
 def nearest_others(
@@ -363,6 +409,16 @@ class Precomputed:
         shape = len(labels), len(classes)
         return ByRows(lambda rows: _of_votes(self.proba[rows][:, columns], np.inf), shape)
 
+    def of_new(self, X: Any, classes: NDArray) -> NDArray:
+        """Return the distances by the probabilities of new samples."""
+        proba = check_proba_matrix(X, name="X")
+        if proba.shape[1] != len(self.order):
+            raise ValueError(
+                f"X must have {len(self.order)} columns of probabilities, as in fit, got "
+                f"{proba.shape[1]}."
+            )
+        return _of_votes(proba[:, self.order[class_positions(classes, self.classes)]], np.inf)
+
 
 def _of_votes(proba: NDArray, n_votes: float) -> NDArray:
     """Return -2 log p; of probabilities that are fractions of votes, one more vote for all."""
@@ -390,7 +446,8 @@ def judges_of(
     if isinstance(estimator, str):  # "precomputed"
         if asked:
             raise ValueError("groups must be None for probabilities at hand, got groups.")
-        return {estimator: Precomputed(X, labels)}
+        matrices = X if isinstance(X, dict) else {estimator: X}
+        return {str(name): Precomputed(matrix, labels) for name, matrix in matrices.items()}
     if estimator is None:
         return _default_judges(X, labels, weight, cv, groups, asked=asked)
     several = estimator if isinstance(estimator, list) else [estimator]
@@ -412,7 +469,7 @@ def judges_of(
             judges[name] = LeaveOneOut(judge, X, labels, weight)
             continue
         if folds is None:  # by the given labels, so that all judges and refits share them
-            folds = folds_of(_FOLDS if cv is None else cv, X, labels, groups, find_copies=False)
+            folds = folds_of(N_FOLDS if cv is None else cv, X, labels, groups, find_copies=False)
         judges[name] = OutOfFold(judge, X, weight, folds)
     return judges
 
@@ -431,22 +488,25 @@ def _default_judges(
     distances = LeaveOneOut(scorer, _as_numbers(X), labels, weight)
     features, n_classes = np.asarray(distances.X), len(np.unique(labels))
     n_samples, n_features = features.shape
-    searched = n_samples**2 * n_features <= _MOST_OF_NEIGHBORS and n_samples > 2
+    searched = n_samples**2 * n_features <= MOST_OF_NEIGHBORS and n_samples > 2
     # With groups, single samples left out would be judged by others of their group.
     judges: dict[str, Any] = {} if asked else {"distances": distances}
     folds = _folds_of_default(features, labels, cv, groups)
-    small = n_samples * n_features * n_classes <= _MOST_OF_REGRESSION
+    small = n_samples * n_features * n_classes <= MOST_OF_REGRESSION
     if folds is not None and (small or asked):
         judges["logistic regression"] = _Regression(features, weight, folds)
     if searched:
         judges["neighbors"] = Neighbors(features, weight, groups)
-    if n_samples * n_classes * n_features**0.5 <= _MOST_OF_FOREST:
-        forest = RandomForestClassifier(_N_TREES, min_samples_leaf=2, random_state=0)
+    if n_samples * n_classes * n_features**0.5 <= MOST_OF_FOREST:
+        forest = RandomForestClassifier(N_TREES, min_samples_leaf=2, random_state=0)
         judges["forest"] = (
             OutOfBag(forest, features, weight)
             if groups is None
             else OutOfBagByGroup(forest, features, weight, groups)
         )
+    for judge in judges.values():
+        if judge is not distances:  # they see standardized features, of new samples as well
+            judge.prepare = distances.prepared
     return judges
 
 
@@ -460,7 +520,7 @@ def _folds_of_default(
     if second < 2:
         return None
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    splitter = kind(min(_FOLDS, int(largest)), shuffle=True, random_state=0)
+    splitter = kind(min(N_FOLDS, int(largest)), shuffle=True, random_state=0)
     with ignoring(UserWarning, "The least populated class"):
         return folds_of(splitter, X, labels, groups, find_copies=False)
 
@@ -502,10 +562,10 @@ def remarks_on(estimator: Any, X: Any, labels: NDArray) -> list[str]:
             "estimator='precomputed' it is taken for the probabilities of a model."
         )
     sensitive = [judge for judge in judges if _scale_matters(judge)]
-    scale = array[:_ROWS_OF_SCALE].std(axis=0, dtype=np.float64) if sensitive else np.ones(1)
+    scale = array[:SOME_SAMPLES].std(axis=0, dtype=np.float64) if sensitive else np.ones(1)
     scale = scale[scale > 0]
     ratio = scale.max() / scale.min() if len(scale) else 1.0
-    if ratio > _LARGEST_RATIO:
+    if ratio > LARGEST_RATIO:
         remarks.append(
             f"The scales of the columns of X differ by a factor of {ratio:.0e}, so that a few "
             f"decide what {type(sensitive[0]).__name__} says; put a StandardScaler before it "

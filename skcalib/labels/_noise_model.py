@@ -29,24 +29,22 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit, softmax
 from scipy.stats import chi2
 
-# Pseudo-samples of every class at the common rate.
-_SHRINKAGES = (5.0, 20.0, 100.0)
-# Of the squared entries of the matrix scaling, in samples. 20 does as well.
-_DOUBT_PENALTY = 100.0
-# The matrix has a square of numbers: beyond, it takes too long and too many samples.
-MOST_CLASSES_OF_A_MATRIX = 256
-_N_FOLDS = 3
-# Elements of the distances that choose among explanations, and that the chosen one is fitted to.
-_ELEMENTS_TO_CHOOSE, _ELEMENTS_TO_FIT = 2**18, 2**21
-_FEWEST_SAMPLES, _FEWEST_OF_A_CLASS = 2000, 20
-# A wrong label stays rarer than the right one, or both could change places.
-_LARGEST_FLIP = 0.95
-# Standard deviation of the pooled log-odds, a priori. A fit that takes all doubt of the judges for
-# flips makes them certain of everything; this keeps it from infinity, and costs half a sample.
-_LOG_ODDS = 4.0
-_STEPS, _STEPS_OF_A_FOLD, _TOLERANCE = 40, 12, 1e-6
-_SMALLEST_RATE, _LARGEST_RATE = 1e-6, 0.9
-_TINY = 1e-300
+from ._limits import (
+    BLOCK_ELEMENTS,
+    ELEMENTS_TO_FIT,
+    FEWEST_OF_A_CLASS,
+    LARGEST_FLIP,
+    LOG_ODDS,
+    MOST_CLASSES_OF_A_MATRIX,
+    N_FOLDS,
+    SHRINKAGE,
+    SOME_SAMPLES,
+    STEPS,
+    STEPS_OF_A_FOLD,
+)
+
+# Numbers that no fit can do without, and that decide nothing.
+_SMALLEST_RATE, _LARGEST_RATE, _TINY, _TOLERANCE = 1e-6, 0.9, 1e-300, 1e-6
 
 
 class NoiseFit(NamedTuple):
@@ -176,7 +174,7 @@ class LabelLikelihood:
         self.total = float(weight.sum())
         self._given, self._starts = np.unique(self.codes, return_index=True)
         # The penalty 1/2 sum_s precision_s w_s^2 on the log-likelihood of all samples.
-        self._precision = np.array([spread_of(d) ** 2 for d in self.distances]) / _LOG_ODDS**2
+        self._precision = np.array([spread_of(d) ** 2 for d in self.distances]) / LOG_ODDS**2
 
     def part(self, mask: NDArray[np.bool_]) -> LabelLikelihood:
         """Return the likelihood of some samples."""
@@ -204,8 +202,6 @@ class LabelLikelihood:
 
     def near_flips(self, common: NoiseFit) -> NoiseFit:
         """Return the most likely weights with near flips beside those at a common rate."""
-        if self.n_classes == 2:  # the other class is near and random at once
-            return common
         starts = [start._replace(near=0.1) for start in (common, self.soft(2.0, 0.05))]
         return max((common, *(self.fit(start, None) for start in starts)), key=_likely)
 
@@ -226,7 +222,7 @@ class LabelLikelihood:
         return NoiseFit(weights, common_flips(rate, self.n_classes), -np.inf, rate)
 
     def fit(
-        self, start: NoiseFit, shrinkage: float | None, *, steps: int = _STEPS, noise: bool = True
+        self, start: NoiseFit, shrinkage: float | None, *, steps: int = STEPS, noise: bool = True
     ) -> NoiseFit:
         """Return the most likely weights and flips; without noise, the weights alone."""
         weights, flips, rate, near, damping = *start[:2], start.rate, start.near, 0.1
@@ -301,7 +297,7 @@ class LabelLikelihood:
                 flips = counts + shrinkage * common
                 flips /= counts.sum(axis=1, keepdims=True) + shrinkage
                 right = np.diag(flips)[:, None]
-                flips = np.where(flips == right, flips, np.minimum(flips, _LARGEST_FLIP * right))
+                flips = np.where(flips == right, flips, np.minimum(flips, LARGEST_FLIP * right))
                 flips /= flips.sum(axis=1, keepdims=True)
         return flips, rate, near
 
@@ -309,56 +305,67 @@ class LabelLikelihood:
 class Choice(NamedTuple):
     """Explanations of the same labels, compared by the likelihood of labels left out."""
 
-    common: NoiseFit  # flips at a common rate
-    left_out: float  # mean log-likelihood of labels left out, by flips at a common rate
-    flips: NoiseFit | None = None  # flips between classes; None where nobody asks for them
-    gain_of_flips: float = 0.0  # of flips between classes over a common rate
-    gain_of_doubt: float = 0.0
-    z: float = 0.0  # gain of flips over the best other explanation, in standard errors
+    fits: dict[str, NoiseFit]  # "common"; "near" and "flips" where somebody asks for them
+    # Of labels left out: mean log-likelihoods, and by how many standard errors an explanation is
+    # ahead of the best of flips at a common rate and doubt.
+    left_out: dict[str, float]
+    ahead: dict[str, float]
+
+    @property
+    def gain_of_doubt(self) -> float:
+        """Gain of doubt over flips at a common rate; 0 where nobody has asked."""
+        return self.left_out.get("doubt", 0.0) - self.left_out.get("common", 0.0)
+
+    @property
+    def gain_of_flips(self) -> float:
+        """Gain of flips between classes over those at a common rate."""
+        return self.left_out.get("flips", 0.0) - self.left_out.get("common", 0.0)
 
 
-def choose(likelihood: LabelLikelihood, *, mixed: bool) -> Choice:
-    """Fit the explanations of the labels, and compare them over folds."""
-    common = likelihood.common_rate()
-    if not mixed or likelihood.n_classes > MOST_CLASSES_OF_A_MATRIX:
-        return Choice(common, common.log_likelihood)
-    # Flexible judges have learned the flips, and a fit that starts from few of them stays there.
-    # The other start takes the judges at their word, so that what they get wrong are flips.
-    starts = common, likelihood.soft(2.0, 0.3)
-    fits = [likelihood.fit(start, _SHRINKAGES[1]) for start in starts]
-    flips = max(fits, key=_likely)
-    some = likelihood.part(_some_rows(len(likelihood.codes), likelihood.n_classes))
-    left_out = _left_out(some, common, flips)
-    weight = some.weight / some.total
+def choose(likelihood: LabelLikelihood, kinds: tuple[str, ...], *, compare: bool) -> Choice:
+    """Fit explanations of the labels, and compare them over folds."""
+    fits = {"common": likelihood.common_rate()}
+    n_classes = likelihood.n_classes
+    if "near" in kinds and n_classes > 2:  # of two classes, the other is near and random at once
+        fits["near"] = likelihood.near_flips(fits["common"])
+    if "flips" in kinds and n_classes <= MOST_CLASSES_OF_A_MATRIX:
+        # Flexible judges have learned the flips, and a fit that starts from few of them stays
+        # there. The other start takes the judges at their word: what they get wrong are flips.
+        starts = fits["common"], likelihood.soft(2.0, 0.3)
+        fits["flips"] = max((likelihood.fit(start, SHRINKAGE) for start in starts), key=_likely)
+    fits = {kind: fit for kind, fit in fits.items() if kind == "common" or fit.rate < 0.5}
+    if len(fits) == 1 or not compare:
+        return Choice(fits, {}, {})
+    some = likelihood.part(_some_rows(len(likelihood.codes), n_classes))
+    left_out, weight = _left_out(some, fits), some.weight / some.total
     mean = {name: float(weight @ values) for name, values in left_out.items()}
-    best = max(_SHRINKAGES, key=mean.__getitem__)
-    difference = left_out[best] - left_out[max(("common", "doubt"), key=mean.__getitem__)]
-    gain = float(weight @ difference)
-    error = np.sqrt(weight @ (difference - gain) ** 2 / some.total)
-    flips = likelihood.fit(flips, best)
-    if flips.rate >= 0.5:
-        return Choice(common, mean["common"])
-    gains = mean[best] - mean["common"], mean["doubt"] - mean["common"]
-    return Choice(common, mean["common"], flips, *gains, gain / max(float(error), _TINY))
+    simple = left_out[max(("common", "doubt"), key=mean.__getitem__)]
+    ahead = {}
+    for kind in fits.keys() - {"common"}:
+        gain = float(weight @ (left_out[kind] - simple))
+        error = np.sqrt(weight @ (left_out[kind] - simple - gain) ** 2 / some.total)
+        ahead[kind] = gain / max(float(error), _TINY)
+    return Choice(fits, mean, ahead)
 
 
 def _left_out(
-    likelihood: LabelLikelihood, start: NoiseFit, start_of_flips: NoiseFit
-) -> dict[float | str, NDArray[np.float64]]:
-    """Return log-likelihoods of labels left out: a common rate, every shrinkage, and doubt."""
+    likelihood: LabelLikelihood, fits: dict[str, NoiseFit]
+) -> dict[str, NDArray[np.float64]]:
+    """Return log-likelihoods of labels left out, by every explanation and by doubt."""
     n_samples = len(likelihood.codes)
-    names: tuple[float | str, ...] = ("common", "doubt", *_SHRINKAGES)
-    result = {name: np.empty(n_samples) for name in names}
-    fold = np.random.default_rng(0).integers(0, _N_FOLDS, n_samples)
-    for number in range(_N_FOLDS):
+    result = {name: np.empty(n_samples) for name in (*fits, "doubt")}
+    fold = np.random.default_rng(0).integers(0, N_FOLDS, n_samples)
+    for number in range(N_FOLDS):
         held = fold == number
+        if not held.any():
+            continue
         train, test = likelihood.part(~held), likelihood.part(held)
-        common = train.fit(start, None, steps=_STEPS_OF_A_FOLD)
-        result["common"][held] = test.explained(*common[:2]).log_likelihood
-        for shrinkage in _SHRINKAGES:
-            flips = train.fit(start_of_flips, shrinkage, steps=_STEPS_OF_A_FOLD)
-            result[shrinkage][held] = test.explained(*flips[:2]).log_likelihood
-        result["doubt"][held] = _doubt(train, test, common)
+        for kind, start in fits.items():
+            shrinkage = SHRINKAGE if kind == "flips" else None
+            fit = train.fit(start, shrinkage, steps=STEPS_OF_A_FOLD)
+            result[kind][held] = test.explained(fit.weights, fit.flips, fit.near).log_likelihood
+            if kind == "common":
+                result["doubt"][held] = _doubt(train, test, fit)
     return result
 
 
@@ -382,8 +389,8 @@ def _doubt(train: LabelLikelihood, test: LabelLikelihood, common: NoiseFit) -> N
         slope *= weight[:, None]
         by_map = np.append((scores.T @ slope).ravel(), slope.sum(axis=0))
         by_rate = weight @ (((1.0 - own) / (n_classes - 1) - own) / likelihood)
-        value = float(weight @ np.log(likelihood)) - 0.5 * _DOUBT_PENALTY * float(change @ change)
-        gradient = np.append(by_map - _DOUBT_PENALTY * change, by_rate * rate * (1.0 - rate))
+        value = float(weight @ np.log(likelihood)) - 0.5 * SHRINKAGE * float(change @ change)
+        gradient = np.append(by_map - SHRINKAGE * change, by_rate * rate * (1.0 - rate))
         return -value / train.total, -gradient / train.total
 
     start = np.append(identity, logit(common.rate))
@@ -412,15 +419,15 @@ def _scores(likelihood: LabelLikelihood, fit: NoiseFit) -> NDArray[np.float64]:
 def rows_to_fit(weight: NDArray[np.float64], n_classes: int) -> NDArray[np.intp]:
     """Return the samples that the model is fitted to: of very many, a random part."""
     counted = np.flatnonzero(weight > 0)
-    return counted[_some_rows(len(counted), n_classes, _ELEMENTS_TO_FIT)]
+    return counted[_some_rows(len(counted), n_classes, ELEMENTS_TO_FIT)]
 
 
 def _some_rows(
-    n_samples: int, n_classes: int, n_elements: int = _ELEMENTS_TO_CHOOSE
+    n_samples: int, n_classes: int, n_elements: int = BLOCK_ELEMENTS
 ) -> NDArray[np.bool_]:
     kept = np.ones(n_samples, dtype=bool)
-    fewest = _FEWEST_OF_A_CLASS * min(n_classes, MOST_CLASSES_OF_A_MATRIX)
-    n_kept = max(_FEWEST_SAMPLES, fewest, n_elements // n_classes)
+    fewest = 2 * FEWEST_OF_A_CLASS * min(n_classes, MOST_CLASSES_OF_A_MATRIX)
+    n_kept = max(SOME_SAMPLES, fewest, n_elements // n_classes)
     if n_samples > n_kept:
         kept[np.random.default_rng(0).permutation(n_samples)[n_kept:]] = False
     return kept

@@ -108,7 +108,7 @@ def test_probabilities_mean_what_they_say():
 
 
 # Linear boundaries are surprised in the same places, and find the wrong labels all the same.
-@pytest.mark.filterwarnings("ignore:Labels that surprise")
+@pytest.mark.filterwarnings("ignore:Unexpected labels cluster")
 def test_any_classifier_gives_out_of_fold_probabilities():
     given, flipped = flip_labels(Y, fraction=0.1, random_state=0)
     pipe = make_pipeline(PCA(30, random_state=0), LinearDiscriminantAnalysis())
@@ -124,8 +124,8 @@ def test_any_classifier_gives_out_of_fold_probabilities():
 
 
 # Ten features tell the digits poorly.
-@pytest.mark.filterwarnings("ignore:The judges expect", "ignore:Labels that surprise")
-@pytest.mark.filterwarnings("ignore:.*rows of X are equal")
+@pytest.mark.filterwarnings("ignore:The model expects", "ignore:Unexpected labels cluster")
+@pytest.mark.filterwarnings("ignore:.*rows of X are equal", "ignore:Classes that the model")
 def test_a_classifier_is_fitted_once_for_a_fold_and_a_round(monkeypatch):
     fitted = []
     fit = GaussianNB.fit
@@ -177,7 +177,9 @@ def test_columns_agree_with_each_other():
     np.testing.assert_allclose(finder.class_noise_rate_, rate)
 
 
-@pytest.mark.filterwarnings("ignore:Confusions of the judges", "ignore:.*rows of X are equal")
+@pytest.mark.filterwarnings(
+    "ignore:Classes that the model confuses", "ignore:.*rows of X are equal"
+)
 def test_difficulty_and_margin_are_those_of_the_pooled_judges():
     finder = LabelIssueFinder(RelativeMahalanobisScorer(), n_refits=0).fit(X[:, 20:30], Y)
     others = np.arange(len(X)) != 5
@@ -206,7 +208,7 @@ def test_weight_zero_is_removal_and_only_ratios_of_weights_infer():
     assert weighted.noise_rate_ == pytest.approx(rate, abs=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:Labels that surprise", "ignore:sample_weight sums to")
+@pytest.mark.filterwarnings("ignore:Unexpected labels cluster", "ignore:sample_weight sums to")
 def test_ten_of_each_are_no_more_evidence_than_one():
     given, _ = flip_labels(Y[:400], fraction=0.1, random_state=0)
     widths = []
@@ -271,7 +273,7 @@ def test_near_twins_do_not_judge_one_another():
     with pytest.warns(SkcalibWarning, match=r"^\d+ samples have a near twin with the same surp"):
         finder = LabelIssueFinder().fit(twice, np.tile(given, 2))
     found = finder.issues_["is_issue"] & np.tile(flipped, 2)
-    assert found.sum() > 0.85 * 2 * flipped.sum()
+    assert found.sum() > 0.8 * 2 * flipped.sum()
     low, high = finder.noise_rate_interval_
     assert low <= flipped.mean() <= high
 
@@ -334,7 +336,7 @@ def test_verified_labels_are_no_issues():
             finder.fit(X, given, verified=wrong)
 
 
-@pytest.mark.filterwarnings("ignore:The judges expect")
+@pytest.mark.filterwarnings("ignore:The model expects")
 def test_a_refit_helps_where_labels_are_bad():
     rng = np.random.default_rng(0)
     right, scorer = [], RelativeMahalanobisScorer(shrinkage="auto")
@@ -426,11 +428,9 @@ def test_probabilities_are_a_mean_of_those_before_and_after_the_refit(monkeypatc
     given, _ = flip_labels(true, fraction=0.3, random_state=0)
     scorer = RelativeMahalanobisScorer(shrinkage="auto")
     options = {"noise": "random", "n_refits": 1}
-    # The discount of weak judges comes after the mean.
-    monkeypatch.setattr("skcalib.labels._rounds._DISCOUNT", 0.0)
     mean = LabelIssueFinder(scorer, **options).fit(data, given)
     first = LabelIssueFinder(scorer, noise="random", n_refits=0).fit(data, given).label_proba_
-    monkeypatch.setattr("skcalib.labels._rounds._WEIGHT_OF_FIRST", 0.0)
+    monkeypatch.setattr("skcalib.labels._rounds.WEIGHT_OF_FIRST", 0.0)
     last = LabelIssueFinder(scorer, **options).fit(data, given).label_proba_
     assert np.abs(first - last).max() > 0.01
     # Ten samples a class: the first counts for a third.
@@ -440,7 +440,7 @@ def test_probabilities_are_a_mean_of_those_before_and_after_the_refit(monkeypatc
 
 
 @pytest.mark.filterwarnings("ignore:sample_weight sums to")
-@pytest.mark.filterwarnings("ignore:The judges foretell:skcalib.utils.SkcalibWarning")
+@pytest.mark.filterwarnings("ignore:The features hardly predict:skcalib.utils.SkcalibWarning")
 @pytest.mark.parametrize("total", [1.0, 1e-290])
 def test_weights_that_do_not_count_samples_are_refused(total):
     X, y = make_blobs(60, centers=3, random_state=0)

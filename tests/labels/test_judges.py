@@ -83,7 +83,7 @@ def test_the_default_are_judges_of_standardized_features():
 
 
 def test_size_decides_who_judges(monkeypatch):
-    for name in ("_MOST_OF_REGRESSION", "_MOST_OF_NEIGHBORS", "_MOST_OF_FOREST"):
+    for name in ("MOST_OF_REGRESSION", "MOST_OF_NEIGHBORS", "MOST_OF_FOREST"):
         monkeypatch.setattr(f"skcalib.labels._judges.{name}", 1.0)
     assert list(judges_of(None, X, Y, None, None, None, asked=False)) == ["distances"]
 
@@ -175,7 +175,7 @@ def test_groups_of_probabilities_at_hand_are_refused():
 def test_samples_that_no_fold_can_learn_from():
     # Out of fold, a single sample of one of two classes leaves one class to learn.
     X = np.array([[0.0, 1.0], [3.0, 1.2], [3.1, 0.9], [2.9, 1.1]])
-    with pytest.warns(SkcalibWarning, match="foretell the labels hardly better"):
+    with pytest.warns(SkcalibWarning, match="features hardly predict"):
         finder = LabelIssueFinder().fit(X, [0, 1, 1, 1])
     assert "logistic regression" not in finder.judges_
     np.testing.assert_allclose(finder.label_proba_.sum(axis=1), 1.0)
@@ -209,8 +209,8 @@ def test_blocks_of_samples_are_judged_as_all_at_once(name, monkeypatch):
     estimator, X, given = _many_digits(name)
     weight = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
     whole = LabelIssueFinder(estimator).fit(X, given, weight)
-    monkeypatch.setattr("skcalib.labels._judges._BLOCK_ELEMENTS", 1000)
-    monkeypatch.setattr("skcalib.labels._rounds._KEPT_ELEMENTS", 0)
+    monkeypatch.setattr("skcalib.labels._judges.BLOCK_ELEMENTS", 1000)
+    monkeypatch.setattr("skcalib.labels._rounds.KEPT_ELEMENTS", 0)
     blocks = LabelIssueFinder(estimator).fit(X, given, weight)
     np.testing.assert_allclose(blocks.label_proba_, whole.label_proba_, rtol=0, atol=1e-10)
     for column in ("margin", "difficulty"):
@@ -228,15 +228,15 @@ def test_of_many_probabilities_on_disk_one_array_is_made(tmp_path, monkeypatch):
     proba = np.lib.format.open_memmap(tmp_path / "p.npy", "w+", np.float64, (len(y), 50))
     proba[:] = 0.2 / 49
     proba[np.arange(len(y)), np.where(rng.random(len(y)) < 0.1, 0, y)] = 0.8
-    for name in ("_ELEMENTS_TO_FIT", "_ELEMENTS_TO_CHOOSE"):
+    for name in ("ELEMENTS_TO_FIT", "BLOCK_ELEMENTS"):
         monkeypatch.setattr(f"skcalib.labels._noise_model.{name}", 1)
-    monkeypatch.setattr("skcalib.labels._judges._BLOCK_ELEMENTS", 2**14)
-    monkeypatch.setattr("skcalib.labels._rounds._KEPT_ELEMENTS", 0)
+    monkeypatch.setattr("skcalib.labels._judges.BLOCK_ELEMENTS", 2**14)
+    monkeypatch.setattr("skcalib.labels._rounds.KEPT_ELEMENTS", 0)
     tracemalloc.start()
     LabelIssueFinder("precomputed", noise="random").fit(proba, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 2 * proba.nbytes  # `label_proba_` has the size of the input
+    assert peak < 2.2 * proba.nbytes  # `label_proba_` has the size of the input
 
 
 def test_distances_are_those_without_the_sample_as_of_a_new_one():

@@ -4,6 +4,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
+from skcalib.labels._limits import AHEAD
 from skcalib.labels._noise_model import (
     LabelLikelihood,
     NoiseFit,
@@ -15,7 +16,6 @@ from skcalib.labels._noise_model import (
     rate_interval,
     seen,
 )
-from skcalib.labels._rounds import _AHEAD, _NEAR_AHEAD
 
 
 def explain(distances, codes, verified, weights, flips):
@@ -116,11 +116,12 @@ def _flips_of_a_class():
 
 def test_flips_between_classes_are_found_where_there_are_some():
     distances, codes, _ = _sample(1500, 4, flips=_flips_of_a_class())
-    choice = choose(_likelihood(distances, codes), mixed=True)
-    assert choice.z > _AHEAD
-    assert choice.flips.flips[1, 2] == pytest.approx(0.4, abs=0.1)
-    assert np.diag(choice.flips.flips)[[0, 2, 3]].min() > 0.9
-    assert choose(_likelihood(distances, codes), mixed=False).flips is None
+    choice = choose(_likelihood(distances, codes), ("flips",), compare=True)
+    assert choice.ahead["flips"] > AHEAD
+    flips = choice.fits["flips"].flips
+    assert flips[1, 2] == pytest.approx(0.4, abs=0.1)
+    assert np.diag(flips)[[0, 2, 3]].min() > 0.9
+    assert list(choose(_likelihood(distances, codes), (), compare=True).fits) == ["common"]
 
 
 def test_confusion_of_the_judges_is_no_flip():
@@ -132,16 +133,18 @@ def test_confusion_of_the_judges_is_no_flip():
     q = np.exp(scores - scores.max(axis=1, keepdims=True))
     q /= q.sum(axis=1, keepdims=True)
     codes = np.array([rng.choice(4, p=p) for p in q])
-    choice = choose(_likelihood([distances[0], distances[2]], codes), mixed=True)
+    likelihood = _likelihood([distances[0], distances[2]], codes)
+    choice = choose(likelihood, ("near", "flips"), compare=True)
     assert choice.gain_of_doubt > 0.01
-    assert choice.z < 0
+    assert max(choice.ahead.values()) < AHEAD
 
 
 def test_flips_stand_out_by_chance_seldom():
     out = 0
     for seed in range(10):
         distances, codes, _ = _sample(300, rate=0.1, seed=seed)
-        out += choose(_likelihood(distances, codes), mixed=True).z > _AHEAD
+        choice = choose(_likelihood(distances, codes), ("flips",), compare=True)
+        out += choice.ahead["flips"] > AHEAD
     assert out <= 2
 
 
@@ -263,15 +266,13 @@ def test_near_flips_are_at_the_maximum_of_the_likelihood():
 
 def test_near_flips_have_to_stand_out():
     for seed in range(5):
-        distances, codes, _ = _near_sample(near=0.0, seed=seed)
-        likelihood = _likelihood(distances, codes)
-        common = likelihood.common_rate()
-        gain = likelihood.near_flips(common).log_likelihood - common.log_likelihood
-        assert 0.0 <= gain < _NEAR_AHEAD / 600
+        for near, stands_out in ((0.0, False), (0.25, True)):
+            likelihood = _likelihood(*_near_sample(near=near, seed=seed)[:2])
+            choice = choose(likelihood, ("near",), compare=True)
+            assert (choice.ahead["near"] > AHEAD) == stands_out
     # Of two classes, the other one is near and random at once.
     likelihood = _likelihood(*_near_sample(200, 2)[:2])
-    common = likelihood.common_rate()
-    assert likelihood.near_flips(common) is common
+    assert list(choose(likelihood, ("near",), compare=True).fits) == ["common"]
 
 
 def test_near_flips_in_single_precision_where_the_judges_are_certain():
