@@ -162,8 +162,9 @@ class VectorScaling(LinearCalibrator):
 
     The probabilities are ``softmax(v * logits / T + b)`` [1]_, beside a uniform component. Unlike
     one temperature, the intercepts correct a model that likes some classes too much; the predicted
-    class may change. It is not penalized: with few samples per class,
-    :class:`StructuredVectorScaling` is safer.
+    class may change. A constant added to all logits of a sample changes its probabilities, unlike
+    those of a softmax: take logits as the model gives them, in `fit` and after it. The map is not
+    penalized: with few samples per class, :class:`StructuredVectorScaling` is safer.
 
     Parameters
     ----------
@@ -331,7 +332,9 @@ class MatrixScaling(LinearCalibrator):
     The probabilities are ``softmax(logits / T @ W.T + b)`` [1]_ beside a uniform component, by
     least log-loss. A matrix has K (K + 1) parameters and would overfit on few samples or many
     classes: penalties draw it to the identity and thus to temperature scaling, the more the fewer
-    samples there are. The default strengths are those of structured scaling as published [2]_,
+    samples there are. A constant added to all logits of a sample may change its probabilities, as
+    with :class:`VectorScaling`; the structured maps do not see it. The default strengths are those
+    of structured scaling as published [2]_,
     which maps log-probabilities; with all of them at 0 this is multinomial regression.
 
     Parameters

