@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format docs bench dist test-wheel check-release clean
+.PHONY: demo test lint format docs ablations bench dist test-wheel check-release clean
 
 $(VENV)/.pip:
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +46,9 @@ format: $(VENV)/.lint
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -b html -W --keep-going -j auto docs docs/_build/html
+
+ablations: $(VENV)/.test
+	$(BIN)/python -m benchmarks.ablations $(if $(DATA),--data $(DATA))
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))

@@ -1,0 +1,143 @@
+"""What is every rule worth? ``python -m benchmarks.ablations --data DIR [--rooms labels]``.
+
+Every tuned constant and every rule of a room is switched off alone, and the room is judged again
+on many sets. A row says how the loss changes: its mean over the sets, the standard error of that
+(sets that share their samples count as one), and the same on the sets that are kept out of all
+choices. A rule whose row is within two standard errors of 0 is not worth its place.
+
+A room is a function that yields losses, and rules that say how each is switched off; another one
+is added to `ROOMS`. Writes benchmarks/ablations_results.json and the table of the guide.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.papers.tables import csv_table
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "ablations_results.json"
+PAGE = ROOT / "docs" / "measured" / "ablations.inc"
+
+
+class Rule(NamedTuple):
+    """What is switched off, and how: values of attributes, as {"module.attribute": value}."""
+
+    name: str
+    decides: str
+    off: dict[str, Any]
+
+
+class Loss(NamedTuple):
+    """Losses of a set by their names; sets of one base share samples."""
+
+    base: str
+    kept_out: bool
+    values: dict[str, float]
+
+
+class Room(NamedTuple):
+    """`losses` gets the folder of the data and yields a loss a set, always in one order."""
+
+    rules: list[Rule]
+    losses: Callable[[Path], Iterable[Loss]]
+
+
+@contextmanager
+def switched_off(rule: Rule | None) -> Iterator[None]:
+    """Set the attributes of a rule, for a while."""
+    old = []
+    for path, value in ({} if rule is None else rule.off).items():
+        module, name = path.rsplit(".", 1)
+        owner = import_module(module)
+        old.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for owner, name, value in old:
+            setattr(owner, name, value)
+
+
+def compared(whole: list[Loss], without: list[Loss]) -> dict[str, Any]:
+    """Return what the losses rise by without a rule, with standard errors; > 0: it is worth it."""
+    result: dict[str, Any] = {"sets": len(whole)}
+    for part in ("all", "kept_out"):
+        pairs = [(a, b) for a, b in zip(whole, without) if part == "all" or a.kept_out]
+        for name in whole[0].values:
+            by_base: dict[str, list[float]] = {}
+            for a, b in pairs:
+                by_base.setdefault(a.base, []).append(b.values[name] - a.values[name])
+            means = np.array([np.mean(values) for values in by_base.values()])
+            error = means.std(ddof=1) / np.sqrt(len(means))
+            result[f"{part}_{name}"] = [round(float(means.mean()), 5), round(float(error), 5)]
+    changed = [any(a.values[n] != b.values[n] for n in a.values) for a, b in zip(whole, without)]
+    return result | {"changed": int(np.sum(changed))}
+
+
+def results(folder: Path, rooms: dict[str, Room]) -> Iterator[dict[str, Any]]:
+    for room, (rules, losses) in rooms.items():
+        whole = list(losses(folder))
+        means = {
+            name: round(float(np.mean([loss.values[name] for loss in whole])), 5)
+            for name in whole[0].values
+        }
+        yield {"room": room, "rule": "", "sets": len(whole), **means}
+        for rule in rules:
+            with switched_off(rule):
+                without = list(losses(folder))
+            row = {"room": room, "rule": rule.name, "decides": rule.decides}
+            yield row | compared(whole, without)
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """Return a table for every room."""
+    tables = []
+    for room in dict.fromkeys(row["room"] for row in rows):
+        some = [row for row in rows if row["room"] == room and row["rule"]]
+        names = [name for name in some[0] if name.startswith(("all_", "kept_out_"))]
+        cells = [
+            [row["rule"], row["decides"], row["sets"], row["changed"]]
+            + ["{:+.4f} ± {:.4f}".format(*row[name]) for name in names]
+            for row in some
+        ]
+        titles = [name.replace("_", " ") for name in names]
+        head = ["Without", "Decides", "Sets", "Changed", *titles]
+        tables.append(csv_table(room, head, cells))
+    return "\n".join(tables)
+
+
+def all_rooms() -> dict[str, Room]:
+    from benchmarks.label_ablations import ROOM
+
+    return {"labels": ROOM}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--rooms", nargs="*")
+    options = parser.parse_args()
+    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    if options.data is not None:
+        warnings.simplefilter("ignore")
+        rooms = {n: r for n, r in all_rooms().items() if not options.rooms or n in options.rooms}
+        rows = [row for row in rows if row["room"] not in rooms]
+        for row in results(options.data, rooms):
+            print(json.dumps(row), flush=True)
+            rows.append(row)
+        RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    PAGE.write_text(page(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+import json
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from benchmarks import ablations
+from benchmarks.ablations import Loss, Room, Rule, compared, page, results, switched_off
+from benchmarks.label_ablations import RULES
+from benchmarks.label_sets import labels_of, some_of
+
+
+def test_a_rule_is_switched_off_for_a_while():
+    rule = Rule("few", "how many are few", {"skcalib.labels._limits.FEW": 3})
+    limits = import_module("skcalib.labels._limits")
+    before = limits.FEW
+    with switched_off(rule):
+        assert limits.FEW == 3
+    assert before == limits.FEW
+
+    def interrupted():
+        with switched_off(rule):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert before == limits.FEW
+
+
+def test_every_rule_names_something_that_is_there():
+    for rule in RULES:
+        for path in rule.off:
+            module, name = path.rsplit(".", 1)
+            assert hasattr(import_module(module), name)
+
+
+def test_sets_of_one_base_count_as_one():
+    rng = np.random.default_rng(0)
+    bases = ["a", "a", "b", "c", "c", "c"]
+    whole, without = (
+        [Loss(b, b != "a", {"loss": float(v)}) for b, v in zip(bases, rng.random(6))]
+        for _ in range(2)
+    )
+    change = [y.values["loss"] - x.values["loss"] for x, y in zip(whole, without)]
+    means = [np.mean(change[:2]), change[2], np.mean(change[3:])]
+    row = compared(whole, without)
+    assert row["all_loss"] == pytest.approx(
+        [np.mean(means), np.std(means, ddof=1) / 3**0.5], abs=1e-5
+    )
+    assert row["kept_out_loss"][0] == pytest.approx(np.mean(means[1:]), abs=1e-5)
+    assert row["sets"] == row["changed"] == 6
+
+
+def test_rows_of_a_room(tmp_path):
+    limits = import_module("skcalib.labels._limits")
+    rules = [Rule("few", "how many are few", {"skcalib.labels._limits.FEW": 9})]
+    room = Room(
+        rules, lambda folder: [Loss(b, True, {"loss": float(limits.FEW)}) for b in ("a", "b")]
+    )
+    first, second = results(tmp_path, {"labels": room})
+    assert first["loss"] == limits.FEW
+    assert second["all_loss"] == [9.0 - limits.FEW, 0.0]
+    assert "how many are few" in page([first, second])
+
+
+def test_the_table_has_a_row_for_every_rule():
+    rows = json.loads(ablations.RESULTS.read_text())
+    named = {row["rule"] for row in rows if row["room"] == "labels"}
+    assert named == {"", *(rule.name for rule in RULES)}
+    assert ablations.PAGE.read_text() == page(rows)
+
+
+@pytest.mark.parametrize("noise", ["random 20 %", "class to class", "hard samples", "near"])
+def test_labels_are_wrong_as_often_as_they_should(noise):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 500)
+    X, true = some_of(3.0 * np.eye(4)[y] + rng.normal(size=(500, 4)), y)
+    given = labels_of(noise, X, true)
+    assert 0.05 < np.mean(given != true) < 0.35
+    assert set(given) <= set(true)
