@@ -27,6 +27,8 @@ _ERROR_OF_FREQUENCIES = 0.03
 _MOST_STANDARD_ERRORS = 4.0
 # Level of the interval of every prior, and the quotient of its ends that a warning tells of.
 _LEVEL, _WIDE = 0.95, 2
+# Default pseudo-samples per class, with training scores and without: benchmarks/prior_shift.py.
+_STRENGTH, _STRENGTH_OF_FREQUENCIES = 1.0, 5.0
 # Pseudo-samples per class of the interval.
 _WEAK = 0.5
 
@@ -69,10 +71,11 @@ class PriorShift(PostHocCalibrator):
         was drawn; a float is that of the first of two classes, of which the second was kept.
     input : {"logits", "proba"}, default="logits"
         What X holds. Probabilities below 1e-12 count as 1e-12.
-    prior_strength : float, default=1
+    prior_strength : float, default=None
         Pseudo-samples per class of the Dirichlet prior of EM, 0 or more. Larger values keep the
         priors nearer to those of training, and 0 is the maximum of the likelihood, which is
-        trusted whatever it is.
+        trusted whatever it is. None means 1 with `training_scores`, and 5 without them, where the
+        model's own error looks like a shift.
     max_iter : int, default=10000
         Most iterations of EM.
     tol : float, default=1e-8
@@ -150,7 +153,7 @@ class PriorShift(PostHocCalibrator):
         "training_priors": ["array-like", StrOptions({"uniform"}), None],
         "training_scores": ["array-like", None],
         "sampling_rate": [Interval(Real, 0, 1, closed="right"), "array-like", None],
-        "prior_strength": [Interval(Real, 0, None, closed="left")],
+        "prior_strength": [Interval(Real, 0, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
@@ -163,7 +166,7 @@ class PriorShift(PostHocCalibrator):
         training_scores: ArrayLike | None = None,
         sampling_rate: ArrayLike | float | None = None,
         input: str = "logits",
-        prior_strength: float = 1.0,
+        prior_strength: float | None = None,
         max_iter: int = 10_000,
         tol: float = 1e-8,
         classes: ArrayLike | None = None,
@@ -307,9 +310,11 @@ class PriorShift(PostHocCalibrator):
 
     def _estimate(self, proba: NDArray, weight: NDArray, before: NDArray | None) -> NDArray:
         """Return the most likely priors, drawn back to those of training as `trust_` says."""
-        training = self.training_priors_
-        priors = self._most_likely(proba, weight, _pseudo(self.prior_strength, training))
-        if self.prior_strength:
+        training, strength = self.training_priors_, self.prior_strength
+        if strength is None:
+            strength = _STRENGTH if before is not None else _STRENGTH_OF_FREQUENCIES
+        priors = self._most_likely(proba, weight, _pseudo(strength, training))
+        if strength:
             self.trust_ = self._trust(proba, weight, before)
             priors = training * (priors / training) ** self.trust_
             priors /= priors.sum()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ LEVEL = 0.99
 N_BINS = 15
 # An error that does not matter, as most users see it: 5 points; a parameter of every report.
 TOLERANCE = 0.05
+# Of more than so many samples, what takes several passes is judged on a stratified part of them.
+MANY_SAMPLES, N_SAMPLED = 100_000, 50_000
 
 
 class Groups(NamedTuple):
@@ -42,6 +44,7 @@ class ReportData:
     what was given; ``features``, ``shown``, ``by`` and ``groups`` are None where nothing was
     given. ``by`` breaks the results down; samples of one of the ``groups`` belong together.
     ``doubt`` is what speaks against the order of the columns.
+    ``spread`` is the standard deviation of calibrated confidences over calibrators.
     """
 
     codes: NDArray[np.intp]
@@ -62,6 +65,50 @@ class ReportData:
     source: Mapping[str, Any] | None = None
     tolerance: float = TOLERANCE
     doubt: str | None = None
+    spread: NDArray[np.float64] | None = None
+
+    @cached_property
+    def sampled(self) -> NDArray[np.intp]:
+        """Positions of the samples for what takes several passes: all, or a part of very many.
+
+        Of every class, and of every group that the results are broken down by, the part has its
+        fraction. Samples that belong together stay together.
+        """
+        n = len(self.codes)
+        if n <= MANY_SAMPLES:
+            return np.arange(n)
+        rng = np.random.default_rng(self.seed)
+        if self.groups is not None:
+            size = np.bincount(self.groups)
+            order = rng.permutation(len(size))
+            taken = order[np.cumsum(size[order]) <= N_SAMPLED]
+            return np.flatnonzero(np.isin(self.groups, taken))
+        strata = self.codes.copy()
+        for groups in (self.by or {}).values():
+            strata = strata * len(groups.names) + groups.codes
+        # Spread evenly over the samples in the order of the strata, at random within each.
+        order = np.lexsort([rng.random(n), strata])
+        return np.sort(order[(np.arange(N_SAMPLED) * n) // N_SAMPLED])
+
+    @cached_property
+    def sample(self) -> ReportData:
+        """The samples at `sampled`, as data of their own."""
+        rows = self.sampled
+        if len(rows) == len(self.codes):
+            return self
+        by = {
+            name: Groups(groups.names, groups.codes[rows])
+            for name, groups in (self.by or {}).items()
+        }
+        return replace(
+            self,
+            codes=self.codes[rows],
+            proba=self.proba[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            numbers=self.numbers[rows],
+            by=by or None,
+            groups=None if self.groups is None else _numbered(self.groups[rows]),
+        )
 
     def effect(
         self, values: NDArray[np.float64], members: NDArray[Any] | slice = slice(None)
@@ -160,8 +207,9 @@ def read_data(
         checked.proba[kept], checked.codes[kept], checked.classes, remedy=remedy, groups=together
     )
     return ReportData(
-        codes=checked.codes[kept],
-        proba=proba[kept],
+        # Without weights all samples are kept, and many are not copied.
+        codes=checked.codes if weight is None else checked.codes[kept],
+        proba=proba if weight is None else proba[kept],
         weight=None if weight is None else weight[kept],
         classes=checked.classes,
         numbers=kept,

@@ -12,7 +12,7 @@ import scipy
 import sklearn
 
 from .. import __version__
-from ._data import LEVEL, N_BINS, ReportData
+from ._data import LEVEL, MANY_SAMPLES, N_BINS, ReportData
 from ._document import Section, Table, Text, count, label, percent
 from ._repair import N_FOLDS
 from ._trust import n_resamples
@@ -24,8 +24,23 @@ MANY_SATURATED = 0.05
 
 def notes(data: ReportData) -> list[str]:
     """Return a sentence for everything in the data that limits what the report can say."""
-    found = [_rare_classes(data), _saturated(data), _weights(data)]
+    found = [_part(data), _rare_classes(data), _saturated(data), _weights(data)]
     return [sentence for sentence in found if sentence]
+
+
+def _part(data: ReportData) -> str | None:
+    n, n_sampled = len(data.codes), len(data.sampled)
+    if n == n_sampled:
+        return None
+    kept = (
+        "whole groups at random" if data.groups is not None else "in which every class and group"
+    )
+    kept += "" if data.groups is not None else " has its fraction"
+    return (
+        f"Many samples: averages, ranges, the calibration error and thresholds are those of all "
+        f"{count(n)} samples. Errors that cancel on average, calibrators and labels are judged on "
+        f"{count(n_sampled)} of them, {kept}."
+    )
 
 
 def _rare_classes(data: ReportData) -> str | None:
@@ -66,8 +81,10 @@ def _weights(data: ReportData) -> str | None:
 
 def method(data: ReportData) -> dict[str, Any]:
     """Return versions, options, the seed and a fingerprint of the data."""
-    digest = sha256(data.proba.tobytes())
-    digest.update(repr(data.classes[data.codes].tolist()).encode(errors="backslashreplace"))
+    digest = sha256(np.ascontiguousarray(data.proba).data)
+    for start in range(0, len(data.codes), MANY_SAMPLES):
+        labels = data.classes[data.codes[start : start + MANY_SAMPLES]].tolist()
+        digest.update(repr(labels).encode(errors="backslashreplace"))
     return {
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "versions": {
@@ -83,6 +100,7 @@ def method(data: ReportData) -> dict[str, Any]:
         "confidence_level": LEVEL,
         "n_resamples": n_resamples(len(data.codes)),
         "n_folds": N_FOLDS,
+        "n_sampled": len(data.sampled),
         "random_state": data.seed,
     }
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 from ..metrics import expected_calibration_error
 from ..posthoc import IsotonicCalibration, StackedCalibration, TemperatureScaling
 from ..utils.checking._proba import label_log_loss
-from ..utils.meta._estimators import Folds, out_of_fold
+from ..utils.meta._estimators import Folds, class_columns, fit_clone
 from ._data import N_BINS, ReportData, mean, mean_interval
 from ._document import NONE, Code, Section, Table, Text, number, percent, with_interval
 
@@ -37,22 +37,13 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
     before = label_log_loss(data.proba, data.codes)
     table = [_scores(data, "as it is", data.proba, before)]
     classes = np.arange(len(data.classes))
-    given: dict[str, Any] = {
-        "folds": _folds(data),
-        "classes": classes,
-        "params": {
-            name: values
-            for name, values in (("sample_weight", data.weight), ("groups", data.groups))
-            if values is not None
-        },
-    }
-    calibrated: list[NDArray[Any]] = []
+    folds = _folds(data)
+    calibrated: list[tuple[NDArray[Any], NDArray[np.float64]]] = []
     kinds: list[Any] = [StackedCalibration, TemperatureScaling, IsotonicCalibration]
     for kind in kinds[:1] if data.proba.size > MANY_NUMBERS else kinds:
         calibrator = kind(input="proba", classes=classes)
-        proba = out_of_fold(calibrator, data.proba, data.codes, **given)
-        calibrated.append(proba)
-        table.append(_scores(data, kind.__name__, proba, before))
+        calibrated.append(_calibrated(calibrator, data, folds))
+        table.append(_scores(data, kind.__name__, calibrated[-1][0], before))
     auto = table[1]
     # One rule, that of "auto": it is recommended where it gains more than chance.
     helps = auto["log_loss_difference"]["high"] < -ROUNDING
@@ -63,7 +54,30 @@ def results(data: ReportData) -> tuple[dict[str, Any], ReportData | None]:
         "best": auto["name"] if helps else None,
         "code": _code(auto["name"], data.model is not None) if helps else "",
     }
-    return found, replace(data, proba=calibrated[0]) if helps else None
+    if not helps:
+        return found, None
+    proba, spread = calibrated[0]
+    return found, replace(data, proba=proba, spread=spread)
+
+
+def _calibrated(
+    calibrator: Any, data: ReportData, folds: Folds
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return probabilities by calibrators fitted to the other folds, and how sure these are.
+
+    That is the standard deviation of every confidence over calibrators fitted to other samples,
+    by the jackknife over the folds.
+    """
+    given = {"sample_weight": data.weight, "groups": data.groups}
+    params = {name: values for name, values in given.items() if values is not None}
+    proba, confidences = np.empty(data.proba.shape), []
+    for train, test in folds:
+        fitted = fit_clone(calibrator, data.proba, data.codes, train, params)
+        of_all = class_columns(fitted, data.proba, classes=calibrator.classes)
+        proba[test] = of_all[test]
+        confidences.append(of_all.max(axis=1))
+    n = len(folds)
+    return proba, np.sqrt(n - 1) * np.std(confidences, axis=0)
 
 
 def _folds(data: ReportData) -> Folds:

@@ -412,9 +412,9 @@ def _gather(data: ReportData) -> dict[str, Any]:
     """Return the results of all questions, as plain numbers, strings, lists and dicts."""
     # The columns have been looked at, and what the parts warn of belongs to the page.
     with _one_at_a_time, collecting() as messages, told():
-        wrong_labels = _wrong_labels.results(data)
+        wrong_labels = _wrong_labels.results(data.sample)
         trust = _trust.results(data)
-        calibrators, calibrated = _repair.results(data)
+        calibrators, calibrated = _repair.results(data.sample)
         results: dict[str, Any] = {
             "overview": _trust.overview(data),
             "verdict": _verdict.results(data, trust, calibrators),
@@ -423,7 +423,7 @@ def _gather(data: ReportData) -> dict[str, Any]:
             "classes": _parts.results(data),
             "groups": list(data.by or {}),
             "hardest": _samples.hardest(data),
-            "issues": _samples.issues(data),
+            "issues": _samples.issues(data.sample),
             "wrong_labels": wrong_labels,
             "calibrators": calibrators,
             "after_calibration": None if calibrated is None else _after(calibrated),

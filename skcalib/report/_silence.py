@@ -15,6 +15,8 @@ from ._document import NONE, Picture, Section, Table, Text, percent, threshold
 # Error rates to allow; those below the error rate of all samples are tried.
 RISKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 N_RISKS = 4
+# Standard deviations that a calibrator fitted to other samples may say more of a sample.
+_SPREADS = 2.0
 
 
 def results(data: ReportData) -> dict[str, Any]:
@@ -38,18 +40,21 @@ def _thresholds(data: ReportData, risks: list[float]) -> list[dict[str, Any]]:
     if data.weight is not None or len(np.unique(data.codes)) < 2:
         return []
     found = []
+    # A calibrator that is fitted to other samples may say more of a sample, and answer it as well.
+    most = data.confidence
+    if data.spread is not None:
+        most = most + _SPREADS * data.spread
     for risk in risks:
-        kept = risk_control(
-            data.confidence, data.correct, risk=risk, delta=1 - LEVEL, groups=data.groups
-        )
-        answers = kept.n_accepted > 0
+        kept = risk_control(most, data.correct, risk=risk, delta=1 - LEVEL, groups=data.groups)
+        answered = data.confidence > kept.threshold
+        answers = kept.n_accepted > 0 and bool(answered.any())
         found.append(
             {
                 "risk": risk,
                 "kept": answers,
                 "threshold": kept.threshold if answers else None,
-                "coverage": kept.n_accepted / len(data.codes),
-                "error_rate": kept.n_errors / kept.n_accepted if answers else None,
+                "coverage": float(answered.mean()) if answers else 0.0,
+                "error_rate": float(1 - data.correct[answered].mean()) if answers else None,
             }
         )
     return found

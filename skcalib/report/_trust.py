@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..metrics import (
+    CalibrationAccumulator,
     calibration_error_interval,
     expected_calibration_error,
     isotonic_reliability_curve,
     reliability_curve,
 )
 from ..plots import ReliabilityDisplay
-from ._data import LEVEL, N_BINS, ReportData, fraction, mean, thinned
+from ._data import LEVEL, MANY_SAMPLES, N_BINS, ReportData, fraction, mean, thinned
 from ._document import Picture, Section, Table, Text, interval, label, number
 
 
@@ -53,14 +54,7 @@ def results(data: ReportData) -> dict[str, Any]:
 
 def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
     """Return the error with its interval, and the curves, of one question."""
-    low, high = calibration_error_interval(
-        **predictions,
-        n_bins=N_BINS,
-        confidence_level=LEVEL,
-        n_resamples=n_resamples(len(data.codes)),
-        random_state=data.seed,
-        groups=data.groups,
-    )
+    low, high = _interval(data, predictions)
     value = expected_calibration_error(**predictions, n_bins=N_BINS)
     cells = reliability_curve(**predictions, n_bins=N_BINS)
     return {
@@ -68,6 +62,25 @@ def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
         "curve": _isotonic_curve(data, predictions),
         "histogram": {"count": cells.bin_weight, "edges": cells.edges},
     }
+
+
+def _interval(data: ReportData, predictions: dict[str, Any]) -> tuple[float, float]:
+    """Return the interval of the error: of very many samples that of their sums."""
+    draws: dict[str, Any] = {
+        "confidence_level": LEVEL,
+        "n_resamples": n_resamples(len(data.codes)),
+        "random_state": data.seed,
+    }
+    if len(data.codes) <= MANY_SAMPLES or data.groups is not None:
+        return calibration_error_interval(
+            **predictions, n_bins=N_BINS, groups=data.groups, **draws
+        )
+    weight = data.weight
+    if weight is not None:  # sums count samples: as many of equal weight as tell as much
+        weight = weight * (weight.sum() / (weight @ weight))
+    sums = CalibrationAccumulator(N_BINS, labels=predictions["labels"])
+    sums.update(predictions["y_true"], predictions["y_proba"], sample_weight=weight)
+    return sums.interval(**draws)
 
 
 def _isotonic_curve(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from ..metrics import calibration_test
 from ..utils.checking._groups import holm
@@ -33,6 +34,9 @@ OF_RARE = 0.25
 # A group of fewer samples is tested on average alone, not at every probability.
 FEWEST_FOR_SHAPE = 30
 N_RESAMPLES, MOST_DRAWS = 999, 200_000_000
+# An undecided page says with which probability an error of 3 points would have been found, or of
+# the tolerance where this is less, and how many samples find it in nine of ten cases.
+SOUGHT, FOUND = 0.03, 0.9
 
 
 def results(
@@ -51,11 +55,15 @@ def results(
         entry["small"] = entry["off"] and _is_small(entry)
     gain = _gain(repair)
     kind = _kind(tested, gain)
+    power = _power(tested)
     # As text for a terminal; on the page no line breaks before a sign of per cent.
     words = {
         name: text.replace("\xa0", " ") for name, text in _words(tested, data, kind, gain).items()
     }
-    return {"tested": tested, "level": ALPHA, "kind": kind, "gain": gain, **words}
+    if power is not None:
+        words["explanation"] += " " + _could_find(power)
+    found = {"tested": tested, "level": ALPHA, "kind": kind, "gain": gain, "power": power}
+    return {**found, **words}
 
 
 def judge(data: ReportData) -> list[dict[str, Any]]:
@@ -76,6 +84,44 @@ def judge(data: ReportData) -> list[dict[str, Any]]:
     for entry, pvalue in zip(tested, holm(np.minimum(pvalues, 1), shares)):
         entry["pvalue"], entry["off"] = float(pvalue), bool(pvalue <= ALPHA)
     return tested
+
+
+def _power(tested: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return how probably an error would have been found where the samples cannot tell.
+
+    Of everybody or, where everybody is clear, of the part of which the most could hide.
+    """
+    unclear = [entry for entry in tested if not entry["clear"] and not entry["off"]]
+    if tested[0]["off"] or not unclear:
+        return None
+    entry = unclear[0]
+    if entry["kind"] != "everybody":
+        entry = max(unclear, key=lambda part: part["hidden"])
+    view, error = entry["views"][0], min(SOUGHT, entry["tolerance"])
+    if not view["spread"]:
+        return None
+    # The test of the average is normal, nearly, and its range is wider by the level's quantile.
+    quantile = -ndtri(view["level"] / 2)
+    needed = ((quantile + ndtri(FOUND)) * view["spread"] / error) ** 2
+    return {
+        "error": error,
+        "probability": float(ndtr(error / view["spread"] - quantile)),
+        "where": _where(entry),
+        "n_samples": entry["n_samples"],
+        "n_samples_for_most": float(f"{needed * entry['n_samples']:.2g}"),
+    }
+
+
+def _could_find(power: dict[str, Any]) -> str:
+    """Return the power of the test of an average as a sentence."""
+    where = "" if power["where"] == "overall" else f" {power['where']}"
+    text = (
+        f"An error of {points(power['error'])} on average{where} would be found here with "
+        f"probability {number(power['probability'], 2)}"
+    )
+    if power["probability"] >= FOUND:
+        return f"{text}."
+    return f"{text}; with {count(power['n_samples_for_most'])} samples, {number(FOUND, 1)}."
 
 
 def _gain(repair: dict[str, Any] | None) -> dict[str, float] | None:
@@ -101,20 +147,27 @@ def _tested(
 
     Two classes are judged by the probability of the second, then by the answers.
     """
+    pairs = _pairs(data)
+    n_samples, sampled = int(members.sum()), members[data.sampled]
+    shaped = sampled.sum() >= FEWEST_FOR_SHAPE
+    n_tests = len(pairs) + shaped
+    views = [_view(data, what, *pairs[what], members, share / n_tests) for what in pairs]
+    if shaped:
+        needed = ALPHA * share / n_tests
+        what = next(iter(pairs))
+        shape = _shape(data.sample, what, *_pairs(data.sample)[what], sampled, share / n_tests)
+        known = min(2 * shape["pvalue"], *(view["pvalue"] for view in views)) <= needed
+        pvalue = _shape_pvalue(data.sample, sampled, None if known else needed / 2)
+        views.append({**shape, "pvalue": min(2 * min(shape["pvalue"], pvalue), 1.0)})
+    return {"kind": kind, "name": name, "n_samples": n_samples, "views": views}
+
+
+def _pairs(data: ReportData) -> dict[str, tuple[NDArray[np.bool_], NDArray[Any]]]:
+    """Return outcomes and probabilities of what is judged; of two classes first the second."""
     pairs = {"answers": (data.correct, data.confidence)}
     if len(data.classes) == 2:
         pairs = {"positive": (data.positive, data.proba[:, 1]), **pairs}
-    n_samples = int(members.sum())
-    n_tests = len(pairs) + (n_samples >= FEWEST_FOR_SHAPE)
-    views = [_view(data, what, *pairs[what], members, share / n_tests) for what in pairs]
-    if n_samples >= FEWEST_FOR_SHAPE:
-        needed = ALPHA * share / n_tests
-        what = next(iter(pairs))
-        shape = _shape(data, what, *pairs[what], members, share / n_tests)
-        known = min(2 * shape["pvalue"], *(view["pvalue"] for view in views)) <= needed
-        pvalue = _shape_pvalue(data, members, None if known else needed / 2)
-        views.append({**shape, "pvalue": min(2 * min(shape["pvalue"], pvalue), 1.0)})
-    return {"kind": kind, "name": name, "n_samples": n_samples, "views": views}
+    return pairs
 
 
 def _view(
@@ -128,15 +181,19 @@ def _view(
     weight = None if data.weight is None else data.weight[members]
     effect = data.effect(outcome[members] - proba[members], members)
     low, high = mean_range(outcome[members], proba[members], weight, 1 - ALPHA * share, effect)
+    said, mass = proba[members].astype(np.float64), data.mass[members]
     return {
         "view": what,
-        "says": mean(proba[members].astype(np.float64), data.mass[members]),
+        "says": mean(said, mass),
         "is": {
-            "value": mean(outcome[members].astype(np.float64), data.mass[members]),
+            "value": mean(outcome[members].astype(np.float64), mass),
             "low": low,
             "high": high,
         },
         "pvalue": mean_test(outcome[members], proba[members], weight, effect),
+        # Standard deviation of what is observed of a calibrated model, and the level of the test.
+        "spread": float(np.sqrt(effect * (mass**2 @ (said * (1 - said)))) / mass.sum()),
+        "level": ALPHA * share,
     }
 
 
@@ -207,18 +264,16 @@ def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
     """
     if len(data.classes) == 2:
         return []
-    everybody = np.ones(len(data.codes), bool)
-    found = []
+    found, sample = [], data.sample
     for k in range(len(data.classes)):
-        answered = data.predicted == k
-        answers, column = (data.correct, data.confidence), (data.codes == k, data.proba[:, k])
-        kinds = [("class", column, everybody)]
-        if answered.any():
-            kinds.insert(0, ("answers", answers, answered))
-        shaped = [kind for kind in kinds if kind[2].sum() >= FEWEST_FOR_SHAPE]
+        kinds, parts = _of_class(data, k), _of_class(sample, k)
+        shaped = [
+            name for name in kinds if name in parts and parts[name][2].sum() >= FEWEST_FOR_SHAPE
+        ]
         of_test = share / (len(kinds) + len(shaped))
-        views = [_view(data, what, *pair, members, of_test) for what, pair, members in kinds]
-        views += [_shape(data, what, *pair, members, of_test) for what, pair, members in shaped]
+        views = [_view(data, name, *kinds[name], of_test) for name in kinds]
+        views += [_shape(sample, name, *parts[name], of_test) for name in shaped]
+        answered = data.predicted == k
         found.append(
             {
                 "kind": "class",
@@ -229,6 +284,17 @@ def _classes(data: ReportData, share: float) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _of_class(
+    data: ReportData, k: int
+) -> dict[str, tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.bool_]]]:
+    """Return outcomes, probabilities and samples of the answers of a class, and of its column."""
+    everybody, answered = np.ones(len(data.codes), bool), data.predicted == k
+    kinds = {"class": (data.codes == k, data.proba[:, k], everybody)}
+    if answered.any():
+        return {"answers": (data.correct, data.confidence, answered), **kinds}
+    return kinds
 
 
 def _hidden(entry: dict[str, Any], trust: dict[str, Any] | None) -> float:

@@ -5,12 +5,15 @@ import re
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 
 from skcalib.datasets import make_predictions
 from skcalib.report import CalibrationReport
 from skcalib.report._data import read_data
 from skcalib.report._trust import results as trust
 from skcalib.report._verdict import results
+from skcalib.utils.computing._chance import mean_test
 
 
 def verdict(y, proba, *, high=None, **options):
@@ -254,3 +257,26 @@ def test_a_page_that_advises_to_calibrate_gives_no_all_clear():
     found = results(data, {"views": {"top_label": view}}, repair)
     assert found["kind"] == "gain"
     assert "from 0.620 to 0.610" in found["headline"]
+
+
+def test_an_undecided_page_says_what_it_would_have_found():
+    y, proba, _ = make_predictions(500, n_classes=2, random_state=3)
+    found = CalibrationReport.from_predictions(y, proba).results_["verdict"]
+    power = found["power"]
+    assert found["kind"] == "undecided"
+    sentence = "An error of 3.0 points on average would be found here with probability"
+    assert f"{sentence} {power['probability']:.2f}; with" in found["explanation"]
+    everybody = found["tested"][0]["views"][0]
+    # Models that say 3 points too much, tested at the level of the page.
+    rng, said = np.random.default_rng(0), proba[:, 1]
+    shifted = brentq(lambda x: np.mean(expit(logit(said) - x)) - said.mean() + 0.03, 0, 2)
+    true = expit(logit(said) - shifted)
+    pvalues = [mean_test(rng.uniform(size=500) < true, said, None) for _ in range(1000)]
+    rejected = np.mean(np.array(pvalues) <= everybody["level"])
+    # Three standard errors of the frequency, and a normal distribution for a binomial one.
+    assert power["probability"] == pytest.approx(rejected, abs=0.05)
+
+
+def test_a_page_that_is_decided_says_nothing_of_power():
+    y, proba, _ = make_predictions(2000, temperature=2.0, random_state=0)
+    assert CalibrationReport.from_predictions(y, proba).results_["verdict"]["power"] is None

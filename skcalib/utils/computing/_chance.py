@@ -87,8 +87,12 @@ def _prepared(
     if count is not None:
         return x, np.ones(len(x)), count / effect, float(count @ outcome) / effect
     if len(x) > MANY:
-        x = np.round(x, 2)
-    x, n = np.unique(x, return_counts=True)
+        place = np.rint(100 * x).astype(np.intp)
+        least = int(place.min())
+        n = np.bincount(place - least)
+        x, n = (least + np.flatnonzero(n)) / 100, n[n > 0]
+    else:
+        x, n = np.unique(x, return_counts=True)
     return x, np.ones(len(x)), n / effect, float(np.sum(outcome)) / effect
 
 
