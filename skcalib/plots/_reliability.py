@@ -317,7 +317,8 @@ class ReliabilityDisplay(PredictionDisplay):
             # NaN in the smooth curve is a gap.
             self.line_ = self._draw_curve(x, y, name, kwargs, marker="", linewidth=2)
             level = "" if self.confidence_level is None else f"{self.confidence_level:.0%} of "
-            self._fill_alone(x, self.band, color="gray", label=f"{level}calibrated models")
+            label = f"{level}calibrated models,\nat each confidence"
+            self._fill_alone(x, self.band, color="gray", label=label)
             return
         filled = ~np.isnan(y)
         count = np.where(filled, np.inf, 0) if self.bin_count is None else self.bin_count

@@ -271,7 +271,7 @@ def test_the_isotonic_curve(data, binary):
     expected = f"model {judged} Brier miscalibration: {parts.miscalibration:.4f}"
     assert title(display).startswith(expected)
     # The band is the place of calibrated models, and told apart from an interval.
-    assert legend(display) == ["95% of calibrated models"]
+    assert legend(display) == ["95% of calibrated models,\nat each confidence"]
     error = expected_calibration_error(y, proba, sample_weight=weight)
     for part in (
         f"discrimination {parts.discrimination:.4f}",
