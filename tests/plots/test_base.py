@@ -248,7 +248,7 @@ def test_many_points_are_drawn_as_pixels():
         plots.RiskCoverageDisplay,
     ],
 )
-@pytest.mark.parametrize("y", [[0, 1], [0, 1, 0.5, 1], [[0, 1]] * 4, [0, 1, 2, 1]])
+@pytest.mark.parametrize("y", [[0, 1], [0, 1, 0.5, 1], [[0, 2]] * 4, [0, 1, 2, 1]])
 def test_errors_of_from_estimator_speak_of_y(display, y):
     X = np.array([[0.0], [1.0], [0.5], [2.0]])
     model = LogisticRegression().fit(X, [0, 1, 0, 1])

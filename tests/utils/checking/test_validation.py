@@ -42,8 +42,8 @@ def test_swapped_arguments_are_told(y_true, y_proba, kind):
 @pytest.mark.parametrize(
     ("y_true", "y_proba"),
     [
-        (PROBA, PROBA),
-        (PROBA, PROBA[:, 1]),
+        (2 * PROBA, PROBA),
+        (2 * PROBA, PROBA[:, 1]),
         ([0, np.nan, 1], [0, 1, 1]),
         ([0.5, 2, 1], [0, 1, 1]),
         ([[0], [1], [0]], PROBA[:, 1]),
