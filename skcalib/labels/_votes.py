@@ -1,0 +1,443 @@
+"""Several people label every sample: the likelihood of their votes.
+
+Votes are not independent given the class, for people err together on hard samples. So a sample is
+easy (z = 0) or hard (z = 1), for all annotators and for the judges alike. With s(x) the
+log-probabilities of the judges, and y_a the vote of annotator a,
+
+    P(votes | x) = sum_z pi_z(x) sum_k q_z(k | x) prod_a T_az(k, y_a),
+    logit pi_1 = g0 + g1 H,    H the standardized entropy of the judges' belief,
+    q_z = softmax(c_z sum_s w_s s_s + b),    c_0 = 1,
+    T_az(k, k) = sigmoid(t_a + t_k + t - delta_z),    delta_0 = 0 < delta_1,
+    T_az(k, l) = (1 - T_az(k, k)) C_kl.
+
+Only the diagonal depends on the annotator, so that a pass costs as much as there are votes, and
+n_samples x n_classes exponentials, however many annotators there are. The maximum is too sure of
+itself: what is left of the dependence is taken out by two exponents (:meth:`VoteModel.temper`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
+
+# Standard deviations a priori: of annotators and of classes in log-odds, of all other parameters.
+_ANNOTATORS, _CLASSES, _OTHERS = 0.3, 0.7, 1.0
+# With so many annotators, their votes tell how much they differ.
+_MANY_ANNOTATORS = 20
+_TEMPERATURES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
+_MOST_STEPS = 200
+# Elements of samples x classes that the two exponents, and a first fit, are found on.
+_ELEMENTS = 2**18
+_BLOCK_ELEMENTS = 2**19
+_TINY = 1e-300
+
+
+class Votes(NamedTuple):
+    """Who said what of which sample; all are positions, in rising order of the sample."""
+
+    sample: NDArray[np.intp]  # (n_votes,)
+    annotator: NDArray[np.intp]
+    label: NDArray[np.intp]
+    n_samples: int
+    n_annotators: int
+    n_classes: int
+
+    def counts(self) -> NDArray[np.float64]:
+        """Return how many votes every class of every sample has, (n_samples, n_classes)."""
+        shape = self.n_samples, self.n_classes
+        flat = np.bincount(
+            self.sample * self.n_classes + self.label, minlength=shape[0] * shape[1]
+        )
+        return flat.reshape(shape).astype(np.float64)
+
+    def of(self, rows: NDArray[np.intp]) -> Votes:
+        """Return the votes on some samples, which are in rising order."""
+        place = np.full(self.n_samples, -1)
+        place[rows] = np.arange(len(rows))
+        kept = place[self.sample] >= 0
+        return self._replace(
+            sample=place[self.sample[kept]],
+            annotator=self.annotator[kept],
+            label=self.label[kept],
+            n_samples=len(rows),
+        )
+
+
+class Evidence(NamedTuple):
+    """What is known of the samples besides the votes."""
+
+    scores: NDArray[np.float64]  # (n_judges, n_samples, n_classes) log-probabilities
+    hardness: NDArray[np.float64]  # (n_samples,) standardized entropy of the judges' belief
+    weight: NDArray[np.float64]  # (n_samples,)
+    known: NDArray[np.intp]  # (n_samples,) the class of a verified label, else -1
+
+    def of(self, rows: NDArray[np.intp]) -> Evidence:
+        """Return what is known of some samples."""
+        return Evidence(
+            self.scores[:, rows], self.hardness[rows], self.weight[rows], self.known[rows]
+        )
+
+
+class Parameters(NamedTuple):
+    """Of the likelihood, as above; those of scale are logarithms."""
+
+    hard: NDArray[np.float64]  # g0, g1
+    judges: NDArray[np.float64]  # log w_s
+    hard_judges: NDArray[np.float64]  # log c_1
+    offset: NDArray[np.float64]  # b
+    skill: NDArray[np.float64]  # t
+    annotators: NDArray[np.float64]  # t_a
+    classes: NDArray[np.float64]  # t_k
+    harder: NDArray[np.float64]  # log delta_1
+    confusion: NDArray[np.float64]  # logits of C, flat
+
+
+def _centers(n_judges: int, n_annotators: int, n_classes: int) -> Parameters:
+    """Return where the priors have their mean, and where the search begins."""
+    return Parameters(
+        hard=np.array([-1.0, 0.5]),
+        judges=np.full(n_judges, -np.log(max(n_judges, 1))),
+        hard_judges=np.array([-0.7]),
+        offset=np.zeros(n_classes),
+        skill=np.array([2.0]),
+        annotators=np.zeros(n_annotators),
+        classes=np.zeros(n_classes),
+        harder=np.array([0.5]),
+        confusion=np.zeros(n_classes**2),
+    )
+
+
+def _split(x: NDArray[np.float64], like: Parameters) -> Parameters:
+    ends = np.cumsum([len(part) for part in like])
+    return Parameters(*np.split(x, ends[:-1]))
+
+
+def evidence_of(
+    scores: list[NDArray], votes: Votes, weight: NDArray[np.float64], known: NDArray[np.intp]
+) -> Evidence:
+    """Return the evidence; every judge is brought to the temperature that suits the votes."""
+    shares = votes.counts()
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
+    shares *= weight[:, None]
+    shape = votes.n_samples, votes.n_classes
+    tempered = np.empty((len(scores), *shape))
+    for judge, score in zip(tempered, scores):
+        judge[:] = log_softmax(_temperature(score, shares) * score, axis=1)
+    hardness = np.zeros(votes.n_samples)
+    if len(scores):
+        belief = softmax(tempered.mean(axis=0), axis=1)
+        entropy = -(belief * np.log(np.maximum(belief, _TINY))).sum(axis=1)
+        spread = entropy.std()
+        hardness = (entropy - entropy.mean()) / spread if spread > 0 else hardness
+    return Evidence(tempered, hardness, weight, known)
+
+
+def _temperature(score: NDArray, shares: NDArray[np.float64]) -> float:
+    """Return the factor under which the votes are most likely, a tenth of them at random."""
+    some = np.random.default_rng(0).permutation(len(score))[: max(_ELEMENTS // score.shape[1], 1)]
+    score, shares = score[some], shares[some]
+    values = [
+        (shares * np.log(0.9 * softmax(factor * score, axis=1) + 0.1 / score.shape[1])).sum()
+        for factor in _TEMPERATURES
+    ]
+    return float(_TEMPERATURES[int(np.argmax(values))])
+
+
+class VoteModel:
+    """The likelihood of votes, its maximum, and what follows from it.
+
+    Parameters after `fit`; the exponents of votes and of judges after `temper`.
+    """
+
+    def __init__(self, votes: Votes, evidence: Evidence) -> None:
+        self.votes, self.evidence = votes, evidence
+        self.vote_power, self.judge_power = 1.0, 1.0
+        self.spread = _ANNOTATORS  # of annotators
+        self.center = _centers(len(evidence.scores), votes.n_annotators, votes.n_classes)
+        self.parameters = self.center
+
+    def fit(self) -> VoteModel:
+        """Find the maximum: of many samples on a part of them first."""
+        rows = _some(self.votes)
+        if len(rows) < self.votes.n_samples:
+            part = VoteModel(self.votes.of(rows), self.evidence.of(rows)).fit()
+            self.parameters, self.spread = part.parameters, part.spread
+            self._climb(25)
+        else:
+            self._climb(_MOST_STEPS)
+            if self.votes.n_annotators >= _MANY_ANNOTATORS:
+                for _ in range(3):
+                    self.spread = self._spread_of_annotators()
+                    self._climb(_MOST_STEPS)
+        return self.temper()
+
+    def _climb(self, steps: int) -> None:
+        passes = _Passes(self.votes, self.evidence)
+        center = np.concatenate(self.center)
+        deviation = Parameters(*(np.full(len(part), _OTHERS) for part in self.center))
+        deviation.annotators[:], deviation.classes[:] = self.spread, _CLASSES
+        deviation.hard[:] = deviation.skill[:] = 2.0
+        precision = np.concatenate(deviation) ** -2.0
+        total = max(float(self.evidence.weight.sum()), _TINY)
+
+        def of(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            value, gradient = passes.likelihood(_split(x, self.center))
+            away = x - center
+            value -= 0.5 * float(precision @ away**2)
+            return -value / total, -(np.concatenate(gradient) - precision * away) / total
+
+        start = np.concatenate(self.parameters)
+        options = {"maxiter": steps, "ftol": 1e-9, "gtol": 1e-6}
+        found = minimize(of, start, jac=True, method="L-BFGS-B", options=options)
+        self.parameters = _split(found.x, self.center)
+
+    def _spread_of_annotators(self) -> float:
+        """Return the standard deviation of annotators, as one step of EM has it.
+
+        Their variance is that of the estimates plus their mean error; a vote tells p (1 - p) of
+        the log-odds of its annotator.
+        """
+        right = self.joint(np.arange(self.votes.n_samples))[1]
+        odds = _log_odds(self.parameters)[:, self.votes.annotator, self.votes.label]
+        p = expit(odds)
+        told = np.bincount(
+            self.votes.annotator,
+            self.evidence.weight[self.votes.sample] * right * (p * (1.0 - p)).mean(axis=0),
+            self.votes.n_annotators,
+        )
+        error = 1.0 / (told + self.spread**-2.0)
+        return float(np.sqrt(np.mean(self.parameters.annotators**2 + error)))
+
+    def joint(
+        self, rows: NDArray[np.intp], power: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the posterior (2, n_rows, n_classes), and that of every vote to be right."""
+        whole = len(rows) == self.votes.n_samples
+        votes = self.votes if whole else self.votes.of(rows)
+        evidence = self.evidence if whole else self.evidence.of(rows)
+        exponents = (self.vote_power, self.judge_power) if power else (1.0, 1.0)
+        joint = _Passes(votes, evidence).joint(self.parameters, *exponents)
+        joint -= logsumexp(joint, axis=(0, 2), keepdims=True)
+        posterior = np.exp(joint, out=joint)
+        return posterior, posterior.sum(axis=0)[votes.sample, votes.label]
+
+    def temper(self) -> VoteModel:
+        """Find the exponents under which votes are foretold best by the others on the sample.
+
+        The posterior becomes pi_z q_z(k)^rho (prod_a T_az(k, y_a))^beta: beta says how much a
+        further vote is worth. Without two votes on any sample, nothing tells.
+        """
+        passes = _LeftOut(*self._asked(), self.parameters)
+        if not passes.n_votes:
+            self.vote_power = self.judge_power = 1.0
+            return self
+
+        def of(x: NDArray[np.float64]) -> float:
+            # N(0, 1) on the log-odds of beta and on the logarithm of rho, in votes
+            return -passes.likelihood(float(expit(x[0])), float(np.exp(x[1]))) + 0.5 * float(x @ x)
+
+        options = {"xatol": 0.01, "fatol": 0.01, "maxiter": 80}
+        found = minimize(of, np.zeros(2), method="Nelder-Mead", options=options)
+        self.vote_power, self.judge_power = float(expit(found.x[0])), float(np.exp(found.x[1]))
+        return self
+
+    def _asked(self) -> tuple[Votes, Evidence]:
+        """Return samples of two votes or more, of many a part."""
+        several = np.bincount(self.votes.sample, minlength=self.votes.n_samples) >= 2
+        rows = np.flatnonzero(several & (self.evidence.weight > 0) & (self.evidence.known < 0))
+        rows = np.sort(np.random.default_rng(0).permutation(rows)[: _most_rows(self.votes)])
+        return self.votes.of(rows), self.evidence.of(rows)
+
+    def posterior(self) -> NDArray[np.float64]:
+        """Return the tempered probability of every class, (n_samples, n_classes)."""
+        blocks = [self.joint(rows, power=True)[0].sum(axis=0) for rows in self._blocks()]
+        proba = np.concatenate(blocks)
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def gain_of_a_vote(self) -> NDArray[np.float64]:
+        """Return by how much one more vote would raise the largest probability, on average.
+
+        The vote is that of an average annotator, and counts as votes do in the posterior.
+        """
+        table = _table(self.parameters)
+        gains = []
+        for rows in self._blocks():
+            posterior = self.joint(rows, power=True)[0]
+            expected = np.zeros(len(rows))
+            for label in range(self.votes.n_classes):
+                says = table[:, :, label]
+                chance = np.einsum("znk,zk->n", posterior, says)
+                after = np.einsum("znk,zk->nk", posterior, says**self.vote_power)
+                after /= np.maximum(after.sum(axis=1, keepdims=True), _TINY)
+                expected += chance * after.max(axis=1)
+            gains.append(expected - posterior.sum(axis=0).max(axis=1))
+        return np.concatenate(gains)
+
+    def judge_shares(self) -> NDArray[np.float64]:
+        """Return how much every judge moves the pooled scores; the sum is one."""
+        spread = self.evidence.scores[:, :10_000].std(axis=(1, 2))
+        part = np.exp(self.parameters.judges) * spread
+        return part / max(part.sum(), _TINY)
+
+    def _blocks(self) -> Iterator[NDArray[np.intp]]:
+        step = max(1, _BLOCK_ELEMENTS // self.votes.n_classes)
+        for start in range(0, self.votes.n_samples, step):
+            yield np.arange(start, min(start + step, self.votes.n_samples))
+
+
+def _most_rows(votes: Votes) -> int:
+    return max(2000, _ELEMENTS // votes.n_classes)
+
+
+def _some(votes: Votes) -> NDArray[np.intp]:
+    """Return the samples of a first fit, twice as many or all."""
+    most = 2 * _most_rows(votes)
+    if votes.n_samples <= 2 * most:
+        return np.arange(votes.n_samples)
+    return np.sort(np.random.default_rng(0).permutation(votes.n_samples)[:most])
+
+
+def _log_odds(parameters: Parameters) -> NDArray[np.float64]:
+    """Return the log-odds of a right vote, (2, n_annotators, n_classes)."""
+    easy = parameters.skill + parameters.annotators[:, None] + parameters.classes
+    return np.stack([easy, easy - np.exp(parameters.harder)])
+
+
+def _log_confusion(parameters: Parameters) -> NDArray[np.float64]:
+    """Return log C; its diagonal is 0, for nothing to be added there."""
+    n_classes = len(parameters.classes)
+    logits = parameters.confusion.reshape(n_classes, n_classes).copy()
+    np.fill_diagonal(logits, -np.inf)
+    result = log_softmax(logits, axis=1)
+    np.fill_diagonal(result, 0.0)
+    return result
+
+
+def _table(parameters: Parameters) -> NDArray[np.float64]:
+    """Return T of an average annotator, (2, n_classes, n_classes)."""
+    of_average = parameters._replace(annotators=np.zeros(1))
+    right = expit(_log_odds(of_average)[:, 0])
+    table = (1.0 - right)[:, :, None] * np.exp(_log_confusion(parameters))
+    diagonal = np.arange(table.shape[1])
+    table[:, diagonal, diagonal] = right
+    return table
+
+
+class _Passes:
+    """The sums over votes, by sparse products."""
+
+    def __init__(self, votes: Votes, evidence: Evidence) -> None:
+        self.votes, self.evidence = votes, evidence
+        n, classes, one = votes.n_samples, votes.n_classes, np.ones(len(votes.sample))
+        # How often each annotator has voted on each sample, and each class was voted for.
+        self.asked = csr_array((one, (votes.sample, votes.annotator)), (n, votes.n_annotators))
+        self.counts = csr_array((one, (votes.sample, votes.label)), (n, classes))
+        flat = votes.sample * classes + votes.label, votes.annotator * classes + votes.label
+        self.own = csr_array((one, flat), (n * classes, votes.n_annotators * classes))
+        self.asked_back, self.counts_back = self.asked.T.tocsr(), self.counts.T.tocsr()
+        self.own_back = self.own.T.tocsr()
+
+    def beliefs(self, parameters: Parameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return log q (2, n_samples, n_classes), and log pi (2, n_samples)."""
+        pooled = np.tensordot(np.exp(parameters.judges), self.evidence.scores, 1)
+        pooled = np.broadcast_to(pooled, (self.votes.n_samples, self.votes.n_classes))
+        blurred = np.exp(parameters.hard_judges) * pooled
+        belief = np.stack([pooled, blurred])
+        belief += parameters.offset
+        hard = parameters.hard[0] + parameters.hard[1] * self.evidence.hardness
+        return log_softmax(belief, axis=2), np.stack([log_expit(-hard), log_expit(hard)])
+
+    def of_votes(self, parameters: Parameters) -> NDArray[np.float64]:
+        """Return log prod_a T (2, n_samples, n_classes)."""
+        elsewhere = self.counts @ _log_confusion(parameters).T
+        result = np.empty((2, *elsewhere.shape))
+        for level, odds in zip(result, _log_odds(parameters)):
+            right, wrong = log_expit(odds), log_expit(-odds)
+            level[:] = elsewhere + self.asked @ wrong
+            level += (self.own @ (right - wrong).ravel()).reshape(level.shape)
+        return result
+
+    def joint(
+        self, parameters: Parameters, vote_power: float = 1.0, judge_power: float = 1.0
+    ) -> NDArray[np.float64]:
+        """Return the logarithm of pi q^rho (prod T)^beta, (2, n_samples, n_classes)."""
+        belief, hard = self.beliefs(parameters)
+        joint = self.of_votes(parameters)
+        joint *= vote_power
+        belief *= judge_power
+        joint += belief
+        joint += hard[:, :, None]
+        known = np.flatnonzero(self.evidence.known >= 0)
+        if len(known):
+            label = self.evidence.known[known]
+            kept = joint[:, known, label]
+            joint[:, known] = -np.inf
+            joint[:, known, label] = kept
+        return joint
+
+    def likelihood(self, parameters: Parameters) -> tuple[float, Parameters]:
+        """Return the log-likelihood of all votes, and its gradient."""
+        evidence, weight = self.evidence, self.evidence.weight
+        joint = self.joint(parameters)
+        total = logsumexp(joint, axis=(0, 2))
+        joint -= total[:, None]
+        posterior = np.exp(joint, out=joint)
+        posterior *= weight[:, None]
+        level = posterior.sum(axis=2)
+        # Log-odds of right votes: every vote is right or wrong with the weight of its class.
+        by_odds = np.empty((2, *_log_odds(parameters).shape[1:]))
+        for part, odds, r in zip(by_odds, _log_odds(parameters), posterior):
+            right = (self.own_back @ r.ravel()).reshape(odds.shape)
+            part[:] = right - expit(odds) * (self.asked_back @ r)
+        # Softmaxes: counts less what their sums make likely.
+        logits, both = np.exp(_log_confusion(parameters)), posterior.sum(axis=0)
+        np.fill_diagonal(logits, 0.0)
+        counts = (self.counts_back @ both).T
+        np.fill_diagonal(counts, 0.0)
+        by_confusion = counts - counts.sum(axis=1, keepdims=True) * logits
+        belief, hard = self.beliefs(parameters)
+        surprise = posterior - level[:, :, None] * np.exp(belief)
+        blur = float(np.exp(parameters.hard_judges[0]))
+        by_judge = np.einsum("znk,snk->zs", surprise, evidence.scores, optimize=True)
+        by_judge *= np.exp(parameters.judges)
+        by_hard = level[1] - weight * np.exp(hard[1])
+        gradient = Parameters(
+            hard=np.array([by_hard.sum(), by_hard @ evidence.hardness]),
+            judges=by_judge[0] + blur * by_judge[1],
+            hard_judges=np.array([blur * by_judge[1].sum()]),
+            offset=surprise.sum(axis=(0, 1)),
+            skill=np.array([by_odds.sum()]),
+            annotators=by_odds.sum(axis=(0, 2)),
+            classes=by_odds.sum(axis=(0, 1)),
+            harder=np.array([-by_odds[1].sum() * np.exp(parameters.harder[0])]),
+            confusion=by_confusion.ravel(),
+        )
+        return float(weight @ total), gradient
+
+
+class _LeftOut:
+    """How well each vote is foretold by the judges and the other votes on its sample."""
+
+    def __init__(self, votes: Votes, evidence: Evidence, parameters: Parameters) -> None:
+        passes = _Passes(votes, evidence)
+        self.belief, self.hard = passes.beliefs(parameters)
+        self.votes, self.n_votes = passes.of_votes(parameters), len(votes.sample)
+        self.sample, self.weight = votes.sample, evidence.weight[votes.sample]
+        # log T of every vote, (2, n_votes, n_classes)
+        odds = _log_odds(parameters)[:, votes.annotator]
+        self.says = log_expit(-odds) + _log_confusion(parameters)[:, votes.label].T
+        rows = np.arange(self.n_votes)
+        self.says[:, rows, votes.label] = log_expit(odds[:, rows, votes.label])
+
+    def likelihood(self, vote_power: float, judge_power: float) -> float:
+        """Return the log-likelihood of all votes, each left out of its own foretelling."""
+        whole = judge_power * self.belief + vote_power * self.votes + self.hard[:, :, None]
+        without = whole[:, self.sample] - vote_power * self.says
+        foretold = logsumexp(without + self.says, axis=(0, 2)) - logsumexp(without, axis=(0, 2))
+        return float(self.weight @ foretold)
