@@ -46,6 +46,7 @@ format: $(VENV)/.lint
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -b html -W --keep-going -j auto docs docs/_build/html
+	$(BIN)/python docs/search_words.py docs/_build/html
 
 ablations: $(VENV)/.test
 	$(BIN)/python -m benchmarks.ablations $(if $(DATA),--data $(DATA))

@@ -50,11 +50,13 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"skcalib {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+# Recipes and the API before long pages of results.
+html_search_scorer = str(HERE / "search_scorer.js")
 html_favicon = html_logo = "_static/favicon.svg"
 html_baseurl = "https://skcalib.readthedocs.io/en/stable/"
 html_show_sourcelink = False
 # Pages without a list of neighbors.
-_WIDE = ("getting_started",)
+_WIDE = ("getting_started", "five_lines")
 _GUIDE = ("how_to/**", "understand/**", "measured/**", "reference/**", "changelog", "development")
 html_sidebars: dict[str, list[str]] = {page: [] for page in _WIDE}
 html_context = {
@@ -137,6 +139,10 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"__init__\.py",
     "download_all_examples": False,
     "show_memory": False,
+    # Times of a busy machine say nothing about the reader's.
+    "min_reported_time": 1e9,
+    # What a drawing function returns is no result.
+    "ignore_repr_types": r"matplotlib\.(text|axes|legend|collections|lines)",
     "doc_module": ("skcalib",),
     "backreferences_dir": "api/backreferences",
     "remove_config_comments": True,
