@@ -49,7 +49,7 @@ def main(folder: Path) -> None:
     asked, lost = 0, []
     for path in sorted(HERE.glob("*/*.rst")):
         page = path.relative_to(HERE).with_suffix("").as_posix()
-        for word in re.findall(r"^   single: ! (.*)$", path.read_text(), re.MULTILINE):
+        for word in re.findall(r"^   ! single: (.*)$", path.read_text(), re.MULTILINE):
             asked += 1
             if results(index, word)[:1] != [page]:
                 lost.append(f"{word}: {results(index, word)[:3]} before {page}")

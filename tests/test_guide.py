@@ -28,4 +28,4 @@ def test_every_recipe_is_listed_by_its_problem(repository):
 def test_every_recipe_can_be_found_by_other_words():
     for path in PAGES:
         if path.stem != "index":
-            assert path.read_text().count("\n   single: ! ") >= 2, path.name
+            assert path.read_text().count("\n   ! single: ") >= 2, path.name
