@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
@@ -293,7 +294,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             if columns differ in scale a thousandfold, and the estimator does not scale them; if
             weights sum to less than half of the number of samples.
         """
-        if isinstance(X, dict) and X and self.estimator == "precomputed":
+        # A sparse matrix by keys is a dict as well.
+        models = self.estimator == "precomputed" and isinstance(X, dict) and not issparse(X)
+        if models and X:
             X = {str(name): samples_and_labels(matrix, y)[0] for name, matrix in X.items()}
             labels = samples_and_labels(next(iter(X.values())), y)[1]
         else:
@@ -655,7 +658,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         (True, 0)
         """
         check_is_fitted(self)
-        if isinstance(X, dict):
+        if isinstance(X, dict) and not issparse(X):
             X = {str(name): samples_and_labels(matrix, y)[0] for name, matrix in X.items()}
             labels = samples_and_labels(next(iter(X.values())), y)[1]
         else:
