@@ -21,7 +21,10 @@ ANSWERS = ("predict", "predict_proba", "decision_function", "transform", "diffic
 # skops has no format for tensors outside of skorch's nets, and nets hold types of torch.
 NOT_IN_SKOPS = {"LayerEmbedder", "CalibratedNetClassifier"}
 # Of scikit-learn, and unknown to skops.
-INNER = {"sklearn.neural_network._stochastic_optimizers.AdamOptimizer"}
+INNER = {
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.tree._tree.Tree",
+}
 
 
 def through_pickle(fitted):

@@ -163,16 +163,10 @@ class LeaveOneOut:
 
         return ByRows(of_rows, (len(labels), len(classes)))
 
-    def prepared(self, X: Any) -> Any:
-        """Return new samples as the transformers make them."""
-        for transformers in self.transformers:
-            X = transformers.transform(X)
-        return X
-
     def of_new(self, X: Any, classes: NDArray) -> NDArray:
         """Return the distances of new samples."""
         plain, factor, penalty, columns = self._of_classes
-        found = plain.transform(self.prepared(X))
+        found = plain.transform(transformed(X, self.transformers))
         result = np.full((len(found), len(classes)), np.inf, dtype=found.dtype)
         result[:, columns] = found * factor + penalty
         return result
@@ -506,7 +500,7 @@ def _default_judges(
         )
     for judge in judges.values():
         if judge is not distances:  # they see standardized features, of new samples as well
-            judge.prepare = distances.prepared
+            judge.transformers = distances.transformers
     return judges
 
 
@@ -523,6 +517,13 @@ def _folds_of_default(
     splitter = kind(min(N_FOLDS, int(largest)), shuffle=True, random_state=0)
     with ignoring(UserWarning, "The least populated class"):
         return folds_of(splitter, X, labels, groups, find_copies=False)
+
+
+def transformed(X: Any, transformers: list[Any]) -> Any:
+    """Return samples as transformers make them, one after the other."""
+    for transformer in transformers:
+        X = transformer.transform(X)
+    return X
 
 
 def _as_numbers(X: Any) -> Any:

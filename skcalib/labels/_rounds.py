@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..utils.checking._proba import binomial_interval
-from ._judges import ByRows, Judge, LeaveOneOut, blocks_of
+from ._judges import ByRows, Judge, LeaveOneOut, blocks_of, transformed
 from ._limits import (
     AHEAD,
     FEWEST_OF_A_CLASS,
@@ -70,8 +70,9 @@ class Explanation(NamedTuple):
         distances, novelty = [], np.full(len(codes), np.nan)
         for name, judge in self.judges.items():
             seen_by_it = X[name] if isinstance(X, dict) else X
-            prepare = getattr(judge, "prepare", None)
-            raw = np.array(judge.of_new(prepare(seen_by_it) if prepare else seen_by_it, classes))
+            if not isinstance(judge, LeaveOneOut):  # which transforms by itself
+                seen_by_it = transformed(seen_by_it, getattr(judge, "transformers", []))
+            raw = np.array(judge.of_new(seen_by_it, classes))
             if isinstance(judge, LeaveOneOut) and np.isnan(novelty).all():
                 novelty = raw.min(axis=1).astype(np.float64)
             distances.append(_excess(raw, slice(None)))
