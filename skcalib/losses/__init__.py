@@ -38,5 +38,4 @@ __all__ = [
     "ZeroHingeLoss",
 ]
 
-fill_docstrings(globals())
 fill_docstrings(globals() | vars(functional))
