@@ -65,7 +65,7 @@ def wrong_for_a_group(by: float) -> Maps:
 
 
 def mixed_up(share: float) -> Maps:
-    """The two last classes are told apart by less than the model says."""
+    """The model separates the last two classes less well than it says."""
 
     def says(z: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.float64]:
         proba = softmax(z, axis=1)

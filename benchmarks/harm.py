@@ -4,10 +4,10 @@
 
 Each task is a data set and a classifier. A method is judged by what it does to accuracy and
 log-loss on samples that nobody has fitted on, as it is and after both have been calibrated by the
-same temperature; temperatures are fitted on samples apart. Half of the tasks are marked as open:
-defaults were chosen on these, and the others confirm them. `--data` adds CLINC150 and three
-sets with labels that people gave. benchmarks/harm_results.json
-holds what two docstrings say: the first 30 tasks of --draws 1, not yet all.
+same temperature; temperatures are fitted on samples apart. Half of
+the tasks are marked as open, for choices; the others are to confirm them. `--data` adds CLINC150
+and three sets with labels that people gave. benchmarks/harm_results.json holds what two docstrings
+say: the first 30 tasks of --draws 1, not yet all.
 """
 
 import time

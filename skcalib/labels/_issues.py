@@ -577,7 +577,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     def _counted(
         self, rows: NDArray[np.intp], is_wrong: NDArray[np.bool_]
     ) -> tuple[Rate | None, str | None]:
-        """Return what the checks say of the rate, and a reason to doubt it, which is told."""
+        """Return what the checks say of the rate, and the text of a warning or None."""
         log_odds, weight, doubt = self._of_model[0], self._weight, None
         draws = draws_among(self._draws, rows)
         if not draws:

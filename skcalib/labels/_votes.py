@@ -28,8 +28,6 @@ from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 
 # Standard deviations a priori: of annotators and of classes in log-odds, of all other parameters.
 _ANNOTATORS, _CLASSES, _OTHERS = 0.3, 0.7, 1.0
-# With so many annotators, their votes tell how much they differ.
-_MANY_ANNOTATORS = 20
 _TEMPERATURES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 _MOST_STEPS = 200
 # Elements of samples x classes that the two exponents, and a first fit, are found on.
@@ -158,7 +156,6 @@ class VoteModel:
     def __init__(self, votes: Votes, evidence: Evidence) -> None:
         self.votes, self.evidence = votes, evidence
         self.vote_power, self.judge_power = 1.0, 1.0
-        self.spread = _ANNOTATORS  # of annotators
         self.center = _centers(len(evidence.scores), votes.n_annotators, votes.n_classes)
         self.parameters = self.center
 
@@ -167,21 +164,17 @@ class VoteModel:
         rows = _some(self.votes)
         if len(rows) < self.votes.n_samples:
             part = VoteModel(self.votes.of(rows), self.evidence.of(rows)).fit()
-            self.parameters, self.spread = part.parameters, part.spread
+            self.parameters = part.parameters
             self._climb(25)
         else:
             self._climb(_MOST_STEPS)
-            if self.votes.n_annotators >= _MANY_ANNOTATORS:
-                for _ in range(3):
-                    self.spread = self._spread_of_annotators()
-                    self._climb(_MOST_STEPS)
         return self.temper()
 
     def _climb(self, steps: int) -> None:
         passes = _Passes(self.votes, self.evidence)
         center = np.concatenate(self.center)
         deviation = Parameters(*(np.full(len(part), _OTHERS) for part in self.center))
-        deviation.annotators[:], deviation.classes[:] = self.spread, _CLASSES
+        deviation.annotators[:], deviation.classes[:] = _ANNOTATORS, _CLASSES
         deviation.hard[:] = deviation.skill[:] = 2.0
         precision = np.concatenate(deviation) ** -2.0
         total = max(float(self.evidence.weight.sum()), _TINY)
@@ -196,23 +189,6 @@ class VoteModel:
         options = {"maxiter": steps, "ftol": 1e-9, "gtol": 1e-6}
         found = minimize(of, start, jac=True, method="L-BFGS-B", options=options)
         self.parameters = _split(found.x, self.center)
-
-    def _spread_of_annotators(self) -> float:
-        """Return the standard deviation of annotators, as one step of EM has it.
-
-        Their variance is that of the estimates plus their mean error; a vote tells p (1 - p) of
-        the log-odds of its annotator.
-        """
-        right = self.joint(np.arange(self.votes.n_samples))[1]
-        odds = _log_odds(self.parameters)[:, self.votes.annotator, self.votes.label]
-        p = expit(odds)
-        told = np.bincount(
-            self.votes.annotator,
-            self.evidence.weight[self.votes.sample] * right * (p * (1.0 - p)).mean(axis=0),
-            self.votes.n_annotators,
-        )
-        error = 1.0 / (told + self.spread**-2.0)
-        return float(np.sqrt(np.mean(self.parameters.annotators**2 + error)))
 
     def joint(
         self, rows: NDArray[np.intp], power: bool = False

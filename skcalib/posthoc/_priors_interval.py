@@ -17,7 +17,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from scipy.stats import chi2
 
 _LEVEL = 0.95
-# Log-odds: no frequency is told from 0 or 1 beyond, and no score counts for more.
+# Largest log-odds: beyond them a frequency cannot be distinguished from 0 or 1.
 _FARTHEST = 30.0
 # A calibrator's offset and slope are known at least this well before it sees a sample.
 _PRIOR_VARIANCE = 1.0
