@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,9 +17,15 @@ from ..utils.meta._tables import as_table
 from ._bins import top_label
 from ._calibration_error import expected_calibration_error
 from ._gaps import GapError
-from ._inversion import Inversion, interval_of
+from ._inversion import Inversion, bootstrap_interval, interval_of_score
 from ._recalibration import Recalibration, paired_pvalue, recalibration
-from ._resampling import RESAMPLING_CONSTRAINTS, Resampled, draw_seeds, warn_of_few_groups
+from ._resampling import (
+    RESAMPLING_CONSTRAINTS,
+    Resampled,
+    draw_seeds,
+    run,
+    warn_of_few_groups,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +34,11 @@ if TYPE_CHECKING:
 class _Judged(NamedTuple):
     """The error of a model, the ends of its interval, and what its differences are taken of.
 
-    ``center`` is the error without what chance adds, ``resamples`` are errors around it.
+    ``center`` is the error without what chance adds, ``resamples`` are errors around it; of them
+    ``source`` makes more.
     """
 
+    source: Any
     error: float
     low: float
     high: float
@@ -112,8 +121,12 @@ def compare_calibration(
     follows from the intervals of the two errors and the correlation r of their resamples (MOVER
     [1]_). Its lower end is ``d - sqrt(a^2 + b^2 - 2 r a b)``, where a leads from the error of the
     model down to its lower end, and b from the first error up to its upper end. Where one of the
-    two intervals begins at 0, r is -1, the worst case. For a `metric` of your own it is the basic
-    bootstrap interval of the difference. Models that agree on every sample differ by exactly 0.
+    two intervals begins at 0, r is -1, the worst case. Models that agree on every sample differ by
+    exactly 0.
+
+    For a `metric` of your own the interval of the difference is that of
+    :func:`calibration_error_interval`, with labels drawn from the mean of the two models: normal
+    for a score such as the log-loss, basic for a calibration error.
 
     Where one of two models is calibrated, its interval begins at 0, and the interval of the
     difference, which allows for the worst, rarely excludes 0. The p-value has power there. It
@@ -158,16 +171,22 @@ def compare_calibration(
     models, recalibrated = [], []
     for y_proba in y_probas.values():
         resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
-        drawn, by_chance = resampled.drawn(seeds, n_jobs)
-        ends = interval_of(resampled, drawn, by_chance, confidence_level)
-        models.append(_Judged(resampled.estimate, *ends, *_center(resampled, drawn)))
+        drawn, ends = bootstrap_interval(resampled, seeds, n_jobs, confidence_level)
+        center = _center(resampled, drawn)
+        models.append(_Judged(resampled.error, resampled.estimate, *ends, *center))
         own = isinstance(resampled.error, GapError)
         if own:
             recalibrated.append(_recalibration(check_predictions(y_true, y_proba, **given)))
     warn_of_few_groups(resampled.groups)
-    tail = (1 - confidence_level) / 2
     differences = [(0.0, np.nan, np.nan)]
-    differences += [_difference(models[0], model, tail, own) for model in models[1:]]
+    for model in models[1:]:
+        if np.array_equal(models[0].resamples, model.resamples):
+            differences.append((0.0, 0.0, 0.0))  # on every resample: the same predictions
+        elif own:
+            differences.append(_difference(models[0], model))
+        else:
+            more = seeds, n_jobs
+            differences.append(_difference_of_any(models[0], model, confidence_level, *more))
     columns: dict[str, Any] = {"model": list(y_probas)}
     columns |= {name: [getattr(m, name) for m in models] for name in ("error", "low", "high")}
     names = "difference", "difference_low", "difference_high"
@@ -199,16 +218,30 @@ def _center(resampled: Resampled, drawn: list[Any]) -> tuple[float, NDArray[np.f
     return (center**2 if resampled.error.squared else center), errors
 
 
-def _difference(
-    first: _Judged, other: _Judged, tail: float, own: bool
+def _difference_of_any(
+    first: _Judged,
+    other: _Judged,
+    confidence_level: float,
+    seeds: NDArray[np.int64],
+    n_jobs: int | None,
 ) -> tuple[float, float, float]:
-    """Return the difference of two errors and the ends of its interval."""
-    if np.array_equal(first.resamples, other.resamples):
-        return 0.0, 0.0, 0.0  # the same errors on every resample: the same predictions
+    """Return the difference of two values of a metric of the user and the ends of its interval."""
+    models = first.source, other.source
+    difference, drawn = other.center - first.center, other.resamples - first.resamples
+    if any(model.is_zero_of_expected_labels() for model in models):
+        tail = (1 - confidence_level) / 2
+        return difference, *(2 * difference - np.quantile(drawn, [1 - tail, tail]))
+    # Labels that did not come still may: they are drawn from the mean of what the models say.
+    belief = np.mean([model.columns() for model in models], axis=0)
+    before, after = (
+        np.array(run(partial(model.of_drawn_labels, belief), seeds, n_jobs)) for model in models
+    )
+    return difference, *interval_of_score(difference, drawn, after - before, confidence_level)
+
+
+def _difference(first: _Judged, other: _Judged) -> tuple[float, float, float]:
+    """Return the difference of two errors of this package and the ends of its interval."""
     difference = other.center - first.center
-    if not own:
-        ends = np.quantile(other.resamples - first.resamples, [1 - tail, tail])
-        return difference, *(2 * difference - ends)
     # Where an error may be chance alone, nothing is known of the sign of its gaps. Luck may move
     # the two errors in opposite directions then: the worst case.
     r = -1.0

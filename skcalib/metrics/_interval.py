@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..utils.meta._private import Interval, validate_params
 from ._calibration_error import expected_calibration_error
-from ._inversion import interval_of, pvalue_of
+from ._inversion import bootstrap_interval, pvalue_of
 from ._resampling import (
     RESAMPLING_CONSTRAINTS,
     Resampled,
@@ -104,11 +104,14 @@ def calibration_error_interval(
       of those for the gaps and for gaps of the sizes to be expected under the distribution that
       makes those observed most likely (empirical Bayes), since chance hides many small gaps.
 
-    A ``functools.partial`` of an error of this package is that error with options. For a `metric`
-    of your own the interval is the basic one, the quantiles of the bootstrap reflected about the
-    estimate. If it is a calibration error, so that it is 0 where all labels occur as often as the
-    probabilities say, the interval begins at 0 where chance explains the error, and ends no lower
-    than the estimate.
+    A ``functools.partial`` of an error of this package is that error with options. A `metric` of
+    your own is a calibration error if it is 0 where all labels occur as often as the probabilities
+    say. Its interval is the basic one, the quantiles of the bootstrap reflected about the
+    estimate, but begins at 0 where chance explains the error, and ends no lower than the estimate.
+    That of any other metric, such as the log-loss, is normal. Its standard error is that of the
+    bootstrap, or that of labels drawn for the resamples from the probabilities, as if four more
+    samples were of any class alike, if that is larger: few samples may hold none of the large
+    losses of rare labels.
 
     References
     ----------
@@ -129,8 +132,8 @@ def calibration_error_interval(
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
     warn_of_few_groups(resampled.groups)
-    drawn, by_chance = resampled.drawn(draw_seeds(random_state, n_resamples), n_jobs)
-    return interval_of(resampled, drawn, by_chance, confidence_level)
+    seeds = draw_seeds(random_state, n_resamples)
+    return bootstrap_interval(resampled, seeds, n_jobs, confidence_level)[1]
 
 
 # Nested calls are validated: the options of the metric are the user's.

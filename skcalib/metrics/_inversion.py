@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from ..utils.checking._groups import design_effect
 from ..utils.computing._chance import mean_range
 from ._gaps import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
-from ._resampling import ByChance, Resampled
+from ._resampling import ByChance, Resampled, run
 
 # Equal errors, summed in another order, differ by less.
 _ROUNDING = 1e-12
@@ -25,18 +26,31 @@ _MANY_CELLS = 100
 _SCALES, _STEPS = np.concatenate([[0.0], 2.0 ** np.arange(-2, 9, 0.5)]), 200
 
 
+def bootstrap_interval(
+    resampled: Resampled, seeds: NDArray[np.int64], n_jobs: int | None, confidence_level: float
+) -> tuple[list[Any], tuple[float, float]]:
+    """Return the errors of resamples and the interval."""
+    error = resampled.error
+    drawn = run(error.bootstrap, seeds, n_jobs)
+    if isinstance(error, GapError):
+        by_chance = resampled.by_chance(seeds, n_jobs)
+    elif error.is_zero_of_expected_labels():
+        by_chance = [run(error.by_chance, seeds, n_jobs)]
+    else:
+        of_drawn = run(partial(error.of_drawn_labels, error.columns()), seeds, n_jobs)
+        return drawn, interval_of_score(resampled.estimate, drawn, of_drawn, confidence_level)
+    return drawn, interval_of(resampled, drawn, by_chance, confidence_level)
+
+
 def interval_of(
     resampled: Resampled, drawn: list[Any], by_chance: ByChance, confidence_level: float
 ) -> tuple[float, float]:
-    """Return the interval from the bootstrap and, of a calibration error, the errors by chance."""
+    """Return the interval from the bootstrap and the errors by chance."""
     tail = (1 - confidence_level) / 2
     if not isinstance(resampled.error, GapError):
-        # Reflected: estimate - (high - estimate) and estimate + (estimate - low).
+        # Reflected: estimate - (high - estimate) and estimate + (estimate - low). Chance adds to
+        # the estimate and to its resamples once more: that interval may lie below the truth.
         high, low = 2 * resampled.estimate - np.quantile(drawn, [tail, 1 - tail])
-        if not by_chance:
-            return float(low), float(high)
-        # Of a calibration error, chance adds to the estimate and to its resamples once more: the
-        # reflected interval may lie below the truth.
         high = max(high, resampled.estimate)
     else:
         low, high = Inversion(resampled.error, drawn).interval(tail)
@@ -47,6 +61,18 @@ def interval_of(
     if resampled.error.squared:
         low, high = low**2, high**2
     return float(low), float(min(high, 1.0))
+
+
+def interval_of_score(
+    estimate: float, drawn: ArrayLike, of_drawn_labels: ArrayLike, confidence_level: float
+) -> tuple[float, float]:
+    """Return the normal interval of a score, or of a difference of scores.
+
+    Its standard error is the larger one of two: samples that hold none of the large losses of rare
+    labels know nothing of them, and a belief may be too narrow.
+    """
+    half = ndtri((1 + confidence_level) / 2) * max(np.std(drawn), np.std(of_drawn_labels))
+    return float(estimate - half), float(estimate + half)
 
 
 def pvalue_of(statistic: float, by_chance: ByChance) -> float:

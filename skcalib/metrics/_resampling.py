@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from ..utils.checking._groups import group_codes
 from ..utils.checking._guard import refuse_other_rows, told
+from ..utils.checking._proba import with_unseen
 from ..utils.checking._shares import two_sided
 from ..utils.checking._validation import check_predictions, takes
 from ..utils.meta._private import Interval
@@ -70,13 +71,13 @@ class AnyError(NamedTuple):
         Where every sample has all labels, each as often as its probability says, nothing is left
         of a calibration error.
         """
-        n_classes = 2 if self.proba.ndim == 1 else self.proba.shape[1]
-        step = -(-len(self.proba) * n_classes // _EXPECTED_LABELS_AT_ONCE)
-        proba = self.proba[::step].astype(np.float64)
-        columns = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
+        columns = self.columns()
+        n_classes = columns.shape[1]
+        step = -(-columns.size // _EXPECTED_LABELS_AT_ONCE)
+        proba, weight = self.proba[::step].astype(np.float64), columns[::step].ravel()
         codes = np.tile(np.arange(n_classes), len(proba))
         proba = np.repeat(proba, n_classes, axis=0)
-        expected = self._replace(codes=codes, proba=proba, weight=columns.ravel())
+        expected = self._replace(codes=codes, proba=proba, weight=weight.astype(np.float64))
         return abs(expected.value()) < _NOTHING
 
     def bootstrap(self, seeds: NDArray[np.int64]) -> list[float]:
@@ -88,6 +89,36 @@ class AnyError(NamedTuple):
     def by_chance(self, seeds: NDArray[np.int64]) -> list[float]:
         """Return the metric of labels drawn from the probabilities."""
         return [self.value(codes) for codes in drawn_labels(self.proba, seeds)]
+
+    def columns(self) -> NDArray[Any]:
+        """Return the probabilities of all classes, also of two."""
+        if self.proba.ndim == 2:
+            return self.proba
+        return np.stack([1 - self.proba, self.proba], axis=1)
+
+    def of_drawn_labels(self, belief: NDArray[Any], seeds: NDArray[np.int64]) -> list[float]:
+        """Return the metric of samples drawn with replacement, with labels drawn for them.
+
+        Labels come from `belief` (n_samples, n_classes), in which four samples of any class alike
+        are added: labels that did not come still may. Those of a group are as alike as `belief`
+        lets them be.
+        """
+        groups = np.arange(len(self.codes)) if self.groups is None else self.groups
+        weight = np.ones(len(groups)) if self.weight is None else self.weight
+        mass = np.bincount(groups, weight)
+        below = np.cumsum(with_unseen(belief, mass.sum() ** 2 / (mass @ mass)), axis=1)[:, :-1]
+        values = []
+        for seed in seeds:
+            count = drawn_counts(seed, len(groups), self.groups)
+            rng = np.random.default_rng((seed, 1))
+            # A sample that is drawn twice has two labels.
+            layers = [np.flatnonzero(count > k) for k in range(count.max())]
+            u = np.concatenate([rng.uniform(size=len(mass))[groups[rows]] for rows in layers])
+            rows = np.concatenate(layers)
+            codes = (u[:, np.newaxis] >= below[rows]).sum(axis=1)
+            drawn = self._replace(proba=self.proba[rows], weight=weight[rows])
+            values.append(drawn.value(codes))
+        return values
 
 
 class Resampled(NamedTuple):
@@ -143,15 +174,6 @@ class Resampled(NamedTuple):
         own = gap_error(metric, options, estimate, codes, proba, weight, groups)
         statistic, error = (estimate, anew) if own is None else (own.statistic, own)
         return cls(estimate, statistic, error, error.groups if given_groups else None)
-
-    def drawn(self, seeds: NDArray[np.int64], n_jobs: int | None) -> tuple[list[Any], ByChance]:
-        """Return the errors of resamples and, of a calibration error, by chance."""
-        by_chance: ByChance = []
-        if isinstance(self.error, GapError):
-            by_chance = self.by_chance(seeds, n_jobs)
-        elif self.error.is_zero_of_expected_labels():
-            by_chance = [run(self.error.by_chance, seeds, n_jobs)]
-        return run(self.error.bootstrap, seeds, n_jobs), by_chance
 
     def by_chance(self, seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None) -> ByChance:
         """Return the errors of a calibrated model, in every way in which chance makes them.

@@ -17,6 +17,12 @@ from skcalib.metrics import (
 )
 
 
+def mean_loss(y_true, y_proba, *, sample_weight=None, labels=None):
+    """The log-loss of two classes, fast."""
+    of_label = np.where(y_true == 1, y_proba, 1 - y_proba)
+    return np.average(-np.log(of_label), weights=sample_weight)
+
+
 def models(seed, n=600, power=1.6):
     rng = np.random.default_rng(seed)
     true = rng.uniform(size=n)
@@ -187,3 +193,49 @@ def test_a_score_has_no_test_of_calibration():
     )
     assert np.isnan(table["pvalue"]).all()
     assert np.isnan(table["gain"]).all()
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(400) // 4])
+def test_a_score_of_few_positives_is_as_uncertain_as_labels_that_did_not_come(groups):
+    """Without one positive among the samples, the bootstrap alone knows nothing of them."""
+    rng = np.random.default_rng(0)
+    rare = expit(rng.normal(-4.5, 1.0, 100))
+    proba = np.repeat(rare, 4)
+    y = np.zeros(400, dtype=int)
+    probas = {"rare": proba, "rarer": expit(2 * logit(proba))}
+    table = compare_calibration(
+        y, probas, metric=mean_loss, labels=[0, 1], n_resamples=1000, random_state=0, groups=groups
+    )
+    low, high = table["difference_low"][1], table["difference_high"][1]
+    # The standard error by hand: labels of the mean of the models, with four samples of any class
+    # alike; the four samples of a group have one label.
+    n = 400 if groups is None else 100
+    belief = (n * (probas["rare"] + probas["rarer"]) / 2 + 2) / (n + 4)
+    of_label = [
+        np.log(probas["rare"] / probas["rarer"]),
+        np.log((1 - probas["rare"]) / (1 - probas["rarer"])),
+    ]
+    mean, square = (
+        (belief * of_label[0] ** k + (1 - belief) * of_label[1] ** k).mean() for k in (1, 2)
+    )
+    error = np.sqrt((square - mean**2) / n)
+    assert (high - low) / 2 == pytest.approx(norm.ppf(0.975) * error, rel=0.1)
+    assert low < 0 < high
+    # The rarer one has the lower loss here: the bootstrap alone would call it better.
+    assert table["difference"][1] < 0
+
+
+def test_differences_of_log_losses_with_few_positives_are_held_and_not_turned_round():
+    held = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        true = expit(rng.normal(-4.5, 1.5, 50))
+        y = (rng.uniform(size=50) < true).astype(int)
+        probas = {"good": true, "bold": expit(1.5 * logit(true))}
+        line = compare_calibration(
+            y, probas, metric=mean_loss, labels=[0, 1], n_resamples=40, random_state=seed
+        )[1]
+        # The true difference is .017 nats (a large sample).
+        held += line["difference_low"] <= 0.017 <= line["difference_high"]
+        assert line["difference_high"] > 0
+    assert held >= 37  # the bootstrap alone: 23 or so
