@@ -36,21 +36,25 @@ def test_cells_are_means_with_intervals():
     assert f"{100 * mean:.1f} ± {100 * half:.1f}" in main_example.page(scores)
 
 
-def test_the_guide_says_of_the_default_what_was_measured():
-    rows = json.loads(calibrator_choice.RESULTS.read_text())
-    text = " ".join((calibrator_choice.PAGE.parent / "calibrators.rst").read_text().split())
-    first = f"{calibrator_choice.AUTO}, first rule"
-    served = [
+def summaries_of_calibrators():
+    """Return the rows, and the summaries of the default, of its first version, of all others."""
+    rows = [
         row | {"scores": {name: value for name, value in row["scores"].items() if value}}
-        for row in rows
+        for row in json.loads(calibrator_choice.RESULTS.read_text())
     ]
-    names = set().union(*(row["scores"] for row in served)) - {"none"}
-    found = {name: calibrator_choice.summary(served, name) for name in names}
-    auto, before = found.pop(calibrator_choice.AUTO), found.pop(first)
+    names = set().union(*(row["scores"] for row in rows)) - {"none"}
+    found = {name: calibrator_choice.summary(rows, name) for name in names}
+    auto = found.pop(calibrator_choice.AUTO)
+    return rows, auto, found.pop(f"{calibrator_choice.AUTO}, first rule"), found
 
-    def shown(value, digits):
-        return f"{value:.{digits}f}".lstrip("0")
 
+def shown(value, digits):
+    return f"{value:.{digits}f}".lstrip("0")
+
+
+def test_the_guide_says_of_the_default_what_was_measured():
+    text = " ".join((calibrator_choice.PAGE.parent / "calibrators.rst").read_text().split())
+    rows, auto, before, found = summaries_of_calibrators()
     mean = f"The mean regret is {shown(auto['regret'], 4)} over all {len(rows)} cells"
     assert f"{mean}, of the first version {shown(before['regret'], 4)};" in text
     assert f"the largest is {shown(auto['largest'], 3)}." in text
@@ -68,6 +72,18 @@ def test_the_guide_says_of_the_default_what_was_measured():
     assert f"at most {shown(auto['lost'].max(), 3)}; the others" in text
     least = min(np.sum(f["lost"] > 0.01) for f in found.values() if f["lost"].any())
     assert f"can change predictions lose it in {least} or more." in text
+
+
+def test_readme_says_of_the_default_what_was_measured(repository):
+    text = " ".join((repository / "README.md").read_text().split())
+    rows, auto, _, found = summaries_of_calibrators()
+    least = min(np.sum(other["worse"] > 0.01) for other in found.values())
+    assert (
+        f"in {len(rows)} cases, the default was {shown(auto['regret'], 4)} of log-loss above the "
+        f"best of all calibrators on average, {shown(auto['largest'], 3)} at most. It was worse "
+        f"than no calibration by more than .01 in {np.sum(auto['worse'] > 0.01)} cases, every "
+        f"other calibrator in {least} or more."
+    ) in text
 
 
 def test_regret_winrate_and_harm_against_a_loop():
