@@ -33,11 +33,10 @@ from ..utils.meta._private import (
     _routing_enabled,
     _safe_indexing,
 )
+from ..utils.meta._progress import telling
 from ..utils.meta._warnings import warn
 from ._issues import LabelIssueFinder
 from ._limits import SOFT_MASS
-
-# Part of the probability of a sample that its soft labels hold.
 
 
 class LabelCleaningClassifier(DelegatingClassifier):
@@ -69,6 +68,9 @@ class LabelCleaningClassifier(DelegatingClassifier):
 
         "weight" needs a classifier whose `fit` takes ``sample_weight``, and so does "soft"
         without ``target_proba``.
+    verbose : int, default=0
+        Whether to print the seconds of the finder and of the classifier; 0 prints nothing. With
+        ``finder=None``, the steps of the finder are printed as well.
 
     Attributes
     ----------
@@ -111,12 +113,16 @@ class LabelCleaningClassifier(DelegatingClassifier):
         "estimator": [HasMethods(["fit", "predict"])],
         "finder": [LabelIssueFinder, FrozenEstimator, None],
         "action": [StrOptions({"soft", "relabel", "drop", "weight"})],
+        "verbose": ["verbose"],
     }
 
-    def __init__(self, estimator: Any, finder: Any = None, *, action: str = "soft") -> None:
+    def __init__(
+        self, estimator: Any, finder: Any = None, *, action: str = "soft", verbose: int = 0
+    ) -> None:
         self.estimator = estimator
         self.finder = finder
         self.action = action
+        self.verbose = verbose
 
     # The parameters of the classifier and of the finder are theirs to validate.
     @_fit_context(prefer_skip_nested_validation=False)
@@ -176,9 +182,11 @@ class LabelCleaningClassifier(DelegatingClassifier):
             # The weights come in again below, for the samples that are learned.
             params.pop(weight_name, None)
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
-        self.finder_ = self._fitted_finder(
-            X, labels, used, sample_weight=weight, verified=verified, groups=groups
-        )
+        step = telling(type(self).__name__, self.verbose)
+        with step("finder"):
+            self.finder_ = self._fitted_finder(
+                X, labels, used, sample_weight=weight, verified=verified, groups=groups
+            )
         # A finder that is taken as it is has judged the samples of weight 0 as well.
         judged = used if len(self.finder_.issues_) == len(labels) else np.arange(len(used))
         # A checked sample of none of the classes is not learned.
@@ -193,9 +201,10 @@ class LabelCleaningClassifier(DelegatingClassifier):
             params[weight_name] = given * (1.0 if factor is None else factor)
         if target_name is not None:
             params[target_name] = self._targets(judged[learned])
-        self.estimator_ = fit_clone(
-            self.estimator, _safe_indexing(X, rows), cleaned, params=params
-        )
+        with step("classifier"):
+            self.estimator_ = fit_clone(
+                self.estimator, _safe_indexing(X, rows), cleaned, params=params
+            )
         self.classes_ = joint_classes(self.estimator_, labels)
         lost = np.setdiff1d(labels, cleaned)
         if len(lost):
@@ -209,7 +218,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
     def _fitted_finder(
         self, X: Any, labels: NDArray[Any], used: NDArray[np.intp], **given: ArrayLike | None
     ) -> LabelIssueFinder:
-        finder = LabelIssueFinder() if self.finder is None else self.finder
+        finder = LabelIssueFinder(verbose=self.verbose) if self.finder is None else self.finder
         frozen = isinstance(finder, FrozenEstimator)
         fitted = finder.estimator if frozen else finder
         issues = getattr(fitted, "issues_", None)

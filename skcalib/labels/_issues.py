@@ -30,7 +30,15 @@ from ..utils.meta._estimators import (
     show_inner,
     warn_if_fitted,
 )
-from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils.meta._private import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    _fit_context,
+    _safe_indexing,
+    all_or_nothing_of,
+)
+from ..utils.meta._progress import telling
 from ..utils.meta._tables import as_table, row_index
 from ..utils.meta._warnings import warn
 from ._checks import (
@@ -122,6 +130,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         before and after (with five, both count alike).
     cv : int, cross-validation generator or iterable, default=None
         Folds of classifiers; None means 5 stratified ones.
+    verbose : int, default=0
+        Whether to print every step and its seconds, such as a judge or a refit; 0 prints nothing.
 
     Attributes
     ----------
@@ -187,8 +197,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     where labels left out are more likely by two thirds of a standard error (odds of three to one)
     than with a common rate, and than with judges that confuse classes.
 
-    Of more than 2 million distances, a random part enters the likelihood, the same at every call;
-    all samples are judged. More than 256 classes have a common rate of flips.
+    Of more than half a million distances, a random part enters the likelihood, the same at every
+    call; all samples are judged. More than 256 classes have a common rate of flips.
 
     References
     ----------
@@ -228,6 +238,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         "threshold": [Interval(Real, 0, 1, closed="neither")],
         "n_refits": [Interval(Integral, 0, None, closed="left")],
         "cv": ["cv_object"],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -238,12 +249,14 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         threshold: float = 0.5,
         n_refits: int = 2,
         cv: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.noise = noise
         self.threshold = threshold
         self.n_refits = n_refits
         self.cv = cv
+        self.verbose = verbose
 
     # The parameters of the estimator are its own to validate.
     @_fit_context(prefer_skip_nested_validation=False)
@@ -317,7 +330,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             warn(remark)
         self.classes_ = np.unique(labels)
         given, of_sample = self._judge_once(X, labels, given_weight, known, groups)
-        self._show(judge(given, self.n_refits), labels, weight, of_sample)
+        judged = judge(given, self.n_refits)
+        with given.step("probabilities of the labels"):
+            self._show(judged, labels, weight, of_sample)
         first: Any = next(iter(given.judges.values()))
         self.estimator_ = first.fitted
         show_inner(self, self.estimator_)
@@ -374,7 +389,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         )
         counted, known = effective_weights(counted), once.any(known)
         mixed, refits = self.noise == "mixed", not isinstance(self.estimator, str)
-        given = Given(codes[rows], self.classes_, counted, known, judges, mixed, refits)
+        step = telling(type(self).__name__, self.verbose)
+        given = Given(codes[rows], self.classes_, counted, known, judges, mixed, refits, step)
         return given, once.of_sample if self.n_copies_ else None
 
     def _show(
@@ -553,6 +569,16 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         if none.any():
             warn(_NONE_OF_THEM.format(int(none.sum()), len(rows)))
         is_wrong = true != encode(self.issues_["label"], self.classes_)[rows]
+        with all_or_nothing_of(self):
+            # Changed in place below, of these copies.
+            self.issues_, self.label_proba_ = self.issues_.copy(), self.label_proba_.copy()
+            self._take(rows, true, is_wrong)
+        return self
+
+    def _take(
+        self, rows: NDArray[np.intp], true: NDArray[np.intp], is_wrong: NDArray[np.bool_]
+    ) -> None:
+        """Set probabilities, rate and doubts by checks."""
         self._rate, doubt = self._counted(rows, is_wrong)
         self._show_checks(rows, true)
         _, (low, high), self.doubts_ = self._of_model
@@ -572,7 +598,6 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             self.doubts_ = ()
         if doubt:
             self.doubts_ = (*self.doubts_, doubt)
-        return self
 
     def _counted(
         self, rows: NDArray[np.intp], is_wrong: NDArray[np.bool_]
@@ -817,6 +842,7 @@ def find_label_issues(
     threshold: float = 0.5,
     n_refits: int = 2,
     cv: Any = None,
+    verbose: int = 0,
     sample_weight: ArrayLike | None = None,
     verified: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -832,7 +858,7 @@ def find_label_issues(
         Samples.
     y : array-like of shape (n_samples,)
         Their labels.
-    noise, threshold, n_refits, cv : of :class:`LabelIssueFinder`
+    noise, threshold, n_refits, cv, verbose : of :class:`LabelIssueFinder`
     sample_weight, verified, groups : of :meth:`LabelIssueFinder.fit`
     checks : tuple of two array-like of shape (n_checks,), default=None
         Positions drawn at random, and the true labels of these samples, for
@@ -868,7 +894,7 @@ def find_label_issues(
     (7, 0)
     """
     finder = LabelIssueFinder(
-        estimator, noise=noise, threshold=threshold, n_refits=n_refits, cv=cv
+        estimator, noise=noise, threshold=threshold, n_refits=n_refits, cv=cv, verbose=verbose
     ).fit(X, y, sample_weight=sample_weight, verified=verified, groups=groups)
     if checks is not None:
         finder.recalibrate(*checks)

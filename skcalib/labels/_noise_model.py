@@ -69,11 +69,26 @@ class Explained(NamedTuple):
 def believe(distances: list[NDArray], weights: NDArray[np.float64]) -> NDArray:
     """Return q, what the judges believe without the labels."""
     pooled = pool(distances, weights)
+    pooled -= row_minima(pooled)[:, None]
     pooled *= -0.5
-    pooled -= pooled.max(axis=1, keepdims=True)
     belief = np.exp(pooled, out=pooled)
-    belief /= belief.sum(axis=1, keepdims=True)
+    belief /= row_sums(belief)[:, None]
     return belief
+
+
+def row_minima(values: NDArray) -> NDArray:
+    """Return the least of every row; numpy is slow where rows are short."""
+    if values.shape[1] > 64:
+        return values.min(axis=1)
+    result = values[:, 0].copy()
+    for column in values.T[1:]:
+        np.minimum(result, column, out=result)
+    return result
+
+
+def row_sums(values: NDArray) -> NDArray:
+    """Return the sum of every row; numpy is slow where rows are short."""
+    return values @ np.ones(values.shape[1], dtype=values.dtype)
 
 
 def seen(
@@ -87,10 +102,13 @@ def seen(
 
     A verified label is the true one: its posterior is 1 and its likelihood q_y.
     """
-    joint = belief * ((1.0 - near) * flips.T).astype(belief.dtype)[codes]
-    part = np.zeros((1, joint.shape[1]))
+    rows, part = np.arange(len(codes)), np.zeros((1, belief.shape[1]))
+    if _are_common(flips):
+        joint = belief * belief.dtype.type((1.0 - near) * flips[0, 1])
+        joint[rows, codes] = belief[rows, codes] * belief.dtype.type((1.0 - near) * flips[0, 0])
+    else:
+        joint = belief * ((1.0 - near) * flips.T).astype(belief.dtype)[codes]
     if near:
-        rows = np.arange(len(codes))
         part = near * belief * belief[rows, codes, None] / _doubt_of_each(belief)
         part[rows, codes] = part[verified] = 0.0
         joint += part
@@ -98,31 +116,31 @@ def seen(
         known, label = np.flatnonzero(verified), codes[verified]
         joint[known] = 0.0
         joint[known, label] = belief[known, label]
-    likelihood = joint.sum(axis=1, dtype=np.float64)
+    likelihood = row_sums(joint).astype(np.float64)
     # Where rounding leaves nothing, the label is as good as impossible: the judges decide.
     lost = likelihood <= 0
     if lost.any():
         joint[lost] = belief[lost]
         joint[lost & verified] = 0.0
         joint[lost & verified, codes[lost & verified]] = 1.0
-    joint /= joint.sum(axis=1, keepdims=True)
+    joint /= row_sums(joint)[:, None]
     likelihood = np.maximum(likelihood, _TINY)
     return Explained(belief, joint, np.log(likelihood), part / likelihood[: len(part), None])
 
 
 def _of_others(values: NDArray, belief: NDArray) -> NDArray:
-    """Return sums over all other classes, exact also where the most probable class outweighs."""
-    rows, top = np.arange(len(belief)), belief.argmax(axis=1)
-    rest = values.copy()
-    rest[rows, top] = 0.0
-    sums = values.sum(axis=1, keepdims=True) - rest
-    sums[rows, top] = rest.sum(axis=1)
-    return sums
+    """Return sums over all other classes, exact also where a class outweighs all others."""
+    top = belief > 0.5
+    rest = np.where(top, 0.0, values)
+    of_top = row_sums(values * top)[:, None]
+    return row_sums(rest)[:, None] - rest + np.where(top, 0.0, of_top)
 
 
 def _doubt_of_each(belief: NDArray) -> NDArray:
     """Return 1 - q, above 0."""
-    return np.maximum(_of_others(belief, belief), 1e-35)
+    top = belief > 0.5
+    rest = np.where(top, 0.0, belief)
+    return np.maximum(np.where(top, row_sums(rest)[:, None], 1.0 - rest), 1e-35)
 
 
 def expected_labels(belief: NDArray, flips: NDArray, near: float) -> NDArray:
@@ -151,6 +169,10 @@ def common_flips(rate: float, n_classes: int) -> NDArray[np.float64]:
     flips = np.full((n_classes, n_classes), rate / (n_classes - 1))
     np.fill_diagonal(flips, 1.0 - rate)
     return flips
+
+
+def _are_common(flips: NDArray) -> bool:
+    return int((flips == flips[0, 1]).sum()) == flips.size - len(flips)
 
 
 class LabelLikelihood:
@@ -184,6 +206,11 @@ class LabelLikelihood:
 
     def log_likelihood(self, weights: NDArray, flips: NDArray, near: float = 0.0) -> float:
         """Return the mean over the samples."""
+        if not near and _are_common(flips):
+            own = believe(self.distances, weights)[np.arange(len(self.codes)), self.codes]
+            likelihood = flips[0, 1] + (flips[0, 0] - flips[0, 1]) * own.astype(np.float64)
+            likelihood = np.where(self.verified, own, likelihood)
+            return float(self.weight @ np.log(np.maximum(likelihood, _TINY))) / self.total
         explained = self.explained(weights, flips, near)
         return float(self.weight @ explained.log_likelihood) / self.total
 
@@ -328,7 +355,7 @@ def choose(likelihood: LabelLikelihood, kinds: tuple[str, ...], *, compare: bool
     n_classes = likelihood.n_classes
     if "near" in kinds and n_classes > 2:  # of two classes, the other is near and random at once
         fits["near"] = likelihood.near_flips(fits["common"])
-    if "flips" in kinds and n_classes <= MOST_CLASSES_OF_A_MATRIX:
+    if "flips" in kinds:
         # Flexible judges have learned the flips, and a fit that starts from few of them stays
         # there. The other start takes the judges at their word: what they get wrong are flips.
         starts = fits["common"], likelihood.soft(2.0, 0.3)

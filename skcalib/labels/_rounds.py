@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..utils.checking._proba import binomial_interval
+from ..utils.meta._progress import Telling, silent
 from ._judges import ByRows, Judge, LeaveOneOut, blocks_of, transformed
 from ._limits import (
     AHEAD,
     FEWEST_OF_A_CLASS,
     KEPT_ELEMENTS,
     LEAST_OF_RATE,
+    MOST_CLASSES_OF_A_MATRIX,
     WEAK,
     WEIGHT_OF_FIRST,
 )
@@ -50,6 +52,7 @@ class Given(NamedTuple):
     judges: dict[str, Judge]
     mixed: bool  # whether some flips may be more frequent than others
     refits: bool = True  # whether judges can be fitted to other labels
+    step: Telling = silent
 
 
 class Explanation(NamedTuple):
@@ -96,27 +99,36 @@ class Round:
     """What the judges say after a fit to the labels believed, and what explains those given."""
 
     def __init__(
-        self, given: Given, believed: NDArray[np.intp], kinds: tuple[str, ...], *, compare: bool
+        self,
+        given: Given,
+        believed: NDArray[np.intp],
+        kinds: tuple[str, ...],
+        *,
+        compare: bool,
+        number: int = 0,
     ) -> None:
+        stage = f"refit {number}" if number else "fit"
         self.given, self.believed, classes = given, believed, given.classes
         labels, self.shape = classes[believed], (len(believed), len(classes))
         self.distances: list[Any] = []
         self.measured: NDArray | ByRows | None = None  # of the first judge that tells how far
-        for judge in given.judges.values():
-            raw = judge.distances(labels, classes)
-            if self.measured is None and isinstance(judge, LeaveOneOut):
-                self.measured = raw
-            found = ByRows(partial(_excess, raw), self.shape)
-            is_large = len(labels) * len(classes) > KEPT_ELEMENTS
-            self.distances.append(found if is_large else found.filled())
+        for name, judge in given.judges.items():
+            with given.step(f"{stage}: {name}"):
+                raw = judge.distances(labels, classes)
+                if self.measured is None and isinstance(judge, LeaveOneOut):
+                    self.measured = raw
+                found = ByRows(partial(_excess, raw), self.shape)
+                is_large = len(labels) * len(classes) > KEPT_ELEMENTS
+                self.distances.append(found if is_large else found.filled())
         # Distances take all classes for equally frequent; how far frequencies count is fitted.
         size = np.bincount(given.codes, given.weight, len(classes))
         frequency = (size + 1.0) / (size.sum() + len(classes))
         self.distances.append(-2.0 * np.log(frequency)[None])
         rows = rows_to_fit(given.weight, len(classes))
         of_samples = given.codes[rows], given.weight[rows], given.verified[rows]
-        self.likelihood = LabelLikelihood(rows_of(self.distances, rows), *of_samples)
-        self.choice: Choice = choose(self.likelihood, kinds, compare=compare)
+        with given.step(f"{stage}: how labels go wrong"):
+            self.likelihood = LabelLikelihood(rows_of(self.distances, rows), *of_samples)
+            self.choice: Choice = choose(self.likelihood, kinds, compare=compare)
 
     def posterior(self, fit: NoiseFit) -> ByRows:
         """Return the probability of every class to be the true one, (n_samples, n_classes)."""
@@ -210,7 +222,8 @@ def judge(given: Given, n_refits: int) -> Judged:
     fitted to believed labels show all of them. A refit believes in its own mistakes, though: weak
     judges find flips after it in labels that are right. So these have to be ahead once more.
     """
-    kinds = _KINDS if given.mixed else ()
+    few = len(given.classes) <= MOST_CLASSES_OF_A_MATRIX
+    kinds = _KINDS if given.mixed and few else ()
     first = Round(given, given.codes, kinds, compare=True)
     choice = first.choice
     for kind in _KINDS:
@@ -227,13 +240,13 @@ def _refitted(first: Round, n_refits: int, kind: str) -> Judged:
     """Refit the judges to the labels believed while that explains the given ones better."""
     given, last, mixed = first.given, first, kind == "flips"
     before = proba = first.posterior(first.choice.fits[kind])
-    for _ in range(n_refits if given.refits else 0):
+    for number in range(n_refits if given.refits else 0):
         believed = np.concatenate([proba[rows].argmax(axis=1) for rows in blocks_of(first.shape)])
         outside = len(believed) - np.bincount(believed).max()
         # Every fold needs two classes to learn.
         if (believed == last.believed).all() or outside < FEWEST_OF_A_CLASS:
             break
-        after = Round(given, believed, (kind,), compare=mixed)
+        after = Round(given, believed, (kind,), compare=mixed, number=number + 1)
         if kind not in after.choice.fits or _value(after, kind) <= _value(last, kind):
             break
         rate = last.choice.fits[kind].rate

@@ -290,3 +290,15 @@ def test_samples_of_none_of_the_classes_are_not_learned(action):
     moved[rows[:5]] = 1e6  # would ruin the means of a class
     cleaning = LabelCleaningClassifier(GaussianNB(), FrozenEstimator(finder), action=action)
     assert cleaning.fit(moved, given).estimator_.theta_.max() < 100
+
+
+def test_the_finder_and_the_classifier_are_told(capsys):
+    cleaning = LabelCleaningClassifier(GaussianNB(), verbose=1).fit(X[:200], GIVEN[:200])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("[LabelIssueFinder] fit: distances, ")
+    assert [line.rsplit(",", 1)[0] for line in lines[-2:]] == [
+        "[LabelCleaningClassifier] finder",
+        "[LabelCleaningClassifier] classifier",
+    ]
+    cleaning.set_params(verbose=0).fit(X[:200], GIVEN[:200])
+    assert not capsys.readouterr().out

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 from sklearn.base import clone
-from sklearn.datasets import load_digits, make_blobs
+from sklearn.datasets import load_digits, load_wine, make_blobs
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skcalib.datasets import flip_labels
-from skcalib.difficulty import RelativeMahalanobisScorer
+from skcalib.difficulty import RelativeMahalanobisScorer, RMDScorer
 from skcalib.labels import LabelIssueFinder, find_label_issues
 from skcalib.labels._checks import drawn, inclusion, rate_of
 from skcalib.utils import SkcalibWarning
@@ -730,3 +730,38 @@ def test_how_many_more_checks():
     assert finder.n_more_checks(1e-9) == len(Y) - 60 - more
     with pytest.raises(ValueError, match="width must be between 0 and 1"):
         finder.n_more_checks(0)
+
+
+def test_every_step_is_told(capsys):
+    X, y = load_wine(return_X_y=True)
+    LabelIssueFinder().fit(X, y)
+    assert not capsys.readouterr().out
+    LabelIssueFinder([GaussianNB(), RMDScorer()], n_refits=0, verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    steps = [line.removeprefix("[LabelIssueFinder] ").rsplit(", ", 1)[0] for line in lines]
+    assert steps == [
+        "fit: GaussianNB",
+        "fit: RelativeMahalanobisScorer",
+        "fit: how labels go wrong",
+        "probabilities of the labels",
+    ]
+    assert all(float(line.rsplit(", ", 1)[1].removesuffix(" s")) >= 0 for line in lines)
+
+
+def test_interrupted_checks_change_nothing(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    finder = LabelIssueFinder(GaussianNB()).fit(X, y)
+    finder.recalibrate(np.arange(0, 100, 2), y[:100:2])
+    proba, p_correct = finder.label_proba_.copy(), finder.issues_["p_label_correct"].copy()
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(finder, "_set_class_rates", interrupted)
+    state = vars(finder).copy()
+    with pytest.raises(KeyboardInterrupt):
+        finder.recalibrate(np.arange(80), np.r_[2, y[1:80]])
+    assert vars(finder).keys() == state.keys()
+    assert all(vars(finder)[name] is state[name] for name in state)
+    np.testing.assert_array_equal(finder.label_proba_, proba)
+    np.testing.assert_array_equal(finder.issues_["p_label_correct"], p_correct)

@@ -14,6 +14,8 @@ from skcalib.labels._noise_model import (
     expected_labels,
     no_flips,
     rate_interval,
+    row_minima,
+    row_sums,
     seen,
 )
 
@@ -287,3 +289,31 @@ def test_near_flips_in_single_precision_where_the_judges_are_certain():
         assert total.min() > 0.8 - 1e-6
         assert total.max() < 1.0 + 1e-6
     np.testing.assert_allclose(fits[0][0], fits[1][0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 80])
+def test_sums_of_short_and_long_rows(n_classes):
+    values = np.random.default_rng(0).random((50, n_classes))
+    np.testing.assert_array_equal(row_minima(values), values.min(axis=1))
+    np.testing.assert_allclose(row_sums(values), values.sum(axis=1))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_the_likelihood_of_a_common_rate_is_that_of_its_matrix(n_classes):
+    rng = np.random.default_rng(0)
+    belief, codes = rng.dirichlet(np.ones(n_classes), 60), rng.integers(0, n_classes, 60)
+    verified, flips = np.arange(60) % 7 == 0, common_flips(0.2, n_classes)
+    likelihood = LabelLikelihood(
+        [-2.0 * np.log(belief), np.zeros((1, n_classes))], codes, np.ones(60), verified
+    )
+    found = likelihood.log_likelihood(np.array([1.0, 0.0]), flips)
+    expected = [
+        np.log(belief[i, codes[i]] if verified[i] else belief[i] @ flips[:, codes[i]])
+        for i in range(60)
+    ]
+    assert found == pytest.approx(np.mean(expected))
+    of_all = seen(belief, codes, verified, flips)
+    np.testing.assert_allclose(of_all.log_likelihood, expected)
+    one = next(i for i in range(60) if not verified[i])
+    posterior = belief[one] * flips[:, codes[one]]
+    np.testing.assert_allclose(of_all.posterior[one], posterior / posterior.sum())

@@ -5,7 +5,8 @@ A release that moves one of them breaks this file alone. No private name of torc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from functools import wraps
 from inspect import Parameter, signature
@@ -94,6 +95,18 @@ def available_if(check: Callable[[Any], bool]) -> Callable[[Decorated], Decorate
     return _available_if(check)
 
 
+@contextmanager
+def all_or_nothing_of(estimator: Any) -> Iterator[None]:
+    """Give an estimator its attributes back if something fails or is interrupted."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
 def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated], Decorated]:
     """Return scikit-learn's decorator of `fit`, which checks parameters, with one more promise.
 
@@ -106,13 +119,8 @@ def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Decorated]
     def decorate(fit: Decorated) -> Decorated:
         @wraps(fit)
         def all_or_nothing(estimator: Any, *args: Any, **kwargs: Any) -> Any:
-            before = vars(estimator).copy()
-            try:
+            with all_or_nothing_of(estimator):
                 return fit(estimator, *args, **kwargs)
-            except BaseException:
-                vars(estimator).clear()
-                vars(estimator).update(before)
-                raise
 
         return cast(Decorated, check(all_or_nothing))
 
