@@ -115,8 +115,6 @@ class GapError:
         self.index, self.n_cells = index, n_cells
         self.codes, self.proba, self.weight, self.groups = codes, proba, weight, groups
         column = np.arange(index.shape[1])
-        # Kish's effective sample size: as many samples of equal weight are as informative.
-        self.n_effective = float(weight.sum() ** 2 / (weight**2).sum())
         self._is_correct = codes[:, np.newaxis] == (column if len(column) > 1 else 1)
         # Sums over cells are products with these, of shape (n_samples, n_columns * n_cells).
         # In float64: a rounded gap would exceed its equals among the errors by chance.
@@ -303,7 +301,6 @@ def binned_error(rule: str, norm: str, sums: NDArray[np.float64]) -> GapError:
     proba = np.clip(np.tile(confidence / count, 2), 0, 1)
     samples = index[some, np.newaxis], n_bins, codes[some], proba[some], weight[some]
     error = GapError(rule, norm, *samples, counts=True)
-    error.n_effective = float(count.sum())
     return error
 
 

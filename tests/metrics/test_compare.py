@@ -136,6 +136,20 @@ def test_identical_models_differ_by_exactly_nothing(metric):
     assert table[["difference", "difference_low", "difference_high"]][1].tolist() == (0, 0, 0)
 
 
+def test_the_difference_of_two_models_is_turned_round_with_them():
+    rng = np.random.default_rng(0)
+    proba = rng.uniform(0.05, 0.95, 400)
+    y = (rng.random(400) < proba).astype(int)
+    models = {"right": proba, "sure": proba**2 / (proba**2 + (1 - proba) ** 2)}
+    there, back = (
+        compare_calibration(y, {name: models[name] for name in names}, random_state=0)[1]
+        for names in (("right", "sure"), ("sure", "right"))
+    )
+    assert there["difference"] == -back["difference"]
+    assert there["difference_low"] == pytest.approx(-back["difference_high"], abs=1e-9)
+    assert there["difference_high"] == pytest.approx(-back["difference_low"], abs=1e-9)
+
+
 def test_a_calibrated_model_is_told_from_an_overconfident_one():
     """Where one of two intervals begins at 0, the paired test still has power."""
     found = []

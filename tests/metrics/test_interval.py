@@ -203,6 +203,17 @@ def test_one_and_two_samples_are_no_evidence():
     assert (low, high) == (0, pytest.approx(1 - 0.025 ** (1 / 50), abs=1e-4))
 
 
+def test_luck_does_not_lower_the_upper_end():
+    """An error far below those of calibrated models hides as large an error as theirs do."""
+    rng = np.random.default_rng(1)
+    proba = np.repeat(np.linspace(0.05, 0.95, 10), 40)
+    draws = [(rng.random(400) < proba).astype(int) for _ in range(300)]
+    errors = [expected_calibration_error(y, proba, n_bins=10) for y in draws]
+    for lucky in np.argsort(errors)[:10]:
+        high = calibration_error_interval(draws[lucky], proba, n_bins=10, random_state=0)[1]
+        assert high >= 0.95 * np.median(errors)
+
+
 def test_groups_are_resampled_as_a_whole():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=400)

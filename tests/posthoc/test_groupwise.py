@@ -73,6 +73,16 @@ def test_groups_that_do_not_differ_keep_the_common_map(sizes):
     assert np.mean(differences) < 3e-4
 
 
+def test_that_none_differs_is_as_likely_beforehand_for_any_number_of_groups():
+    """Where no group differs, the posterior says so: half is not what the grid would add."""
+    differ = []
+    for seed in range(10):
+        logits, y, group, _ = grouped(seed, [100] * 20, 0.0)
+        model = GroupwiseCalibration("temperature").fit(logits, y, by=group)
+        differ.append(np.mean(list(model.differs_)))
+    assert np.mean(differ) < 0.028  # .035 if every point of the grid had as much as all do
+
+
 @pytest.mark.parametrize("spread", [(0.5, 0.3), (1.0, 0.0), (0.0, 0.3)])
 def test_a_group_is_fitted_to_its_posterior_mode(spread):
     logits, y = sample(n=150, k=3, bias=[0, 1, 0])

@@ -70,6 +70,18 @@ def test_priors_are_recovered_from_unlabeled_samples():
     assert error.max() < 0.008
 
 
+def test_a_weight_of_two_is_two_samples():
+    X, _ = draw(60, np.array([0.4, 0.3, 0.3]), seed=3)
+    proba = posterior(X, TRAINING)
+    shift = PriorShift(training_priors=TRAINING, input="proba")
+    once = shift.fit(proba, sample_weight=np.full(60, 2.0))
+    trust, priors = once.trust_, once.priors_
+    twice = shift.fit(np.repeat(proba, 2, axis=0))
+    assert 0 < trust < 1
+    assert twice.trust_ == pytest.approx(trust)
+    np.testing.assert_allclose(twice.priors_, priors, rtol=1e-6)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("strength", [0, 5])
 def test_the_estimate_is_the_most_likely(weighted, strength):

@@ -159,6 +159,20 @@ def test_ranges_and_p_values_agree():
             assert inside or entry["off"]
 
 
+@pytest.mark.parametrize("n_groups", [1, 2, 8])
+def test_everybody_has_half_of_the_level_and_the_groups_share_the_other_half(n_groups):
+    rng = np.random.default_rng(2)
+    proba = rng.uniform(0.1, 0.9, 400)
+    y = (rng.random(400) < proba - 0.06).astype(int)
+    found = verdict(y, proba, high=0.1, by=np.arange(400) % n_groups)["tested"]
+    assert len(found) == 1 + n_groups
+    least = [len(t["views"]) * min(view["pvalue"] for view in t["views"]) for t in found]
+    shares = [0.5, *[0.5 / n_groups] * n_groups]
+    # Holm by weights, by hand: the smallest p-value over its share is multiplied by 1 / share.
+    first = int(np.argmin(np.divide(least, shares)))
+    assert found[first]["pvalue"] == pytest.approx(min(1, least[first] / shares[first]))
+
+
 def test_few_calibrated_models_are_accused():
     accused = 0
     for seed in range(60):
