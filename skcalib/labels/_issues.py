@@ -401,9 +401,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         given = last.given
         # Where the labels are as likely without any flips, there may be none.
         proba = with_none_wrong(proba, given.codes, judged.believed)
+        flipped = 1.0 - proba[np.arange(len(proba)), given.codes].astype(np.float64)
+        if given.hidden:
+            last.add_hidden(proba, fit)
         columns = (*last.judged(fit), _log_odds(proba, given.codes))
         if of_sample is not None:
             columns, proba = tuple(c[of_sample] for c in columns), proba[of_sample]
+            flipped = flipped[of_sample]
         *shown, log_odds = columns
         p_correct, codes = expit(log_odds), encode(labels, self.classes_)
         proba[np.arange(len(codes)), codes] = p_correct
@@ -416,15 +420,19 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = unverified * np.array(rate_interval(last.likelihood, fit))
         # Moved to the mean of the probabilities before and after refits.
-        low, high = np.clip(ends + self.noise_rate_ - unverified * fit.rate, 0, 1)
+        shift = float(np.average(flipped, weights=weight)) - unverified * fit.rate
+        low, high = np.clip(ends + shift, 0, 1)
         if judged.believed <= SURE:  # "no flips" is about as likely as the flips found
             low, high = 0.0, max(high, ends[1])
-        high = max(high, unverified * last.disagreement(fit))
+        low = min(low, self.noise_rate_)
+        high = max(high, self.noise_rate_, unverified * last.surprising(fit))
         self.noise_rate_interval_ = (float(low), float(high))
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
         self.doubts_: tuple[str, ...] = doubts_of(judged, int(self.issues_["is_issue"].sum()))
         self.is_trustworthy_ = False  # until somebody has checked labels
-        self._explanation = Explanation(given.judges, last.distances[-1], fit, judged.believed)
+        self._explanation = Explanation(
+            given.judges, last.distances[-1], fit, judged.believed, given.hidden
+        )
         self.n_checks_ = 0
         self._of_model = log_odds, self.noise_rate_interval_, self.doubts_
         self._line, self._rate = Line(), None  # type: tuple[Line, Rate | None]

@@ -15,6 +15,7 @@ from ._judges import ByRows, Judge, LeaveOneOut, blocks_of, transformed
 from ._limits import (
     AHEAD,
     FEWEST_OF_A_CLASS,
+    HIDDEN,
     KEPT_ELEMENTS,
     LEAST_OF_RATE,
     MOST_CLASSES_OF_A_MATRIX,
@@ -54,6 +55,11 @@ class Given(NamedTuple):
     refits: bool = True  # whether judges can be fitted to other labels
     step: Telling = silent
 
+    @property
+    def hidden(self) -> float:
+        """Part of the labels that tell nothing of the true class; 0 if flips are at random."""
+        return HIDDEN if self.mixed else 0.0
+
 
 class Explanation(NamedTuple):
     """What a fit has learned, for new samples."""
@@ -62,6 +68,7 @@ class Explanation(NamedTuple):
     frequency: NDArray  # distances by the frequencies of the classes, (1, n_classes)
     fit: NoiseFit
     believed: float
+    hidden: float
 
     def judged(
         self, X: Any, codes: NDArray[np.intp], classes: NDArray
@@ -85,7 +92,9 @@ class Explanation(NamedTuple):
         proba = seen(belief, codes, nobody, self.fit.flips, self.fit.near).posterior
         margin = pooled[rows, codes] - pooled.min(axis=1)
         loss = -np.log(np.maximum(belief[rows, codes], np.finfo(belief.dtype).tiny))
-        return with_none_wrong(proba, codes, self.believed), margin, loss, novelty
+        proba = with_none_wrong(proba, codes, self.believed)
+        proba += self.hidden * (belief - proba)
+        return proba, margin, loss, novelty
 
 
 def with_none_wrong(proba: NDArray, codes: NDArray[np.intp], believed: float) -> NDArray:
@@ -140,6 +149,13 @@ class Round:
 
         return ByRows(of_rows, self.shape)
 
+    def add_hidden(self, proba: NDArray, fit: NoiseFit) -> None:
+        """Mix probabilities with what the judges believe whatever the label, in place."""
+        for rows in blocks_of(self.shape):
+            belief = believe(rows_of(self.distances, rows), fit.weights)
+            unknown = ~self.given.verified[rows, None]
+            proba[rows] += self.given.hidden * unknown * (belief - proba[rows])
+
     def judged(self, fit: NoiseFit) -> tuple[NDArray[np.float64], ...]:
         """Return margins of the pooled distances, log-losses of the labels by them, and novelty.
 
@@ -179,20 +195,26 @@ class Round:
         fit = self.choice.fits[kind]
         return self.agreement(fit) / float(np.sqrt(1.0 - fit.rate))
 
-    def disagreement(self, fit: NoiseFit) -> float:
-        """Return how many labels nobody verified may be other than the pooled judges expect.
+    def surprising(self, fit: NoiseFit) -> float:
+        """Return how many labels nobody verified may be other than the judges expect.
 
         That is the upper end of the interval of this fraction. What people get wrong are hard
         samples, which judges get wrong as well: labels alone do not tell these mistakes apart, so
-        that all of them may be wrong labels.
+        that all of them may be wrong labels. Where the judges are probabilities at hand, it is
+        how many labels they do not expect by their own word, if that is more: the given labels
+        may say that they are surer than they claim because they have learned wrong ones.
         """
         part = self.likelihood
         weight = part.weight * ~part.verified
         if not weight.any():
             return 0.0
-        nearest = pool(part.distances, fit.weights).argmin(axis=1)
-        fraction = np.asarray(weight @ (nearest != part.codes) / weight.sum())
-        return float(binomial_interval(fraction, np.asarray(weight.sum()), 0.95)[1])
+        weight, rows = weight / weight.sum(), np.arange(len(part.codes))
+        fraction = weight @ (pool(part.distances, fit.weights).argmin(axis=1) != part.codes)
+        if not self.given.refits:
+            of_label = [believe([d], np.ones(1))[rows, part.codes] for d in part.distances[:-1]]
+            fraction = max(fraction, weight @ (1.0 - np.mean(of_label, axis=0)))
+        n_samples = np.asarray(part.total * np.average(~part.verified, weights=part.weight))
+        return float(binomial_interval(np.asarray(fraction), n_samples, 0.95)[1])
 
 
 def _excess(distances: NDArray | ByRows, rows: slice | NDArray) -> NDArray:

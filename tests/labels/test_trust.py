@@ -228,7 +228,9 @@ def test_most_labels_are_right():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkcalibWarning)
         finder = LabelIssueFinder(RMDScorer(shrinkage="auto")).fit(X, y)
-    assert finder.noise_rate_ < 0.05
+    assert finder.noise_rate_ < 0.1
+    assert finder.noise_rate_interval_[0] < 0.05
+    assert finder.issues_["is_issue"].mean() < 0.05
 
 
 @pytest.mark.filterwarnings("ignore:The columns of X seem to be in another order")
@@ -256,3 +258,36 @@ def test_features_of_noise_warn():
     X = np.random.default_rng(0).normal(size=(300, 5))
     with pytest.warns(SkcalibWarning, match="features hardly predict"):
         LabelIssueFinder().fit(X, y[:300])
+
+
+def test_some_labels_tell_nothing_beyond_what_the_judges_believe(monkeypatch):
+    proba, true = _probabilities(600, 2.0, 0)
+    given, _ = flip_labels(true, fraction=0.1, random_state=0)
+    verified = np.arange(600) % 10 == 0
+    given[verified] = true[verified]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkcalibWarning)
+        finder = LabelIssueFinder("precomputed").fit(proba, given, verified=verified)
+        monkeypatch.setattr(rounds, "HIDDEN", 0.0)
+        plain = LabelIssueFinder("precomputed").fit(proba, given, verified=verified)
+    belief = np.exp(-finder.issues_["difficulty"])
+    expected = 0.9 * plain.issues_["p_label_correct"] + 0.1 * belief
+    expected[verified] = 1.0
+    np.testing.assert_allclose(finder.issues_["p_label_correct"], expected)
+    np.testing.assert_allclose(finder.label_proba_.sum(axis=1), 1.0)
+    assert finder.noise_rate_interval_[0] == pytest.approx(plain.noise_rate_interval_[0])
+    new = slice(1, 4)
+    found = finder.judge_labels(proba[new], given[new])["p_label_correct"]
+    np.testing.assert_allclose(found, expected[new])
+
+
+def test_probabilities_at_hand_are_not_believed_to_be_surer_than_they_say():
+    # The labels are those that the model expects, nearly all of them, though it says .7: it may
+    # have learned them, wrong ones too.
+    proba, _ = _probabilities(600, 1.0, 0)
+    labels = proba.argmax(axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkcalibWarning)
+        finder = LabelIssueFinder("precomputed").fit(proba, labels)
+    unsure = 1.0 - proba.max(axis=1).mean()
+    assert unsure < finder.noise_rate_interval_[1] < unsure + 0.05
