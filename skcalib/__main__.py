@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from . import __version__
@@ -32,17 +33,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _report(options: argparse.Namespace) -> int:
     if options.output.exists() and options.output.samefile(options.predictions):
         raise ValueError(f"output must be another file than the predictions, {options.output}.")
-    report = CalibrationReport.from_csv(
-        options.predictions,
-        label=options.label,
-        classes=options.classes,
-        pos_label=options.pos_label,
-        sample_weight=options.weight,
-        by=options.by,
-        groups=options.groups,
-        title=options.title,
-        random_state=options.seed,
-    )
+    with redirect_stdout(sys.stderr):  # for what is printed on the way
+        report = CalibrationReport.from_csv(
+            options.predictions,
+            label=options.label,
+            classes=options.classes,
+            pos_label=options.pos_label,
+            sample_weight=options.weight,
+            by=options.by,
+            groups=options.groups,
+            title=options.title,
+            random_state=options.seed,
+            verbose=options.verbose,
+        )
     report.save(options.output)
     source = report.results_["method"]["source"]
     rows = [f"{source['rows']} rows"]
@@ -75,9 +78,9 @@ def _parser() -> argparse.ArgumentParser:
         "report",
         help="write a report of predictions in a file",
         description="Write a report of predictions in a file with a header, as pandas or a "
-        "spreadsheet writes it: a column of labels, and a column of probabilities for every "
-        "class, called like its label. For two classes one column of probabilities is enough. "
-        "Other columns are not used.",
+        "spreadsheet writes it, or in a parquet file: a column of labels, and a column of "
+        "probabilities for every class, called like its label. For two classes one column of "
+        "probabilities is enough. Other columns are not used.",
     )
     add = report.add_argument
     add("predictions", type=Path, help="the file")
@@ -96,6 +99,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--groups", help="a column that says which samples belong together, such as patients")
     add("--title", help="heading of the page (default: the name of the file)")
     add("--seed", type=int, default=0, help="seed of resamples and folds (default: 0)")
+    told = "print every part of the page and its seconds, to the standard error"
+    add("-v", "--verbose", action="count", default=0, help=told)
     report.set_defaults(run=_report)
     add_commands(commands)
     return parser

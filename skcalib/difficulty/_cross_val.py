@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..utils.checking._labels import class_positions
 from ..utils.meta._estimators import fit_clone, folds_of, last_step, left_out, samples_and_labels
 from ..utils.meta._private import _safe_indexing
+from ..utils.meta._progress import telling
 from ..utils.meta._scorers import score
 
 
@@ -61,6 +62,7 @@ def cross_val_difficulty(
     cv: Any = 5,
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> NDArray[np.float64]:
     """Out-of-fold difficulty: every sample is scored by a fit on the other folds.
 
@@ -82,6 +84,8 @@ def cross_val_difficulty(
         Which samples belong together, such as those of a patient: no group is in two folds.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
+    verbose : int, default=0
+        Whether to print every fold and its seconds; 0 prints nothing.
 
     Returns
     -------
@@ -108,7 +112,8 @@ def cross_val_difficulty(
     """
     X, labels = samples_and_labels(X, y)
     judge = partial(_fold_difficulty, estimator, X, labels)
-    return left_out(judge, folds_of(cv, X, labels, groups), n_jobs)
+    step = telling("cross_val_difficulty", verbose)
+    return left_out(judge, folds_of(cv, X, labels, groups), n_jobs, step)
 
 
 def _fold_difficulty(

@@ -29,6 +29,7 @@ from ._bins import (
     curve_of,
     debiased_norm,
     gap_norm,
+    iter_top_label,
     sums_between,
 )
 from ._classwise import class_sums_between
@@ -36,6 +37,9 @@ from ._evidence import Evidence, evidence_of_sums, explanation, log_ratios
 from ._inversion import interval_of_bins
 from ._per_sample import generalized_brier_score
 from ._smooth import error_of_excess, excess_on_grid, grid_steps
+
+# Cells of the confidence, at whose ends the Kolmogorov-Smirnov error looks for its maximum.
+_N_CELLS = 2**14
 
 
 class Summed(NamedTuple):
@@ -57,6 +61,17 @@ def _brier_sum(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.f
     )
 
 
+def _gaps_in_cells(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.float64]:
+    gaps = np.zeros(_N_CELLS)
+    for rows, confidence, correct in iter_top_label(predictions):
+        gap = confidence.astype(np.float64) - correct
+        if predictions.weight is not None:
+            gap *= predictions.weight[rows]
+        place = (np.clip(confidence, 0, 1).astype(np.float64) * _N_CELLS).astype(np.intp)
+        gaps += np.bincount(np.minimum(place, _N_CELLS - 1), gap, _N_CELLS)
+    return gaps
+
+
 # Metrics with sums of their own, and those of the sums over bins, which are always kept.
 _WITH_SUMS = {
     "classwise_calibration_error": Summed(
@@ -65,6 +80,9 @@ _WITH_SUMS = {
     "smooth_calibration_error": Summed(
         lambda predictions, _: excess_on_grid(predictions, grid_steps(None)),
         lambda sums, total, norm: error_of_excess(sums / total, None),
+    ),
+    "ks_calibration_error": Summed(
+        _gaps_in_cells, lambda sums, total, norm: float(np.abs(np.cumsum(sums)).max() / total)
     ),
     "generalized_brier_score": Summed(_brier_sum, lambda sums, total, norm: float(sums / total)),
     "evidence": Summed(log_ratios, lambda sums, total, norm: evidence_of_sums(sums).e_value),
@@ -105,8 +123,11 @@ class CalibrationAccumulator:
     metrics : sequence of str, default=()
         Metrics with sums of their own to keep as well, each of which takes a pass over the
         probabilities: "classwise_calibration_error" (three sums for every bin of every class),
-        "smooth_calibration_error" (2**14 + 1 sums), "generalized_brier_score" (one), "evidence"
-        (169 sums for two classes, else 13 for every class and 13 more), see :meth:`evidence`.
+        "smooth_calibration_error" (2**14 + 1 sums), "ks_calibration_error" (2**14 sums: the
+        largest cumulative gap at the ends of as many cells of the confidence, lower than that of
+        the function by no more than the gaps in one cell), "generalized_brier_score" (one),
+        "evidence" (169 sums for two classes, else 13 for every class and 13 more), see
+        :meth:`evidence`.
     edges : array-like of shape (n_edges,), default=None
         Edges of the bins, increasing from 0 to 1.
     labels, pos_label : of :func:`expected_calibration_error`

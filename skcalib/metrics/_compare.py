@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..utils.checking._groups import group_codes
 from ..utils.checking._validation import Predictions, check_predictions
 from ..utils.meta._private import Interval, validate_params
+from ..utils.meta._progress import telling
 from ..utils.meta._tables import as_table
 from ._bins import top_label
 from ._calibration_error import expected_calibration_error
@@ -20,7 +21,7 @@ from ._gaps import GapError
 from ._inversion import Inversion, bootstrap_interval, interval_of_score
 from ._recalibration import Recalibration, paired_pvalue, recalibration
 from ._resampling import (
-    RESAMPLING_CONSTRAINTS,
+    TOLD_CONSTRAINTS,
     Resampled,
     draw_seeds,
     run,
@@ -47,7 +48,7 @@ class _Judged(NamedTuple):
 
 
 @validate_params(
-    RESAMPLING_CONSTRAINTS
+    TOLD_CONSTRAINTS
     | {"confidence_level": [Interval(Real, 0, 1, closed="neither")], "as_frame": ["boolean"]},
     prefer_skip_nested_validation=False,  # the options of the metric are the user's
 )
@@ -60,6 +61,7 @@ def compare_calibration(
     n_resamples: int = 1000,
     n_jobs: int | None = None,
     random_state: Any = None,
+    verbose: int = 0,
     as_frame: bool = False,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
@@ -87,8 +89,8 @@ def compare_calibration(
         Level of every interval by itself, in (0, 1).
     as_frame : bool, default=False
         Whether to return a DataFrame instead of a structured array.
-    n_resamples, n_jobs, random_state, groups : of :func:`calibration_error_interval`
-    sample_weight, labels, pos_label, **options : of :func:`calibration_error_interval`
+    n_resamples, n_jobs, random_state, verbose : of :func:`calibration_error_interval`
+    groups, sample_weight, labels, pos_label, **options : of :func:`calibration_error_interval`
 
     Returns
     -------
@@ -169,9 +171,10 @@ def compare_calibration(
         "pos_label": pos_label,
     }
     models, recalibrated = [], []
-    for y_proba in y_probas.values():
+    for name, y_proba in y_probas.items():
+        step = telling(f"compare_calibration, {name}", verbose)
         resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
-        drawn, ends = bootstrap_interval(resampled, seeds, n_jobs, confidence_level)
+        drawn, ends = bootstrap_interval(resampled, seeds, n_jobs, confidence_level, step)
         center = _center(resampled, drawn)
         models.append(_Judged(resampled.error, resampled.estimate, *ends, *center))
         own = isinstance(resampled.error, GapError)

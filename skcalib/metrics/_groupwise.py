@@ -7,8 +7,8 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.parallel import Parallel, delayed
 
 from ..utils.checking._groups import group_codes, holm
 from ..utils.checking._guard import refuse_other_rows, told

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from ..utils.meta._private import Interval, validate_params
+from ..utils.meta._progress import telling
 from ._calibration_error import expected_calibration_error
 from ._inversion import bootstrap_interval, pvalue_of
 from ._resampling import (
-    RESAMPLING_CONSTRAINTS,
+    TOLD_CONSTRAINTS,
     Resampled,
     draw_seeds,
     warn_of_few_groups,
@@ -27,7 +28,7 @@ class CalibrationTestResult(NamedTuple):
 
 
 @validate_params(
-    RESAMPLING_CONSTRAINTS | {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
+    TOLD_CONSTRAINTS | {"confidence_level": [Interval(Real, 0, 1, closed="neither")]},
     prefer_skip_nested_validation=False,  # the options of the metric are the user's
 )
 def calibration_error_interval(
@@ -39,6 +40,7 @@ def calibration_error_interval(
     n_resamples: int = 1000,
     n_jobs: int | None = None,
     random_state: Any = None,
+    verbose: int = 0,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -66,6 +68,8 @@ def calibration_error_interval(
         Number of jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the resamples.
+    verbose : int, default=0
+        Whether to print what is drawn and its seconds, part by part; 0 prints nothing.
     groups : array-like of shape (n_samples,), default=None
         What samples that belong together have in common, such as the patient or the user: texts,
         numbers, categories. Groups are resampled as a whole; without them, the interval of
@@ -133,11 +137,12 @@ def calibration_error_interval(
     resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
     warn_of_few_groups(resampled.groups)
     seeds = draw_seeds(random_state, n_resamples)
-    return bootstrap_interval(resampled, seeds, n_jobs, confidence_level)[1]
+    step = telling("calibration_error_interval", verbose)
+    return bootstrap_interval(resampled, seeds, n_jobs, confidence_level, step)[1]
 
 
 # Nested calls are validated: the options of the metric are the user's.
-@validate_params(RESAMPLING_CONSTRAINTS, prefer_skip_nested_validation=False)
+@validate_params(TOLD_CONSTRAINTS, prefer_skip_nested_validation=False)
 def calibration_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -146,6 +151,7 @@ def calibration_test(
     n_resamples: int = 999,
     n_jobs: int | None = None,
     random_state: Any = None,
+    verbose: int = 0,
     groups: Any = None,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -178,7 +184,7 @@ def calibration_test(
         What samples that belong together have in common, such as the patient or the user: texts,
         numbers, categories. There should be 30 or more; fewer than 20 bring a warning. The metric
         has to be a calibration error of this package then.
-    n_jobs, random_state, **options : of :func:`calibration_error_interval`
+    n_jobs, random_state, verbose, **options : of :func:`calibration_error_interval`
 
     Returns
     -------
@@ -221,5 +227,6 @@ def calibration_test(
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label}
     resampled = Resampled.of(metric, options, y_true, y_proba, groups=groups, **given)
     warn_of_few_groups(resampled.groups)
-    by_chance = resampled.by_chance(draw_seeds(random_state, n_resamples), n_jobs)
+    step = telling("calibration_test", verbose)
+    by_chance = resampled.by_chance(draw_seeds(random_state, n_resamples), n_jobs, step)
     return CalibrationTestResult(resampled.estimate, pvalue_of(resampled.statistic, by_chance))

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from ..utils.checking._groups import design_effect
 from ..utils.computing._chance import mean_range
+from ..utils.meta._progress import Telling
 from ._gaps import Draws, GapError, binned_error, draws_of_binned, errors_by_chance_of_bins
 from ._resampling import ByChance, Resampled, run
 
@@ -27,17 +28,22 @@ _SCALES, _STEPS = np.concatenate([[0.0], 2.0 ** np.arange(-2, 9, 0.5)]), 200
 
 
 def bootstrap_interval(
-    resampled: Resampled, seeds: NDArray[np.int64], n_jobs: int | None, confidence_level: float
+    resampled: Resampled,
+    seeds: NDArray[np.int64],
+    n_jobs: int | None,
+    confidence_level: float,
+    step: Telling,
 ) -> tuple[list[Any], tuple[float, float]]:
     """Return the errors of resamples and the interval."""
     error = resampled.error
-    drawn = run(error.bootstrap, seeds, n_jobs)
+    drawn = run(error.bootstrap, seeds, n_jobs, step)
     if isinstance(error, GapError):
-        by_chance = resampled.by_chance(seeds, n_jobs)
+        by_chance = resampled.by_chance(seeds, n_jobs, step)
     elif error.is_zero_of_expected_labels():
-        by_chance = [run(error.by_chance, seeds, n_jobs)]
+        by_chance = [run(error.by_chance, seeds, n_jobs, step, "labels drawn")]
     else:
-        of_drawn = run(partial(error.of_drawn_labels, error.columns()), seeds, n_jobs)
+        draw = partial(error.of_drawn_labels, error.columns())
+        of_drawn = run(draw, seeds, n_jobs, step, "labels drawn")
         return drawn, interval_of_score(resampled.estimate, drawn, of_drawn, confidence_level)
     return drawn, interval_of(resampled, drawn, by_chance, confidence_level)
 

@@ -8,9 +8,10 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import delayed
 
 from ..utils.checking._groups import group_codes
 from ..utils.checking._guard import refuse_other_rows, told
@@ -18,6 +19,7 @@ from ..utils.checking._proba import with_unseen
 from ..utils.checking._shares import two_sided
 from ..utils.checking._validation import check_predictions, takes
 from ..utils.meta._private import Interval
+from ..utils.meta._progress import Telling, in_turn, silent
 from ..utils.meta._warnings import warn
 from ._bins import kind_of, top_label
 from ._gaps import GapError, OneSeed, drawn_counts, drawn_labels, gap_error
@@ -28,6 +30,7 @@ RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
 }
+TOLD_CONSTRAINTS = RESAMPLING_CONSTRAINTS | {"verbose": ["verbose"]}
 
 
 # What few groups have in common says little of others: intervals of fewer are too narrow.
@@ -175,14 +178,16 @@ class Resampled(NamedTuple):
         statistic, error = (estimate, anew) if own is None else (own.statistic, own)
         return cls(estimate, statistic, error, error.groups if given_groups else None)
 
-    def by_chance(self, seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None) -> ByChance:
+    def by_chance(
+        self, seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None, step: Telling = silent
+    ) -> ByChance:
         """Return the errors of a calibrated model, in every way in which chance makes them.
 
         Labels are drawn from the probabilities, each by itself. With groups, the signs of their
         gaps are drawn as well: that sees how alike the samples of a group are, but knows nothing
         of errors that a calibrated model would make and that did not occur.
         """
-        by_chance = [run(self.error.by_chance, seeds, n_jobs)]
+        by_chance = [run(self.error.by_chance, seeds, n_jobs, step, "labels drawn")]
         if self.error.groups is None:
             return by_chance
         if not isinstance(self.error, GapError):
@@ -191,7 +196,7 @@ class Resampled(NamedTuple):
                 "are tested, "
                 f"got {getattr(self.error.metric, '__name__', self.error.metric)}."
             )
-        return [*by_chance, run(self.error.by_signs, seeds, n_jobs)]
+        return [*by_chance, run(self.error.by_signs, seeds, n_jobs, step, "signs drawn")]
 
 
 def _unwrapped(metric: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -237,12 +242,16 @@ def draw_seeds(random_state: Any, n: int) -> NDArray[np.int64]:
 
 
 def run(
-    draw: Callable[[Any], list[Any]], seeds: NDArray[np.int64] | OneSeed, n_jobs: int | None
+    draw: Callable[[Any], list[Any]],
+    seeds: NDArray[np.int64] | OneSeed,
+    n_jobs: int | None,
+    step: Telling = silent,
+    name: str = "samples drawn",
 ) -> list[Any]:
     """Return what `draw` makes of the seeds."""
     if isinstance(seeds, OneSeed):
         return draw(seeds)
     # Several chunks a job, so that a slow one does not keep the others waiting.
     chunks = np.array_split(seeds, min(len(seeds), 4 * effective_n_jobs(n_jobs)))
-    parts = Parallel(n_jobs=n_jobs)(delayed(draw)(chunk) for chunk in chunks)
+    parts = in_turn([delayed(draw)(chunk) for chunk in chunks], n_jobs, step, f"{name}, part")
     return [value for part in parts for value in part]

@@ -8,11 +8,11 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import as_features, check_weights, holds_shares, is_chunked
@@ -34,6 +34,7 @@ from ..utils.meta._estimators import (
     warn_if_fitted,
 )
 from ..utils.meta._private import HasMethods, Hidden, StrOptions, _fit_context, _safe_indexing
+from ..utils.meta._progress import in_turn, telling
 from ._base import PostHocCalibrator
 from ._groupwise import GroupwiseCalibration
 from ._registry import CALIBRATORS, calibrator_of
@@ -81,6 +82,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         Columns of X, by name or position, that hold groups for which the classifier may be off.
         The calibrator is the common map of a :class:`GroupwiseCalibration` then. The classifier
         sees these columns as well.
+    verbose : int, default=0
+        Whether to print every fold and other step of `fit`, and its seconds; 0 prints nothing.
 
     Attributes
     ----------
@@ -139,6 +142,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         "ensemble": ["boolean", StrOptions({"auto"})],
         "n_jobs": [Integral, None],
         "by_columns": [str, Integral, list, None],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -151,6 +155,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         ensemble: bool | str = "auto",
         n_jobs: int | None = None,
         by_columns: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -159,6 +164,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         self.ensemble = ensemble
         self.n_jobs = n_jobs
         self.by_columns = by_columns
+        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -230,11 +236,12 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     ) -> NDArray:
         """Fit the classifiers that answer; return the scores that the calibrator learns from."""
         columns = partial(class_columns, method=self._method())
+        step = telling(type(self).__name__, self.verbose)
         if folds is not None and self._takes_folds():
-            fit = delayed(fit_clone)
-            self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-                fit(self.estimator, X, labels, train, params) for train, _ in folds
-            )
+            fits = [
+                delayed(fit_clone)(self.estimator, X, labels, train, params) for train, _ in folds
+            ]
+            self.estimators_ = in_turn(fits, self.n_jobs, step, "fold")
             self._keep(self.estimators_[0], labels)
             del self.estimator_  # no single classifier answers
             parts = [
@@ -244,7 +251,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             scores = np.concatenate(parts)
             scores[np.concatenate([test for _, test in folds])] = scores.copy()
             return scores
-        self._keep(fit_clone(self.estimator, X, labels, params=params), labels)
+        with step("classifier"):
+            self._keep(fit_clone(self.estimator, X, labels, params=params), labels)
         self.estimators_ = [self.estimator_]
         if folds is None:
             return columns(self.estimator_, X, self.classes_)
@@ -257,6 +265,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             method=self._method(),
             params=params,
             n_jobs=self.n_jobs,
+            step=step,
         )
 
     def _fit_to_shares(
@@ -311,7 +320,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             by["groups"] = codes
         # Out-of-fold scores of a classifier that knows nothing go against the labels.
         frozen = isinstance(self.estimator, FrozenEstimator)
-        with nullcontext() if frozen else told():
+        step = telling(type(self).__name__, self.verbose)
+        with nullcontext() if frozen else told(), step("calibrator"):
             self.calibrator_ = calibrator.fit(scores, y, sample_weight=weight, **by)
         return self
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..metrics import compare_calibration
 from ..utils.checking._proba import LOSS_FLOOR, with_unseen
+from ..utils.meta._progress import telling
 from . import _method, _trust, _verdict
 from ._data import LEVEL, N_BINS, ReportData, mean, mean_interval
 from ._document import Document, Section, Table, Text, count, number, percent, with_interval
@@ -27,7 +28,7 @@ MEASURES = {
 }
 
 
-def results(models: Mapping[str, ReportData], *, paired: bool) -> dict[str, Any]:
+def results(models: Mapping[str, ReportData], *, paired: bool, verbose: int = 0) -> dict[str, Any]:
     """Return what every model says, and how it differs from the first, with intervals.
 
     With several models the level is shared among the comparisons with the first.
@@ -35,8 +36,13 @@ def results(models: Mapping[str, ReportData], *, paired: bool) -> dict[str, Any]
     first, *others = models
     level = 1 - (1 - LEVEL) / max(len(others), 1)
     scores = {name: _scores(data) for name, data in models.items()}
-    entries = {name: _entry(data, scores[name]) for name, data in models.items()}
-    errors = _paired_errors(models, level) if paired else {}
+    step, entries, errors = telling("CalibrationReport", verbose), {}, {}
+    for name, data in models.items():
+        with step(name):
+            entries[name] = _entry(data, scores[name])
+    if paired:
+        with step("differences"):
+            errors = _paired_errors(models, level)
     differences: dict[str, Any] = {}
     for name in others:
         before, after = entries[first]["measures"], entries[name]["measures"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,11 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
+from ..metrics import CalibrationAccumulator
 from ..utils.checking._arrays import holds_shares
 from ..utils.checking._groups import design_effect, group_codes
 from ..utils.checking._guard import REMEDY, doubt_of_columns, refuse_other_rows, told
 from ..utils.checking._proba import binomial_interval
 from ..utils.checking._validation import check_predictions
+from ..utils.computing._binning import uniform_edges
+from ..utils.meta._warnings import warn
 from ._document import label
 
 # One level for the whole page: of every interval, and 1 minus that of every accusation. Of 100
@@ -25,6 +29,8 @@ LEVEL = 0.99
 N_BINS = 15
 # An error that does not matter, as most users see it: 5 points; a parameter of every report.
 TOLERANCE = 0.05
+# Standard errors from which on the samples of a page cannot be a random part of all.
+_FAR = 5.0
 # Of more than so many samples, what takes several passes is judged on a stratified part of them.
 MANY_SAMPLES, N_SAMPLED = 100_000, 50_000
 
@@ -45,6 +51,8 @@ class ReportData:
     given. ``by`` breaks the results down; samples of one of the ``groups`` belong together.
     ``doubt`` is what speaks against the order of the columns.
     ``spread`` is the standard deviation of calibrated confidences over calibrators.
+    ``total`` has the sums of many more samples, of which those here are a part; what it judges,
+    "answers" or the "positive" class, is ``summed``.
     """
 
     codes: NDArray[np.intp]
@@ -66,6 +74,8 @@ class ReportData:
     tolerance: float = TOLERANCE
     doubt: str | None = None
     spread: NDArray[np.float64] | None = None
+    total: CalibrationAccumulator | None = None
+    summed: str | None = None
 
     @cached_property
     def sampled(self) -> NDArray[np.intp]:
@@ -117,6 +127,17 @@ class ReportData:
         if self.groups is None:
             return 1.0
         return design_effect(values, _numbered(self.groups[members]))
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples the averages are of: those here, or all that were summed."""
+        return len(self.codes) if self.total is None else round(self.total.sums_[0].sum())
+
+    def sums(self, view: str) -> NDArray[np.float64] | None:
+        """Return the sums over bins of "answers" or of the "positive" class, where they exist."""
+        if self.summed != view or self.total is None:
+            return None
+        return self.total.sums_[:, self.total.sums_[0] > 0]
 
     @property
     def predictions(self) -> dict[str, Any]:
@@ -220,6 +241,33 @@ def read_data(
         doubt=doubt,
         **others,
     )
+
+
+def check_sums(total: CalibrationAccumulator, y_true: ArrayLike, y_proba: ArrayLike) -> None:
+    """Raise unless the sums are those of the page, and warn if no random part gave the samples."""
+    if not isinstance(total, CalibrationAccumulator):
+        raise TypeError(
+            f"accumulator must be a CalibrationAccumulator, got {type(total).__name__}."
+        )
+    if total.norm != "l1" or not np.array_equal(total.edges_, uniform_edges(N_BINS)):
+        raise ValueError(
+            f"accumulator must have {N_BINS} bins of equal width and the norm 'l1', those of "
+            f"CalibrationAccumulator(), got {len(total.edges_) - 1} bins and {total.norm!r}."
+        )
+    if not total.sums_[0].any():
+        raise ValueError("accumulator must have samples, got none: call its update first.")
+    # Columns and classes are checked where samples are added, to a copy.
+    part = copy(total).update(y_true, y_proba).sums_ - total.sums_
+    (size, *of_part), (n, *of_all) = part.sum(axis=1), total.sums_.sum(axis=1)
+    for what, said, observed in zip(("mean confidence", "accuracy"), of_part, of_all):
+        # No number in [0, 1] varies more than an outcome of the same mean.
+        found, expected = said / size, observed / n
+        if abs(found - expected) > _FAR * np.sqrt(max(expected * (1 - expected), 1 / size) / size):
+            warn(
+                f"y_true and y_proba must be a random part of what was accumulated: their {what} "
+                f"is {found:.4f}, that of all samples {expected:.4f}. Draw them from all parts."
+            )
+            return
 
 
 def _numbered(codes: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -24,8 +24,20 @@ MANY_SATURATED = 0.05
 
 def notes(data: ReportData) -> list[str]:
     """Return a sentence for everything in the data that limits what the report can say."""
-    found = [_part(data), _rare_classes(data), _saturated(data), _weights(data)]
+    found = [_summed(data), _part(data), _rare_classes(data), _saturated(data), _weights(data)]
     return [sentence for sentence in found if sentence]
+
+
+def _summed(data: ReportData) -> str | None:
+    if data.total is None:
+        return None
+    of = "the probability of the second class" if data.summed == "positive" else "the answers"
+    return (
+        f"Sums: the calibration error of {of} and their average are those of all "
+        f"{count(data.n_samples)} samples, of which {count(len(data.codes))} were here for all "
+        "else: curves, thresholds, classes, groups and calibrators. They are taken for a random "
+        "part."
+    )
 
 
 def _part(data: ReportData) -> str | None:
@@ -100,6 +112,7 @@ def method(data: ReportData) -> dict[str, Any]:
         "confidence_level": LEVEL,
         "n_resamples": n_resamples(len(data.codes)),
         "n_folds": N_FOLDS,
+        "n_here": len(data.codes),
         "n_sampled": len(data.sampled),
         "random_state": data.seed,
     }

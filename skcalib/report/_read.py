@@ -1,4 +1,4 @@
-"""Predictions from a file of separated values, as spreadsheets and pandas write them."""
+"""Predictions from a file of separated values or a parquet file, as pandas writes them."""
 
 from __future__ import annotations
 
@@ -40,8 +40,12 @@ def read_predictions(
     for name, value in (("by", by), ("classes", classes)):
         if isinstance(value, str):
             raise TypeError(f"{name} must be a sequence of names of columns, got {value!r}.")
-    text, how = _decoded(path)
-    header, layout = _layout(text, path)
+    whole = _read_parquet(path) if _is_parquet(path) else None
+    if whole is None:
+        text, how = _decoded(path)
+        header, layout = _layout(text, path)
+    else:
+        header, how = list(whole.columns), {"encoding": "parquet"}
     label = label or _label_column(header, path)
     special = [label, *([sample_weight] if sample_weight else []), *by]
     together = [] if groups is None else [groups]
@@ -50,12 +54,13 @@ def read_predictions(
     for name in (*special, *(given or ())):
         if name not in header:
             raise ValueError(f"{path} must have a column {name!r}, got {_listed(header)}.")
-    frame = _read(
-        path,
-        header,
-        {**how, **layout},
-        as_text=[label, *by, *together],
-    )
+    as_text = [label, *by, *together]
+    if whole is None:
+        frame = _read(path, header, {**how, **layout}, as_text=as_text)
+        rows = _told_of_rows(text, frame, layout["header"] + "".join(header).count("\n"))
+    else:
+        frame = whole.assign(**{name: _as_text(whole[name]) for name in as_text})
+        rows = {}
     y_true, found = _labels(frame, label, path)
     table = _Table(path, frame, [name for name in header if name not in special], label)
     judged = table.judged(found, given, pos_label)
@@ -73,7 +78,7 @@ def read_predictions(
         "source": {
             "file": path.name,
             "rows": len(frame),
-            **_told_of_rows(text, frame, layout["header"] + "".join(header).count("\n")),
+            **rows,
             "encoding": how["encoding"],
             "column of labels": label,
             "columns of probabilities": _columns_told(columns, judged),
@@ -120,12 +125,43 @@ def _decoded(path: Path) -> tuple[str, dict[str, Any]]:
         return data.decode("utf-16"), {**options, "encoding": "utf-16"}
     if b"\0" in data[:4096]:
         raise ValueError(
-            f"{path} must be a table of text, got binary data: write it as CSV, plain or gzip."
+            f"{path} must be a table of text, got binary data: write it as CSV, plain or gzip, or "
+            "as parquet."
         )
     try:
         return data.decode("utf-8-sig"), options  # pandas drops the mark by itself
     except UnicodeDecodeError:
         return data.decode("cp1252", "replace"), {**options, "encoding": "cp1252"}
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def _read_parquet(path: Path) -> Any:
+    """Return a DataFrame of a parquet file; its rows count from 1, and its columns are text."""
+    pandas = import_optional("pandas", extra="report")
+    try:
+        frame = pandas.read_parquet(path)
+    except ImportError as error:
+        raise ImportError(
+            f"{path} is a parquet file, which pandas reads with pyarrow: pip install pyarrow"
+        ) from error
+    except (OSError, ValueError) as error:  # pyarrow's own errors are of these kinds
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{path} must be a whole parquet file, got: {reason}.") from None
+    frame = frame.reset_index(drop=True).rename(columns=str)
+    if not frame.columns.is_unique:
+        twice = natural_order(frame.columns[frame.columns.duplicated()])
+        raise ValueError(f"{path} must have distinct columns, got {_listed(twice)} twice.")
+    frame.index += 1
+    return frame
+
+
+def _as_text(column: Any) -> Any:
+    """Return values as text; missing ones stay missing."""
+    return column.astype(object).map(str, na_action="ignore")
 
 
 def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:

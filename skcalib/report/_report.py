@@ -8,13 +8,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
+from ..metrics import CalibrationAccumulator
 from ..utils.checking._arrays import calling
 from ..utils.checking._guard import told
 from ..utils.checking._validation import check_has
 from ..utils.computing._files import write_atomically
+from ..utils.meta._progress import telling
 from ..utils.meta._warnings import collecting, warn
 from . import (
     _compare,
@@ -28,7 +31,7 @@ from . import (
     _verdict,
     _wrong_labels,
 )
-from ._data import TOLERANCE, ReportData, plain, read_data
+from ._data import TOLERANCE, ReportData, check_sums, plain, read_data
 from ._document import Document
 from ._read import read_predictions
 from ._render import as_html, as_markdown
@@ -37,10 +40,10 @@ from ._render import as_html, as_markdown
 class CalibrationReport:
     """What to know about the confidence of a classifier, on one page.
 
-    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_csv` to create one. The
-    page begins with a verdict and answers questions. Can the confidence be trusted? When should
-    the model decline? Which classes, groups and samples are at fault? What would help? A notebook
-    shows it by itself.
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_csv` to create one, and
+    :meth:`from_accumulator` of more samples than fit in memory. The page begins with a verdict and
+    answers questions. Can the confidence be trusted? When should the model decline? Which classes,
+    groups and samples are at fault? What would help? A notebook shows it by itself.
 
     Samples to judge on must be new to the classifier: on those that it was trained on, every
     answer of the report is too good.
@@ -103,6 +106,7 @@ class CalibrationReport:
         tolerance: float = TOLERANCE,
         title: str | None = None,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> Self:
         """Judge a fitted classifier on samples that are new to it.
 
@@ -139,6 +143,8 @@ class CalibrationReport:
             Heading of the page. None takes the class of the estimator.
         random_state : int, RandomState instance or None, default=0
             Seed of resamples and folds.
+        verbose : int, default=0
+            Whether to print every part of the page and its seconds; 0 prints nothing.
 
         Returns
         -------
@@ -169,7 +175,7 @@ class CalibrationReport:
             scorer=scorer,
             finder=finder,
         )
-        return cls(_gather(data))
+        return cls(_gather(data, verbose))
 
     @classmethod
     def from_predictions(
@@ -187,6 +193,7 @@ class CalibrationReport:
         tolerance: float = TOLERANCE,
         title: str | None = None,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> Self:
         """Judge probabilities of samples that are new to the model that gave them.
 
@@ -194,7 +201,7 @@ class CalibrationReport:
         ----------
         y_true, y_proba, labels, pos_label : of :func:`~skcalib.metrics.expected_calibration_error`
         finder, images, by, groups, sample_weight, tolerance : of :meth:`from_estimator`
-        title, random_state : of :meth:`from_estimator`
+        title, random_state, verbose : of :meth:`from_estimator`
 
         Returns
         -------
@@ -204,7 +211,83 @@ class CalibrationReport:
         given = {"labels": labels, "pos_label": pos_label, "by": by, "groups": groups}
         given |= {"title": title, "tolerance": tolerance, "finder": finder}
         given |= {"sample_weight": sample_weight, "random_state": random_state, "shown": images}
-        return cls(_gather(read_data(y_true, y_proba, **given)))
+        return cls(_gather(read_data(y_true, y_proba, **given), verbose))
+
+    @classmethod
+    def from_accumulator(
+        cls,
+        accumulator: CalibrationAccumulator,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        images: Any = None,
+        by: Any = None,
+        tolerance: float = TOLERANCE,
+        title: str | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> Self:
+        """Judge a model by the sums over all samples, and by a random part of them.
+
+        For samples that do not fit in memory, or that lie on several machines. The calibration
+        error, its interval and what is said of everybody on average come from the sums; curves,
+        thresholds, classes, groups and calibrators from the part, 50 000 samples for instance.
+
+        Parameters
+        ----------
+        accumulator : CalibrationAccumulator
+            The sums over all samples, in the 15 bins of the default.
+        y_true : array-like of shape (n_samples,)
+            Labels of a part of the samples, drawn at random.
+        y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Their probabilities, in the form in which the accumulator got them. Of two classes the
+            page is about the probability of the positive one: give that one to both.
+        images, by, tolerance, title, random_state, verbose : of :meth:`from_estimator`
+            `images` and `by` are those of the part.
+
+        Returns
+        -------
+        report : CalibrationReport
+            The report. Weights that the accumulator got count as numbers of samples.
+
+        Raises
+        ------
+        ValueError
+            If the accumulator has no samples, other bins or another norm, or if classes or columns
+            of the part are not its own.
+
+        Warns
+        -----
+        SkcalibWarning
+            If the part cannot be a random one: its mean confidence or accuracy is more than 5
+            standard errors away from that of all samples.
+
+        Examples
+        --------
+        >>> from skcalib.datasets import make_predictions
+        >>> from skcalib.metrics import CalibrationAccumulator
+        >>> from skcalib.report import CalibrationReport
+        >>> y, proba, _ = make_predictions(20_000, temperature=1.6, random_state=0)
+        >>> total = CalibrationAccumulator()
+        >>> for start in range(0, 20_000, 5000):
+        ...     total = total.update(y[start:start + 5000], proba[start:start + 5000])
+        >>> CalibrationReport.from_accumulator(total, y[::20], proba[::20])
+        CalibrationReport: It is overconfident: it says 82 % and is right 74 % of the time.
+        """
+        check_sums(accumulator, y_true, y_proba)
+        data = read_data(
+            y_true,
+            y_proba,
+            labels=accumulator.classes_,
+            by=by,
+            shown=images,
+            tolerance=tolerance,
+            title=title,
+            random_state=random_state,
+            total=accumulator,
+            summed="positive" if np.ndim(y_proba) == 1 else "answers",
+        )
+        return cls(_gather(data, verbose))
 
     @classmethod
     def from_csv(
@@ -220,13 +303,17 @@ class CalibrationReport:
         tolerance: float = TOLERANCE,
         title: str | None = None,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> Self:
         """Judge predictions in a file with a header, as pandas or a spreadsheet writes it.
+
+        A parquet file will do as well.
 
         One column holds the label, and one column per class its probabilities; other columns are
         not used. ``python -m skcalib report predictions.csv -o report.html`` does this and
         :meth:`save`. The separator (comma, semicolon, tab or bar), the decimal sign and the
-        encoding are found, and gzip is unpacked.
+        encoding are found, and gzip is unpacked. Parquet, which needs ``pyarrow``, is known by
+        its first bytes, and its rows are counted from 1.
 
         Parameters
         ----------
@@ -251,7 +338,7 @@ class CalibrationReport:
             Names of columns of groups.
         groups : str, default=None
             Name of the column that says which samples belong together.
-        tolerance, title, random_state : of :meth:`from_estimator`
+        tolerance, title, random_state, verbose : of :meth:`from_estimator`
 
         Returns
         -------
@@ -271,7 +358,7 @@ class CalibrationReport:
             never closed.
         """
         path = Path(path)
-        with collecting() as notes:
+        with collecting() as notes, telling("CalibrationReport", verbose)(f"reading {path.name}"):
             table = read_predictions(path, label, classes, pos_label, sample_weight, by, groups)
         for note in notes:
             warn(note)
@@ -282,7 +369,7 @@ class CalibrationReport:
             title=title or path.stem,
             random_state=random_state,
         )
-        results = _gather(data)
+        results = _gather(data, verbose)
         results["warnings"][:0] = notes
         return cls(results)
 
@@ -298,6 +385,7 @@ class CalibrationReport:
         sample_weight: ArrayLike | None = None,
         title: str | None = None,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> Self:
         """Compare models on the same samples, or one model in two months.
 
@@ -313,7 +401,7 @@ class CalibrationReport:
             Which samples belong together, if all models have the same ones.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, if all models have the same ones.
-        labels, pos_label, title, random_state : of :meth:`from_predictions`
+        labels, pos_label, title, random_state, verbose : of :meth:`from_predictions`
 
         Returns
         -------
@@ -356,7 +444,7 @@ class CalibrationReport:
         first = next(iter(models.values()))
         found: dict[str, Any] = {
             "title": title,
-            "comparison": _compare.results(models, paired=paired),
+            "comparison": _compare.results(models, paired=paired, verbose=verbose),
             "overview": _trust.overview(first),
             "method": _method.method(first),
         }
@@ -408,27 +496,36 @@ class CalibrationReport:
 _one_at_a_time = threading.RLock()
 
 
-def _gather(data: ReportData) -> dict[str, Any]:
+def _gather(data: ReportData, verbose: int) -> dict[str, Any]:
     """Return the results of all questions, as plain numbers, strings, lists and dicts."""
+    step = telling("CalibrationReport", verbose)
     # The columns have been looked at, and what the parts warn of belongs to the page.
     with _one_at_a_time, collecting() as messages, told():
-        wrong_labels = _wrong_labels.results(data.sample)
-        trust = _trust.results(data)
-        calibrators, calibrated = _repair.results(data.sample)
-        results: dict[str, Any] = {
-            "overview": _trust.overview(data),
-            "verdict": _verdict.results(data, trust, calibrators),
-            "calibration": trust,
-            "selective": _silence.results(data),
-            "classes": _parts.results(data),
-            "groups": list(data.by or {}),
-            "hardest": _samples.hardest(data),
-            "issues": _samples.issues(data.sample),
-            "wrong_labels": wrong_labels,
-            "calibrators": calibrators,
-            "after_calibration": None if calibrated is None else _after(calibrated),
-            "method": _method.method(data),
-        }
+        with step("overview"):
+            results: dict[str, Any] = {"overview": _trust.overview(data)}
+        with step("wrong labels"):
+            wrong_labels = _wrong_labels.results(data.sample)
+        with step("calibration errors and curves"):
+            trust = _trust.results(data)
+        with step("calibrators"):
+            calibrators, calibrated = _repair.results(data.sample)
+        with step("classes and groups"):
+            results["verdict"] = _verdict.results(data, trust, calibrators)
+            results |= {"calibration": trust}
+        with step("thresholds"):
+            results["selective"] = _silence.results(data)
+        with step("what to look at"):
+            results |= {
+                "classes": _parts.results(data),
+                "groups": list(data.by or {}),
+                "hardest": _samples.hardest(data),
+                "issues": _samples.issues(data.sample),
+                "wrong_labels": wrong_labels,
+                "calibrators": calibrators,
+            }
+        with step("after calibration"):
+            results["after_calibration"] = None if calibrated is None else _after(calibrated)
+        results["method"] = _method.method(data)
     notes = _method.notes(data)
     # Each fold may have said it.
     told_once = dict.fromkeys(messages)

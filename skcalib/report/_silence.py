@@ -27,6 +27,7 @@ def results(data: ReportData) -> dict[str, Any]:
     table = _thresholds(data, [risk for risk in RISKS if risk < error_rate][-N_RISKS:])
     half = [entry for entry in table if entry["risk"] <= error_rate / 2]
     return {
+        "n_samples": float(data.mass.sum()),
         "error_rate": error_rate,
         "table": table,
         "promise": half[-1] if half else None,
@@ -89,11 +90,11 @@ def section(results: dict[str, Any]) -> Section:
         "Error rate of the most confident samples against their fraction, with a band of 95 % at "
         "every fraction, not of the whole curve. Dotted: the best possible order."
     )
-    curve, overview = selective["curve"], results["overview"]
+    curve = selective["curve"]
     display = RiskCoverageDisplay(
         np.array(curve["coverage"]),
         np.array(curve["risk"]),
-        n_samples=overview["total_weight"] or overview["n_samples"],
+        n_samples=selective["n_samples"],
     )
     picture = Picture(lambda ax: display.plot(ax=ax), (4.2, 3.2), caption)
     return Section("When should it decline?", blocks, [picture])

@@ -21,11 +21,16 @@ from ._document import Picture, Section, Table, Text, interval, label, number
 def overview(data: ReportData) -> dict[str, Any]:
     """Return size, accuracy, confidence and the gap between them."""
     accuracy, confidence = fraction(data.correct, data.mass), mean(data.confidence, data.mass)
+    sums = data.sums("answers")
+    if sums is not None:
+        mass, said, right = sums.sum(axis=1)
+        accuracy = fraction(np.array([True, False]), np.array([right, mass - right]))
+        confidence = said / mass
     count = np.bincount(data.codes, data.mass, minlength=len(data.classes))
     return {
         "title": data.title,
         "model": data.model,
-        "n_samples": len(data.codes),
+        "n_samples": data.n_samples,
         "total_weight": None if data.weight is None else float(data.weight.sum()),
         "n_classes": len(data.classes),
         "classes": data.classes,
@@ -46,17 +51,23 @@ def n_resamples(n_samples: int) -> int:
 
 def results(data: ReportData) -> dict[str, Any]:
     """Return what is known of the second of two classes, and of the top label."""
-    views = {"top_label": _judged(data, data.predictions)}
+    views = {"top_label": _judged(data, data.predictions, "answers")}
     if len(data.classes) == 2:
-        views = {"positive_class": _judged(data, data.of_positive_class), **views}
+        positive = _judged(data, data.of_positive_class, "positive")
+        views = {"positive_class": positive, **views}
     return {"views": views}
 
 
-def _judged(data: ReportData, predictions: dict[str, Any]) -> dict[str, Any]:
+def _judged(data: ReportData, predictions: dict[str, Any], view: str) -> dict[str, Any]:
     """Return the error with its interval, and the curves, of one question."""
-    low, high = _interval(data, predictions)
-    value = expected_calibration_error(**predictions, n_bins=N_BINS)
-    cells = reliability_curve(**predictions, n_bins=N_BINS)
+    total = data.total
+    if total is None or data.summed != view:
+        value = expected_calibration_error(**predictions, n_bins=N_BINS)
+        low, high = _interval(data, predictions)
+        cells = reliability_curve(**predictions, n_bins=N_BINS)
+    else:
+        value, cells = total.result(), total.curve()
+        low, high = total.interval(confidence_level=LEVEL, random_state=data.seed)
     return {
         "errors": {"expected_calibration_error": {"value": value, "low": low, "high": high}},
         "curve": _isotonic_curve(data, predictions),

@@ -152,6 +152,9 @@ def _tested(
     shaped = sampled.sum() >= FEWEST_FOR_SHAPE
     n_tests = len(pairs) + shaped
     views = [_view(data, what, *pairs[what], members, share / n_tests) for what in pairs]
+    if kind == "everybody" and data.total is not None:
+        n_samples = data.n_samples
+        views = [_of_sums(data.sums(view["view"]), view) for view in views]
     if shaped:
         needed = ALPHA * share / n_tests
         what = next(iter(pairs))
@@ -194,6 +197,26 @@ def _view(
         # Standard deviation of what is observed of a calibrated model, and the level of the test.
         "spread": float(np.sqrt(effect * (mass**2 @ (said * (1 - said)))) / mass.sum()),
         "level": ALPHA * share,
+    }
+
+
+def _of_sums(sums: NDArray[np.float64] | None, view: dict[str, Any]) -> dict[str, Any]:
+    """Return the view of the sums over bins, where there are any.
+
+    The samples of a bin count as if each had their mean probability: their number of outcomes
+    varies no more than that.
+    """
+    if sums is None:
+        return view
+    size, said, outcomes = sums
+    proba, outcome, n = np.clip(said / size, 0, 1), outcomes / size, size.sum()
+    low, high = mean_range(outcome, proba, None, 1 - view["level"], count=size)
+    return {
+        **view,
+        "says": float(said.sum() / n),
+        "is": {"value": float(outcomes.sum() / n), "low": low, "high": high},
+        "pvalue": mean_test(outcome, proba, None, count=size),
+        "spread": float(np.sqrt(size @ (proba * (1 - proba))) / n),
     }
 
 

@@ -40,6 +40,7 @@ from ..utils.meta._estimators import (
     warn_if_fitted,
 )
 from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ..utils.meta._progress import telling
 from ..utils.meta._warnings import warn
 
 _FROM_PROBA = {
@@ -89,6 +90,8 @@ class SelectiveClassifier(DelegatingClassifier):
         predictions holds this label and the classes: integers for boolean labels.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
+    verbose : int, default=0
+        Whether to print every fold and other step of `fit`, and its seconds; 0 prints nothing.
 
     Attributes
     ----------
@@ -181,6 +184,7 @@ class SelectiveClassifier(DelegatingClassifier):
         "cv": ["cv_object"],
         "reject_label": [Integral, str, None],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -193,6 +197,7 @@ class SelectiveClassifier(DelegatingClassifier):
         cv: Any = None,
         reject_label: int | str | None = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.risk = risk
@@ -201,6 +206,7 @@ class SelectiveClassifier(DelegatingClassifier):
         self.cv = cv
         self.reject_label = reject_label
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -263,7 +269,9 @@ class SelectiveClassifier(DelegatingClassifier):
         frozen = isinstance(self.estimator, FrozenEstimator)
         ready = isinstance(self.confidence, str | FrozenEstimator)
         folds = None if frozen and ready else folds_of(self.cv, X, labels, groups)
-        fitted, self.confidence_ = self._fit_pair(X, labels, None, params)
+        step = telling(type(self).__name__, self.verbose)
+        with step("classifier"):
+            fitted, self.confidence_ = self._fit_pair(X, labels, None, params)
         self._keep(fitted, labels)
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
         if frozen and hasattr(self.estimator_, "predict_proba"):
@@ -274,7 +282,8 @@ class SelectiveClassifier(DelegatingClassifier):
         if folds is None:
             judged = _judge(self.estimator_, self.confidence_, X, labels, self.classes_)
         else:
-            judged = left_out(partial(self._judge_fold, X, labels, params), folds, self.n_jobs)
+            judge = partial(self._judge_fold, X, labels, params)
+            judged = left_out(judge, folds, self.n_jobs, step)
         score, right, column = judged.T
         apart, self.n_copies_ = together(X, groups, labels, tell=folds is None)
         if isinstance(self.risk, dict):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skcalib
+from skcalib.datasets import make_predictions
 from skcalib.metrics import (
     CalibrationAccumulator,
     calibration_error_interval,
@@ -14,6 +15,7 @@ from skcalib.metrics import (
     debiased_calibration_error,
     expected_calibration_error,
     generalized_brier_score,
+    ks_calibration_error,
     maximum_calibration_error,
     reliability_curve,
     smooth_calibration_error,
@@ -136,7 +138,7 @@ def test_metrics_without_sums_are_refused(data):
     stream = CalibrationAccumulator(metrics=["generalized_brier_score"]).update(y, proba)
     with pytest.raises(ValueError, match=r"^metric must be one of .*got 'smooth_calib.*kept if"):
         stream.result("smooth_calibration_error")
-    for metrics in ("classwise_calibration_error", ["ks_calibration_error"]):
+    for metrics in ("classwise_calibration_error", ["multilabel_calibration_error"]):
         with pytest.raises(ValueError, match=r"^metrics must be a sequence of"):
             CalibrationAccumulator(metrics=metrics)
 
@@ -369,3 +371,25 @@ def test_interval_of_an_accumulator_is_asked_for_what_it_keeps():
         accumulator.interval("smooth_calibration_error")
     with pytest.raises(ValueError, match="confidence_level must be in"):
         accumulator.interval(confidence_level=95)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_the_ks_error_is_that_of_the_function_up_to_the_gaps_of_a_cell(n_classes):
+    y, proba, _ = make_predictions(5000, n_classes=n_classes, temperature=1.5, random_state=0)
+    proba = proba[:, 1] if n_classes == 2 else proba
+    weight = np.random.default_rng(0).uniform(size=5000)
+    parts = [CalibrationAccumulator(metrics=["ks_calibration_error"]) for _ in range(3)]
+    for k, part in enumerate(parts):
+        part.update(y[k::3], proba[k::3], sample_weight=weight[k::3])
+    found = sum(parts).result("ks_calibration_error")
+    exact = ks_calibration_error(y, proba, sample_weight=weight)
+    confidence = proba if n_classes == 2 else proba.max(axis=1)
+    correct = y == 1 if n_classes == 2 else proba.argmax(axis=1) == y
+    of_cells = np.bincount((confidence * 2**14).astype(int), weight * abs(confidence - correct))
+    assert exact - of_cells.max() / weight.sum() <= found <= exact + 1e-12
+    assert found == pytest.approx(exact, rel=0.01)
+    # Probabilities at the ends of cells lose nothing.
+    y, stated = [0, 1, 0, 0, 1], [0.0, 0.25, 0.25, 0.5, 1.0]
+    exact = ks_calibration_error(y, stated)
+    stream = CalibrationAccumulator(metrics=["ks_calibration_error"]).update(y, stated)
+    assert stream.result("ks_calibration_error") == pytest.approx(exact, abs=1e-15)

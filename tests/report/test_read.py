@@ -267,9 +267,10 @@ def test_bad_options_are_named(frame, tmp_path, options, error, message):
     ("data", "message"),
     [
         (
-            b"PAR1\x15\0",
+            b"PK\x03\x04\0",
             "must be a table of text, got binary data: write it as CSV",
         ),
+        (b"PAR1\x15\0", "must be a whole parquet file, got: "),
         (gzip.compress(b"label,p\n1,.5\n", mtime=0)[:-9], "must be a whole gzip file, got: "),
         (b"\x1f\x8b\x08none", "must be a whole gzip file, got: "),
     ],
@@ -347,3 +348,78 @@ def test_a_confidence_in_the_answer_is_not_taken_for_the_probability_of_class_1(
     # Said to be that of class 1, it is.
     report = CalibrationReport.from_csv(path, pos_label="1")
     assert report.results_["method"]["source"]["columns not used"] == "answer"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_parquet_is_read_as_the_same_csv(frame, tmp_path, dtype):
+    pytest.importorskip("pyarrow")
+    table = frame.assign(site=np.arange(120) // 40, note="x", weight=np.arange(120) % 3 + 1.0)
+    table = table.astype(dict.fromkeys(["dog", "a, b", "cat"], dtype))
+    table.loc[7, "site"] = None
+    options = {"by": ["site"], "groups": "note", "sample_weight": "weight"}
+    table.to_csv(tmp_path / "p.csv", index=False)
+    table.set_index("note", append=True).reset_index(level=1).to_parquet(tmp_path / "p.pq")
+    csv, parquet = (read_predictions(tmp_path / name, **options) for name in ("p.csv", "p.pq"))
+    assert parquet.pop("source")["encoding"] == "parquet"
+    assert csv["by"]["site"][7] is parquet["by"]["site"][7] is None
+    for name in ("y_true", "y_proba", "labels", "sample_weight", "groups"):
+        columns = [found["labels"].index("dog") for found in (csv, parquet)]
+        if name == "y_proba":
+            pair = [found[name][:, k] for found, k in zip((csv, parquet), columns)]
+            np.testing.assert_allclose(*pair, rtol=1e-6)
+        elif name == "labels":
+            assert sorted(csv[name]) == sorted(parquet[name])
+        else:
+            np.testing.assert_array_equal(csv[name], parquet[name])
+
+
+def test_labels_of_parquet_may_be_numbers_truths_and_categories(binary, tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "p.parquet"
+    for kind in (np.int8, float, "category", "Int64"):
+        binary.astype({"label": kind}).to_parquet(path)
+        np.testing.assert_array_equal(
+            read_predictions(path)["y_true"], binary["label"].to_numpy().astype(str)
+        )
+    truths = binary["label"].astype(bool)
+    pd.DataFrame({"label": truths, "proba": binary["1"]}).to_parquet(path)
+    assert read_predictions(path)["pos_label"] == "True"
+
+
+def test_what_is_wrong_with_a_parquet_file_is_said(binary, tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "p.parquet"
+    holed = binary.astype({"label": "Int64"})
+    holed.loc[3, "label"] = pd.NA
+    holed.to_parquet(path)
+    with pytest.raises(ValueError, match="must hold labels, got none in line 4"):
+        read_predictions(path)
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(ValueError, match=r"p\.parquet must be a whole parquet file, got: "):
+        read_predictions(path)
+
+
+def test_the_command_reads_parquet_and_tells_what_it_is_at(binary, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    path, output = tmp_path / "p.parquet", tmp_path / "r.md"
+    binary.to_parquet(path)
+    assert main(["report", str(path), "-o", str(output), "--verbose"]) == 0
+    told, headline = capsys.readouterr().err, output.read_text()
+    assert told.startswith("[CalibrationReport] reading p.parquet, ")
+    assert "\n[CalibrationReport] calibrators, " in told
+    assert "Read 80 rows as parquet; probabilities: 0, 1" in told
+    assert headline.startswith("# p\n")
+    assert main(["report", str(path), "-o", str(output)]) == 0
+    assert "[CalibrationReport]" not in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_the_command_with_one_line(binary, tmp_path, capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    path, output = tmp_path / "p.csv", tmp_path / "r.html"
+    binary.to_csv(path, index=False)
+    monkeypatch.setattr("skcalib.report._trust.results", interrupt)
+    assert main(["report", str(path), "-o", str(output)]) == 130
+    assert capsys.readouterr() == ("", "python -m skcalib report: interrupted.\n")
+    assert not output.exists()

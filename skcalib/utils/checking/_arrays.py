@@ -120,8 +120,9 @@ def refuse_unreadable(values: Any, *, name: str) -> None:
     """
     if is_chunked(values):
         raise TypeError(
-            f"{name} must be in memory here, got a collection of dask: call its compute() first. "
-            "The user guide lists what works in chunks: see Dask, Spark and ray."
+            f"{name} must be in memory here, got a collection of dask: take a sample "
+            f"of all that is passed, such as {name}[::100].compute(). The user guide lists what "
+            "works on all chunks: see Dask, Spark and ray."
         )
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):

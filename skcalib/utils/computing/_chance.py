@@ -27,13 +27,14 @@ def mean_test(
     proba: NDArray[Any],
     weight: NDArray[Any] | None,
     effect: float = 1.0,
+    count: NDArray[Any] | None = None,
 ) -> float:
     """Return how probable it is that a calibrated model is as far off as this, on average.
 
     Two-sided: twice the probability of the nearer tail. Samples that belong together tell as much
-    as one in `effect` of them would alone.
+    as one in `effect` of them would alone. A sample stands for `count` of them, all alike.
     """
-    x, w, n, s = _prepared(outcome, proba, weight, effect)
+    x, w, n, s = _prepared(outcome, proba, weight, effect, count)
     tails = (_tail(x, w, n, s), _tail(-x, w, n, float(w @ n) - s))
     # Above 0, so that p-values can be compared by their quotients.
     return float(np.clip(2 * min(tails), 1e-300, 1))

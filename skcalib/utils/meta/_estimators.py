@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import InputTags, Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..checking._arrays import as_features, is_chunked, naming
@@ -42,6 +42,7 @@ from ._private import (
     _safe_indexing,
     available_if,
 )
+from ._progress import Telling, in_turn, silent
 from ._warnings import warn
 
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
@@ -255,12 +256,17 @@ def _grouped(cv: Any, groups: Any) -> Any:
     return StratifiedGroupKFold(5 if cv is None else int(cv))
 
 
-def left_out(judge: Callable[..., NDArray], folds: Folds, n_jobs: int | None = None) -> NDArray:
+def left_out(
+    judge: Callable[..., NDArray],
+    folds: Folds,
+    n_jobs: int | None = None,
+    step: Telling = silent,
+) -> NDArray:
     """Return the rows of ``judge(train, test)`` of all folds, in the order of the samples.
 
     `judge` has to be picklable for the processes of `n_jobs`: not a function inside a function.
     """
-    parts = Parallel(n_jobs=n_jobs)(delayed(judge)(*fold) for fold in folds)
+    parts = in_turn([delayed(judge)(*fold) for fold in folds], n_jobs, step, "fold")
     together = np.concatenate(parts)
     values = np.empty_like(together)
     # joblib returns the parts in the order of the folds.
@@ -279,11 +285,12 @@ def out_of_fold(
     params: dict[str, Any] | None = None,
     n_jobs: int | None = None,
     leave_out: bool = False,
+    step: Telling = silent,
 ) -> NDArray[np.floating]:
     """Return :func:`class_columns` of every sample by a clone fitted on the other folds."""
     columns = partial(class_columns, classes=classes, method=method, leave_out=leave_out)
     judge = partial(_columns_of_fold, estimator, X, y, columns, params)
-    return left_out(judge, folds, n_jobs)
+    return left_out(judge, folds, n_jobs, step)
 
 
 def _columns_of_fold(

@@ -1,0 +1,110 @@
+"""A page by the sums over all samples, and by a random part of them."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skcalib.datasets import make_predictions
+from skcalib.metrics import CalibrationAccumulator, expected_calibration_error
+from skcalib.report import CalibrationReport
+from skcalib.report._data import read_data
+from skcalib.report._verdict import judge
+from skcalib.utils import SkcalibWarning
+
+
+def summed(y, proba, **options):
+    total = CalibrationAccumulator(**options)
+    for part in np.array_split(np.arange(len(y)), 7):
+        total.update(y[part], proba[part])
+    return total
+
+
+@pytest.mark.parametrize(("n_classes", "single"), [(4, False), (2, False), (2, True)])
+def test_with_all_samples_as_the_part_the_page_is_that_of_the_samples(n_classes, single):
+    y, proba, _ = make_predictions(4000, n_classes=n_classes, temperature=1.4, random_state=0)
+    proba = proba[:, 1] if single else proba
+    pages = (
+        CalibrationReport.from_accumulator(summed(y, proba), y, proba),
+        CalibrationReport.from_predictions(y, proba),
+    )
+    found, expected = (page.results_ for page in pages)
+    assert found["verdict"]["kind"] == expected["verdict"]["kind"]
+    assert found["overview"]["n_samples"] == 4000
+    for name, view in expected["calibration"]["views"].items():
+        error = found["calibration"]["views"][name]["errors"]["expected_calibration_error"]
+        of_samples = view["errors"]["expected_calibration_error"]
+        assert error["value"] == pytest.approx(of_samples["value"], abs=1e-12)
+        for end in ("low", "high"):
+            assert error[end] == pytest.approx(of_samples[end], abs=0.006)
+        assert found["calibration"]["views"][name]["histogram"]["count"] == pytest.approx(
+            view["histogram"]["count"]
+        )
+    for got, view in zip(*(x["verdict"]["tested"][0]["views"] for x in (found, expected))):
+        assert got["view"] == view["view"]
+        assert got["says"] == pytest.approx(view["says"], abs=1e-12)
+        assert got["is"] == pytest.approx(view["is"], abs=3e-4)
+        # The samples of a bin vary no more than as many of their mean probability.
+        assert got["spread"] >= view["spread"] - 1e-12
+        assert got["spread"] == pytest.approx(view["spread"], rel=0.01)
+
+
+def test_averages_are_those_of_all_and_classes_those_of_the_part():
+    y, proba, _ = make_predictions(60_000, temperature=1.1, random_state=0)
+    total, part = summed(y, proba), np.random.default_rng(0).choice(60_000, 600, replace=False)
+    report = CalibrationReport.from_accumulator(
+        total, y[part], proba[part], by={"half": part % 2}, title="Sums"
+    )
+    results = report.results_
+    everybody, *parts = results["verdict"]["tested"]
+    assert everybody["n_samples"] == results["overview"]["n_samples"] == 60_000
+    assert sum(entry["n_samples"] for entry in parts if entry["kind"] == "group") == 600
+    answers = next(view for view in everybody["views"] if view["view"] == "answers")
+    assert answers["says"] == pytest.approx(proba.max(axis=1).mean())
+    assert answers["is"]["value"] == pytest.approx((proba.argmax(axis=1) == y).mean())
+    error = results["calibration"]["views"]["top_label"]["errors"]["expected_calibration_error"]
+    assert error["value"] == pytest.approx(expected_calibration_error(y, proba))
+    # 600 samples alone cannot tell, and all of them can.
+    assert everybody["off"]
+    alone = CalibrationReport.from_predictions(y[part], proba[part]).results_
+    assert not alone["verdict"]["tested"][0]["off"]
+    assert "are those of all 60\xa0000 samples, of which 600 were here" in (results["warnings"][0])
+    assert "60 000 samples" in report.to_markdown().replace("\xa0", " ")
+    assert results["selective"]["n_samples"] == 600
+
+
+def test_of_calibrated_models_few_are_accused():
+    accused = 0
+    for seed in range(40):
+        y, proba, _ = make_predictions(20_000, n_classes=2, random_state=seed)
+        sums = {"total": summed(y, proba[:, 1]), "summed": "positive"}
+        part = read_data(y[:300], proba[:300, 1], labels=[0, 1], **sums)
+        accused += judge(part)[0]["off"]
+    assert accused <= 3  # at a level of .01, .9991 of the time
+
+
+def test_a_part_that_is_not_random_is_told():
+    y, proba, _ = make_predictions(20_000, random_state=0)
+    total, order = summed(y, proba), np.argsort(proba.max(axis=1))
+    with pytest.warns(SkcalibWarning, match=r"must be a random part .* mean confidence is 0\.9"):
+        CalibrationReport.from_accumulator(total, y[order[-500:]], proba[order[-500:]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SkcalibWarning)
+        CalibrationReport.from_accumulator(total, y[::40], proba[::40])
+
+
+def test_sums_of_another_kind_are_refused():
+    y, proba, _ = make_predictions(300, n_classes=3, random_state=0)
+    page = CalibrationReport.from_accumulator
+    with pytest.raises(TypeError, match="accumulator must be a CalibrationAccumulator, got dict"):
+        page({}, y, proba)
+    with pytest.raises(ValueError, match=r"must have 15 bins of equal width .* got 10 bins"):
+        page(summed(y, proba, n_bins=10), y, proba)
+    with pytest.raises(ValueError, match=r"the norm 'l1', .* got 15 bins and 'l2'"):
+        page(summed(y, proba, norm="l2"), y, proba)
+    with pytest.raises(ValueError, match="accumulator must have samples, got none"):
+        page(CalibrationAccumulator(), y, proba)
+    with pytest.raises(ValueError, match="y_proba must have the columns of the updates before"):
+        page(summed(y, proba), y > 0, proba[:, 1])
+    with pytest.raises(ValueError, match="y_true must"):
+        page(summed(y, proba), y + 1, proba)
