@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, softmax
@@ -33,6 +33,7 @@ from skcalib.metrics._smooth import GridPlaces, error_of_excess, grid_steps
 N_BINS = 15
 N_RESAMPLES = 200
 N_POPULATION = 400_000
+FLOOR = 2e-16
 METRICS = {
     "ECE": (expected_calibration_error, {}),
     "equal mass": (expected_calibration_error, {"strategy": "quantile"}),
@@ -85,12 +86,19 @@ def patients(rng: np.random.Generator, n: int) -> Samples:
     return Samples(stated, expit(logit(stated) + own), None, np.repeat(np.arange(n // 10), 10))
 
 
+def nearly_sure(rng: np.random.Generator, n: int) -> Samples:
+    """Says about 0 or 1, and is wrong somewhat more often than it says."""
+    sure = expit(rng.choice([-1.0, 1.0], n) * rng.normal(5.5, 1.0, n))
+    return Samples(sure, np.clip(sure, 0.015, 0.985))
+
+
 def skewed(rng: np.random.Generator, n: int) -> np.ndarray:
     return 0.05 + 0.95 * rng.beta(4, 1.5, n)
 
 
 REGIMES: dict[str, tuple[int, Callable[[np.random.Generator, int], Samples]]] = {
     "calibrated, 2 classes": (200, one_column(lambda rng, n: rng.beta(1, 2, n), lambda p: p)),
+    "nearly sure, 2 classes": (400, nearly_sure),
     "overconfident by .03": (400, one_column(skewed, lambda p: p - 0.03)),
     "wavy": (1500, one_column(skewed, lambda p: p + 0.06 * np.sin(14 * p))),
     "underconfident": (
@@ -187,42 +195,87 @@ def coverage(regime: str, names: list[str], n_draws: int) -> list[dict[str, obje
             "truth": truth[name], "mean_error": estimate.mean(),
             "coverage": 1 - (below | above).mean(), "truth_below": below.mean(),
             "truth_above": above.mean(), "width": (high - low).mean(),
+            "oracle": float(np.diff(np.quantile(estimate, [0.025, 0.975]))[0]),
             "estimate_outside": ((estimate < low) | (estimate > high)).mean(),
         })  # fmt: skip
     return lines
 
 
-# Two models of the same samples, whose labels have the probabilities `true`.
-PAIRS: dict[str, tuple[int, Callable, Callable]] = {
-    "calibrated and overconfident": (500, lambda t: t, lambda t: t**1.3),
-    "both off, one by more": (1000, lambda t: t**1.4, lambda t: t**1.8),
-    "opposite": (800, lambda t: expit(1.3 * logit(t)), lambda t: expit(logit(t) / 1.5)),
-    "both slightly overconfident": (
-        2000, lambda t: expit(1.1 * logit(t)), lambda t: expit(1.25 * logit(t))
-    ),
+def mean_log_loss(
+    y_true: np.ndarray, y_proba: np.ndarray, *, sample_weight=None, labels=None
+) -> float:
+    """Return the log-loss of two classes: scikit-learn's, without its checks."""
+    of_label = np.where(y_true == 1, y_proba, 1 - y_proba)
+    return float(np.average(-np.log(np.maximum(of_label, FLOOR)), weights=sample_weight))
+
+
+OF_DIFFERENCES = {name: METRICS[name] for name in ("ECE", "debiased", "smooth", "KS")} | {
+    "log-loss": (mean_log_loss, {})
+}
+
+
+def by_log_odds(factor: float, plus: float = 0.0) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda true: expit(factor * logit(true) + plus)
+
+
+def anything(rng: np.random.Generator, n: int) -> np.ndarray:
+    return rng.uniform(0.01, 0.99, n)
+
+
+def rare(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Return probabilities of which the mean is .03."""
+    return expit(rng.normal(-4.5, 1.5, n))
+
+
+# Two models of the same samples, whose labels have the probabilities that the third draws. Of the
+# two that are as good in log-loss, the shift of the second is found from that of the first.
+PAIRS: dict[str, tuple[int, Callable, Callable, Callable]] = {
+    "calibrated and overconfident": (500, lambda t: t, lambda t: t**1.3, anything),
+    "both off, one by more": (1000, lambda t: t**1.4, lambda t: t**1.8, anything),
+    "opposite": (800, by_log_odds(1.3), by_log_odds(1 / 1.5), anything),
+    "both slightly overconfident": (2000, by_log_odds(1.1), by_log_odds(1.25), anything),
     "equally off, other samples": (
-        1000, lambda t: np.clip(t + 0.06, 0, 1), lambda t: np.clip(t - 0.06, 0, 1)
+        1000, lambda t: np.clip(t + 0.06, 0, 1), lambda t: np.clip(t - 0.06, 0, 1), anything
     ),
-    "both calibrated": (600, lambda t: t, lambda t: np.full_like(t, 0.5)),
+    "both calibrated": (600, lambda t: t, lambda t: np.full_like(t, 0.5), anything),
+    **{
+        f"rare, {what}, {n}": (n, first, second, rare)
+        for n in (50, 200)
+        for what, first, second in [
+            ("calibrated and overconfident", by_log_odds(1.0), by_log_odds(1.5)),
+            ("calibrated and twice the odds", by_log_odds(1.0), by_log_odds(1.0, np.log(2))),
+            ("as good in log-loss", by_log_odds(1.0, 0.8), by_log_odds(1.0, -1.013)),
+        ]
+    },
 }  # fmt: skip
 
 
-def difference_coverage(pair: str, names: list[str], n_draws: int) -> list[dict[str, object]]:
+def expected_log_loss(stated: np.ndarray, true: np.ndarray) -> float:
+    loss = [-np.log(np.maximum(p, FLOOR)) for p in (stated, 1 - stated)]
+    return float(np.mean(true * loss[0] + (1 - true) * loss[1]))
+
+
+def difference_coverage(pair: str, n_draws: int) -> list[dict[str, object]]:
     """Return how often `compare_calibration` holds the true difference of two models."""
-    n_samples, *stated = PAIRS[pair]
-    many = np.random.default_rng(1).uniform(0.01, 0.99, N_POPULATION)
-    truth = [true_errors(Samples(model(many), many)) for model in stated]
-    held: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    n_samples, *stated, population = PAIRS[pair]
+    many = population(np.random.default_rng(1), N_POPULATION)
+    truth = [
+        true_errors(Samples(model(many), many))
+        | {"log-loss": expected_log_loss(model(many), many)}
+        for model in stated
+    ]
+    held: dict[str, list[tuple[float, float]]] = {name: [] for name in OF_DIFFERENCES}
     for trial in range(n_draws):
         rng = np.random.default_rng([trial, n_samples])
-        true = rng.uniform(0.01, 0.99, n_samples)
+        true = population(rng, n_samples)
         y = (rng.random(n_samples) < true).astype(int)
         models = {str(k): model(true) for k, model in enumerate(stated)}
-        for name in names:
-            metric, options = METRICS[name]
+        for name in OF_DIFFERENCES:
+            metric, options = OF_DIFFERENCES[name]
             table = compare_calibration(
-                y, models, metric=metric, n_resamples=N_RESAMPLES, random_state=trial, **options
-            )
+                y, models, metric=metric, n_resamples=N_RESAMPLES, random_state=trial,
+                labels=[0, 1], **options,
+            )  # fmt: skip
             held[name].append((table["difference_low"][1], table["difference_high"][1]))
     lines = []
     for name, rows in held.items():
@@ -232,17 +285,18 @@ def difference_coverage(pair: str, names: list[str], n_draws: int) -> list[dict[
         lines.append({
             "regime": pair, "n": n_samples, "metric": name, "draws": n_draws,
             "truth": difference, "coverage": inside.mean(), "width": (high - low).mean(),
+            "found": ((low > 0) | (high < 0)).mean(),
         })  # fmt: skip
     return lines
 
 
 def table_of_differences(lines: list[dict]) -> str:
     """Return the table of the user guide: how often intervals hold the true difference."""
-    metrics = list(dict.fromkeys(line["metric"] for line in lines))
+    metrics = [name for name in OF_DIFFERENCES if name != "log-loss"]
     by_key = {(r["regime"], r["metric"]): r for r in lines}
     rows = [
         (
-            pair,
+            _without_size(pair),
             str(PAIRS[pair][0]),
             *(shown(by_key[pair, m]["coverage"], 2) for m in metrics),
             shown(by_key[pair, "ECE"]["truth"] + 0.0, 3),
@@ -251,6 +305,37 @@ def table_of_differences(lines: list[dict]) -> str:
         for pair in PAIRS
     ]
     return simple_table(("models", "samples", *metrics, "true difference", "width"), rows)
+
+
+def _without_size(pair: str) -> str:
+    return pair.removesuffix(f", {PAIRS[pair][0]}")
+
+
+def table_of_log_losses(lines: list[dict]) -> str:
+    """Return the table of the user guide of differences of two log-losses."""
+    keys = ("coverage", 2), ("width", 3), ("truth", 3), ("found", 2)
+    rows = [
+        (
+            _without_size(line["regime"]),
+            str(line["n"]),
+            *(shown(line[key] + 0.0, n) for key, n in keys),
+        )
+        for line in lines
+        if line["metric"] == "log-loss"
+    ]
+    head = "models", "samples", "held", "width", "true difference", "found"
+    return simple_table(head, rows)
+
+
+def table_of_widths(lines: list[dict]) -> str:
+    """Return the table of the user guide: how wide the intervals are beside those of an oracle."""
+    by_key = {(r["regime"], r["metric"]): r for r in lines}
+    rows = []
+    for regime in REGIMES:
+        ece, *_ = of_regime = [by_key[regime, metric] for metric in METRICS]
+        ratios = (shown(r["width"] / r["oracle"], 1) for r in of_regime)
+        rows.append((regime, str(ece["n"]), *ratios, shown(ece["width"], 3)))
+    return simple_table(("model", "samples", *METRICS, "width, ECE"), rows)
 
 
 def guide_table(lines: list[dict]) -> str:
@@ -273,10 +358,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON of all lines, written as they come")
     parser.add_argument("--differences", action="store_true", help="of compare_calibration")
     arguments = parser.parse_args()
-    simulate, names = coverage, arguments.regimes
+    lines: Any = (coverage(name, arguments.metrics, arguments.draws) for name in arguments.regimes)
     if arguments.differences:
-        simulate, names = difference_coverage, list(PAIRS)
-    lines = (simulate(name, arguments.metrics, arguments.draws) for name in names)
+        lines = (difference_coverage(pair, arguments.draws) for pair in PAIRS)
     keep(chain.from_iterable(lines), arguments.out)
 
 

@@ -49,10 +49,20 @@ def test_a_promise_stands_and_is_measured(promise):
 
 def test_tables_of_the_guide_are_those_of_the_simulations():
     assert coverage.guide_table(results("coverage")) in guide("intervals")
+    assert coverage.table_of_widths(results("coverage")) in guide("intervals")
     assert dependence.guide_table(results("dependence")) in guide("guarantees")
     differences = results("coverage_differences")
     assert coverage.table_of_differences(differences) in guide("intervals")
+    assert coverage.table_of_log_losses(differences) in guide("intervals")
     assert min(line["coverage"] for line in differences) >= 0.9
+    # Models that are as good as each other are told apart as rarely as the level says.
+    found = {
+        line["regime"]: line["found"]
+        for line in differences
+        if line["metric"] == "log-loss" and abs(line["truth"]) < 2e-4
+    }
+    assert list(found) == ["rare, as good in log-loss, 50", "rare, as good in log-loss, 200"]
+    assert max(found.values()) <= 0.05
     assert false_alarms.guide_table(results("false_alarms")) in guide("detection")
     assert prior_shift.guide_table(results("prior_shift")) in guide("calibrators")
     assert selective_guarantee.guide_table(results("selective_guarantee")) in guide("abstention")
@@ -67,7 +77,9 @@ def test_intervals_hold_as_often_as_the_guide_says():
     # The errors that the guide recommends hold at least nine of ten times in every regime.
     recommended = [line for line in lines if line["metric"] in ("ECE", "debiased", "smooth")]
     assert min(line["coverage"] for line in recommended) >= 0.9
-    calibrated = {r["metric"]: r["mean_error"] for r in lines if r["regime"].endswith("2 classes")}
+    calibrated = {
+        r["metric"]: r["mean_error"] for r in lines if r["regime"].startswith("calibrated, 2")
+    }
     means = [round(calibrated[name], 2) for name in ("ECE", "smooth", "KS")]
     assert means == [0.08, 0.05, 0.04]
 
