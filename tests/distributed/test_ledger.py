@@ -1,0 +1,169 @@
+"""What runs on dask arrays, and how close it comes: 20 parts against memory."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from skcalib import metrics, posthoc
+from skcalib.difficulty import NoveltyDetector, RMDScorer
+from skcalib.labels import LabelIssueFinder
+from skcalib.metrics import CalibrationAccumulator
+from skcalib.posthoc import PostHocCalibratedClassifier
+from skcalib.report import CalibrationReport
+from skcalib.selection import MaxEntropySelector, SelectiveClassifier
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+N, K, N_PARTS = 4000, 4, 20
+RNG = np.random.default_rng(0)
+TRUE = RNG.normal(scale=1.5, size=(N, K))
+Y = (RNG.uniform(size=(N, 1)) > softmax(TRUE, axis=1).cumsum(axis=1)[:, :-1]).sum(axis=1)
+LOGITS = 2 * TRUE + np.linspace(0.5, -0.5, K)
+PROBA = softmax(LOGITS, axis=1)
+MODEL = LogisticRegression().fit(LOGITS[::2], Y[::2])
+
+
+def added_up(name):
+    return lambda y, proba, logits: (
+        CalibrationAccumulator(metrics=[name], labels=range(K)).update(y, proba).result(name)
+    )
+
+
+def of_rows(name, given="proba"):
+    if given == "logits":
+        return lambda y, proba, logits: getattr(metrics, name)(logits)
+    return lambda y, proba, logits: getattr(metrics, name)(proba)
+
+
+def error(name):
+    return lambda y, proba, logits: getattr(metrics, name)(y, proba)
+
+
+def map_(name, **options):
+    return lambda y, proba, logits: (
+        getattr(posthoc, name)(input="logits", **options).fit(logits, y).predict_proba(logits)
+    )
+
+
+def fit_of(name):
+    return lambda y, proba, logits: getattr(posthoc, name)().fit(proba, y)
+
+
+def served(fitted, method="predict_proba"):
+    return lambda y, proba, logits: getattr(fitted, method)(logits)
+
+
+# What is sums or rows is equal to rounding.
+EXACT = 1e-6
+# The search in memory ends where a step would save 1e-9 of the log-loss.
+SEARCHED = 2e-5
+# Confidences in cells of 1 in 2000 of the log-odds.
+CELLS = 5e-3
+RUNS = {
+    **{name: (error(name), EXACT) for name in (
+        "expected_calibration_error", "maximum_calibration_error", "debiased_calibration_error",
+    )},
+    "reliability_curve": (lambda y, p, z: metrics.reliability_curve(y, p).prob_true, EXACT),
+    **{name: (added_up(name), EXACT) for name in (
+        "classwise_calibration_error", "smooth_calibration_error", "ks_calibration_error",
+        "generalized_brier_score",
+    )},
+    # As a logarithm: the evidence against this model has 290 digits.
+    "evidence": (lambda y, p, z: np.log(added_up("evidence")(y, p, z)), EXACT),
+    **{name: (of_rows(name), EXACT) for name in (
+        "confidence_score", "predictive_entropy", "probability_margin",
+    )},
+    **{name: (of_rows(name, "logits"), EXACT) for name in ("max_logit_score", "energy_score")},
+    **{name: (map_(name), SEARCHED) for name in (
+        "TemperatureScaling", "VectorScaling", "MatrixScaling", "StructuredVectorScaling",
+        "StructuredMatrixScaling", "DirichletCalibration",
+    )},
+    **{name: (map_(name), CELLS) for name in (
+        "BetaCalibration", "IsotonicCalibration",
+    )},
+    "HistogramBinning": (map_("HistogramBinning", strategy="uniform"), EXACT),
+    "StackedCalibration.predict_proba": (
+        served(posthoc.StackedCalibration(input="logits").fit(LOGITS[:400], Y[:400])), EXACT,
+    ),
+    "PostHocCalibratedClassifier": (
+        lambda y, p, z: PostHocCalibratedClassifier(FrozenEstimator(MODEL), "temperature")
+        .fit(z, y).predict_proba(z),
+        SEARCHED,
+    ),
+    "SelectiveClassifier": (
+        lambda y, p, z: np.atleast_1d(
+            SelectiveClassifier(FrozenEstimator(MODEL), risk=0.3).fit(z, y).coverage_
+        ),
+        CELLS,
+    ),
+    "SelectiveClassifier.accept": (
+        served(
+            SelectiveClassifier(FrozenEstimator(MODEL), risk=0.3).fit(LOGITS, Y), "accept"
+        ),
+        EXACT,
+    ),
+    "RMDScorer": (lambda y, p, z: RMDScorer().fit(z, y).difficulty(z, y), EXACT),
+    "NoveltyDetector": (
+        served(NoveltyDetector(RMDScorer()).fit(LOGITS[:500], Y[:500]), "score_samples"), EXACT,
+    ),
+    "MaxEntropySelector": (
+        lambda y, p, z: MaxEntropySelector(fraction=0.1).fit(PROBA[:40]).select(p), EXACT,
+    ),
+}  # fmt: skip
+# Not on all chunks: the error says to take a sample.
+SAMPLED = {
+    **{name: fit_of(name) for name in (
+        "StackedCalibration", "EnsembleTemperatureScaling", "GroupwiseCalibration",
+    )},
+    "PriorShift": lambda y, p, z: posthoc.PriorShift().fit(p),
+    '"auto"': lambda y, p, z: PostHocCalibratedClassifier(FrozenEstimator(MODEL)).fit(z, y),
+    "LabelIssueFinder": lambda y, p, z: LabelIssueFinder("precomputed").fit(p, y),
+    "CalibrationReport": lambda y, p, z: CalibrationReport.from_predictions(y, p),
+    **{name: error(name) for name in (
+        "calibration_error_interval", "calibration_test", "risk_coverage_curve",
+        "isotonic_reliability_curve", "smooth_reliability_curve",
+    )},
+}  # fmt: skip
+GUIDE = (Path(__file__).parents[2] / "docs/reference/engines.rst").read_text()
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def parts(array):
+    lazy = da.from_array(array, chunks=(N // N_PARTS, *array.shape[1:]))
+    assert lazy.numblocks[0] == N_PARTS
+    return lazy
+
+
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+@pytest.mark.parametrize("name", RUNS)
+def test_twenty_parts_are_what_memory_is(name):
+    call, tolerance = RUNS[name]
+    found = call(parts(Y), parts(PROBA), parts(LOGITS))
+    expected = np.asarray(call(Y, PROBA, LOGITS), dtype=np.float64)
+    found = np.asarray(found.compute() if hasattr(found, "compute") else found, np.float64)
+    # The mean: a sample at the end of a cell may go to the next.
+    assert found.shape == expected.shape
+    assert np.nanmean(np.abs(found - expected)) <= tolerance
+    if tolerance == EXACT:
+        np.testing.assert_allclose(found, expected, rtol=EXACT, atol=EXACT)
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_what_takes_no_chunks_says_to_take_a_sample(name):
+    with pytest.raises(TypeError, match=r"take a sample|is fitted to a sample"):
+        SAMPLED[name](parts(Y), parts(PROBA), parts(LOGITS))
+
+
+@pytest.mark.parametrize("name", [*RUNS, *SAMPLED])
+def test_the_guide_names_it(name):
+    assert name.partition(".")[0] in GUIDE
