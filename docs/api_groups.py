@@ -169,7 +169,7 @@ GROUPS = {
         "Calibrators of your own": ["PostHocCalibrator"],
     },
     "labels": {
-        "Find wrong labels": ["find_label_issues", "LabelIssueFinder"],
+        "Find wrong labels": ["find_label_issues", "LabelIssueFinder", "read_checks"],
         "Train in spite of them": ["LabelCleaningClassifier"],
     },
     "selection": {
@@ -193,7 +193,10 @@ GROUPS = {
         "Pre-trained models": ["OpenClipEmbedder", "TimmEmbedder"],
         "Layers of any network": ["LayerEmbedder"],
     },
-    "report": {"One page on a classifier": ["CalibrationReport"]},
+    "report": {
+        "One page on a classifier": ["CalibrationReport"],
+        "One page to check labels on": ["LabelReviewPage"],
+    },
     "datasets": {
         "Predictions whose calibration is known": ["make_predictions"],
         "Label noise": ["flip_labels"],

@@ -3,7 +3,8 @@
 from ..utils.meta._docs import fill_docstrings
 from ._cleaning import LabelCleaningClassifier
 from ._issues import LabelIssueFinder, find_label_issues
+from ._read_checks import read_checks
 
-__all__ = ["LabelCleaningClassifier", "LabelIssueFinder", "find_label_issues"]
+__all__ = ["LabelCleaningClassifier", "LabelIssueFinder", "find_label_issues", "read_checks"]
 
 fill_docstrings(globals())

@@ -466,6 +466,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         rates = total / np.maximum(count, FEWEST_OF_A_CLASS)
         self.class_noise_rate_ = np.where(count >= FEWEST_OF_A_CLASS, rates, np.nan)
 
+    @property
+    def draws_(self) -> list[NDArray[np.intp]]:
+        """Positions of the samples of every draw since `fit`, the latest last."""
+        return [draw.positions for draw in self._draws]
+
     def draw_samples_to_check(
         self,
         n_samples: int = 100,

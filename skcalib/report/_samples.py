@@ -189,14 +189,18 @@ def _row(sample: Any) -> str:
     return ", ".join(values[:MANY_COLUMNS]) + (", ..." if len(values) > MANY_COLUMNS else "")
 
 
-def image_uri(image: Any) -> str:
-    """Return an image, an array of (height, width[, channels]) or a PIL image, as a data URI."""
+def image_uri(image: Any, edge: int = EDGE) -> str:
+    """Return an image, an array of (height, width[, channels]) or a PIL image, as a data URI.
+
+    One whose longest edge has more pixels than `edge` is made smaller.
+    """
     pil = import_optional("PIL.Image", extra="report")
     picture = image if hasattr(image, "thumbnail") else pil.fromarray(_pixels(np.asarray(image)))
     picture = picture.convert("L" if picture.mode in ("1", "L") else "RGB")
-    picture.thumbnail((EDGE, EDGE))  # never larger than it was
-    data, kind = _encoded(picture, "PNG", optimize=True), "png"
-    if len(data) > MANY_BYTES:
+    picture.thumbnail((edge, edge))  # never larger than it was
+    small = max(picture.size) <= EDGE
+    data, kind = _encoded(picture, "PNG", optimize=True) if small else b"", "png"
+    if not small or len(data) > MANY_BYTES:
         data, kind = _encoded(picture, "JPEG", quality=80), "jpeg"
     return f"data:image/{kind};base64,{b64encode(data).decode()}"
 
