@@ -8,8 +8,6 @@ first; then how many samples are few, and what the finder may cost.
 # A matrix of flips and a matrix of confusions are drawn to a common rate and to the identity by so
 # many samples a class.
 SHRINKAGE = 5.0
-# A wrong label stays rarer than the right one, or both could change places.
-LARGEST_FLIP = 0.95
 # Standard deviation of the pooled log-odds, a priori. A fit that takes all doubt of the judges for
 # flips makes them certain of everything; this keeps it from infinity, and costs half a sample.
 LOG_ODDS = 4.0
@@ -80,11 +78,10 @@ SOFT_MASS = 0.99  # of the labels that a sample is repeated with
 
 # What it may cost, in numbers or products of numbers: some seconds each on two cores.
 SOME_SAMPLES = 5000
-BLOCK_ELEMENTS = 2**18  # also of the distances that choose among explanations
+BLOCK_ELEMENTS = 2**19  # also of the distances that enter the likelihood
 KEPT_ELEMENTS = 2**24  # distances of more are computed again for every use
-ELEMENTS_TO_FIT = 2**19
 MOST_CLASSES_OF_A_MATRIX = 256
 MOST_OF_REGRESSION = 2e8  # samples x features x classes
 MOST_OF_NEIGHBORS = 2e10  # samples^2 x features
 MOST_OF_FOREST = 1e6  # samples x classes x sqrt(features)
-STEPS, STEPS_OF_A_FOLD = 40, 12
+STEPS = 40

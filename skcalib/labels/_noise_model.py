@@ -31,16 +31,13 @@ from scipy.stats import chi2
 
 from ._limits import (
     BLOCK_ELEMENTS,
-    ELEMENTS_TO_FIT,
     FEWEST_OF_A_CLASS,
-    LARGEST_FLIP,
     LOG_ODDS,
     MOST_CLASSES_OF_A_MATRIX,
     N_FOLDS,
     SHRINKAGE,
     SOME_SAMPLES,
     STEPS,
-    STEPS_OF_A_FOLD,
 )
 
 # Numbers that no fit can do without, and that decide nothing.
@@ -248,15 +245,13 @@ class LabelLikelihood:
         weights = np.append(np.full(n_judges, sharpness / n_judges), 0.5)
         return NoiseFit(weights, common_flips(rate, self.n_classes), -np.inf, rate)
 
-    def fit(
-        self, start: NoiseFit, shrinkage: float | None, *, steps: int = STEPS, noise: bool = True
-    ) -> NoiseFit:
+    def fit(self, start: NoiseFit, shrinkage: float | None, *, noise: bool = True) -> NoiseFit:
         """Return the most likely weights and flips; without noise, the weights alone."""
         weights, flips, rate, near, damping = *start[:2], start.rate, start.near, 0.1
         if not noise:
             rate, flips, near = 0.0, common_flips(1e-12, self.n_classes), 0.0
         last = -np.inf
-        for step in range(steps):
+        for step in range(STEPS):
             weights, damping, value = self._newton_step(weights, flips, damping, near)
             if noise:
                 flips, rate, near = self._flips_step(weights, flips, shrinkage, near)
@@ -323,9 +318,6 @@ class LabelLikelihood:
             if shrinkage is not None:
                 flips = counts + shrinkage * common
                 flips /= counts.sum(axis=1, keepdims=True) + shrinkage
-                right = np.diag(flips)[:, None]
-                flips = np.where(flips == right, flips, np.minimum(flips, LARGEST_FLIP * right))
-                flips /= flips.sum(axis=1, keepdims=True)
         return flips, rate, near
 
 
@@ -363,14 +355,13 @@ def choose(likelihood: LabelLikelihood, kinds: tuple[str, ...], *, compare: bool
     fits = {kind: fit for kind, fit in fits.items() if kind == "common" or fit.rate < 0.5}
     if len(fits) == 1 or not compare:
         return Choice(fits, {}, {})
-    some = likelihood.part(_some_rows(len(likelihood.codes), n_classes))
-    left_out, weight = _left_out(some, fits), some.weight / some.total
+    left_out, weight = _left_out(likelihood, fits), likelihood.weight / likelihood.total
     mean = {name: float(weight @ values) for name, values in left_out.items()}
     simple = left_out[max(("common", "doubt"), key=mean.__getitem__)]
     ahead = {}
     for kind in fits.keys() - {"common"}:
         gain = float(weight @ (left_out[kind] - simple))
-        error = np.sqrt(weight @ (left_out[kind] - simple - gain) ** 2 / some.total)
+        error = np.sqrt(weight @ (left_out[kind] - simple - gain) ** 2 / likelihood.total)
         ahead[kind] = gain / max(float(error), _TINY)
     return Choice(fits, mean, ahead)
 
@@ -389,7 +380,7 @@ def _left_out(
         train, test = likelihood.part(~held), likelihood.part(held)
         for kind, start in fits.items():
             shrinkage = SHRINKAGE if kind == "flips" else None
-            fit = train.fit(start, shrinkage, steps=STEPS_OF_A_FOLD)
+            fit = train.fit(start, shrinkage)
             result[kind][held] = test.explained(fit.weights, fit.flips, fit.near).log_likelihood
             if kind == "common":
                 result["doubt"][held] = _doubt(train, test, fit)
@@ -446,15 +437,13 @@ def _scores(likelihood: LabelLikelihood, fit: NoiseFit) -> NDArray[np.float64]:
 def rows_to_fit(weight: NDArray[np.float64], n_classes: int) -> NDArray[np.intp]:
     """Return the samples that the model is fitted to: of very many, a random part."""
     counted = np.flatnonzero(weight > 0)
-    return counted[_some_rows(len(counted), n_classes, ELEMENTS_TO_FIT)]
+    return counted[_some_rows(len(counted), n_classes)]
 
 
-def _some_rows(
-    n_samples: int, n_classes: int, n_elements: int = BLOCK_ELEMENTS
-) -> NDArray[np.bool_]:
+def _some_rows(n_samples: int, n_classes: int) -> NDArray[np.bool_]:
     kept = np.ones(n_samples, dtype=bool)
     fewest = 2 * FEWEST_OF_A_CLASS * min(n_classes, MOST_CLASSES_OF_A_MATRIX)
-    n_kept = max(SOME_SAMPLES, fewest, n_elements // n_classes)
+    n_kept = max(SOME_SAMPLES, fewest, BLOCK_ELEMENTS // n_classes)
     if n_samples > n_kept:
         kept[np.random.default_rng(0).permutation(n_samples)[n_kept:]] = False
     return kept

@@ -228,8 +228,7 @@ def test_of_many_probabilities_on_disk_one_array_is_made(tmp_path, monkeypatch):
     proba = np.lib.format.open_memmap(tmp_path / "p.npy", "w+", np.float64, (len(y), 50))
     proba[:] = 0.2 / 49
     proba[np.arange(len(y)), np.where(rng.random(len(y)) < 0.1, 0, y)] = 0.8
-    for name in ("ELEMENTS_TO_FIT", "BLOCK_ELEMENTS"):
-        monkeypatch.setattr(f"skcalib.labels._noise_model.{name}", 1)
+    monkeypatch.setattr("skcalib.labels._noise_model.BLOCK_ELEMENTS", 1)
     monkeypatch.setattr("skcalib.labels._judges.BLOCK_ELEMENTS", 2**14)
     monkeypatch.setattr("skcalib.labels._rounds.KEPT_ELEMENTS", 0)
     tracemalloc.start()
