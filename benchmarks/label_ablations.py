@@ -100,7 +100,6 @@ RULES = [
     _rule("matrix", "whether flips are between classes", ("near",), ROUNDS + "_KINDS"),
     _rule("confusions", "whether they explain labels", _nothing, MODEL + "_doubt"),
     _rule("SHRINKAGE", "how far a matrix is shrunk (here 20)", 20.0, MODEL + "SHRINKAGE"),
-    _rule("LARGEST_FLIP", "wrong labels stay rarer", 1e9, MODEL + "LARGEST_FLIP"),
     _rule("LOG_ODDS", "how sure judges may be", 1e6, MODEL + "LOG_ODDS"),
 ]
 ROOM = Room(RULES, losses)
