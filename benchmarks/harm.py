@@ -1,21 +1,24 @@
 """What a default costs: every estimator as its docstring has it, against the plain classifier.
 
-    python -m benchmarks.harm [--data FOLDER] [--out FILE]
+    python -m benchmarks.harm [--data FOLDER] [--draws 1]
+    python -m benchmarks.harm --page
 
 Each task is a data set and a classifier. A method is judged by what it does to accuracy and
 log-loss on samples that nobody has fitted on, as it is and after both have been calibrated by the
-same temperature; temperatures are fitted on samples apart. Half of
-the tasks are marked as open, for choices; the others are to confirm them. `--data` adds CLINC150
-and three sets with labels that people gave. benchmarks/harm_results.json holds what two docstrings
-say: the first 30 tasks of --draws 1, not yet all.
+same temperature; temperatures are fitted on samples apart. Half of the tasks are marked as open,
+for choices; the others are to confirm them. `--data` adds CLINC150 and three sets with labels that
+people gave. Rows go to benchmarks/harm_results.json as they come; --page makes
+docs/measured/harm.inc of what is there. Docstrings that name a cost are held to the same file.
 """
 
+import argparse
+import json
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +43,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks._tables import study
+from benchmarks._tables import keep
+from benchmarks.papers.tables import csv_table
 from skcalib.datasets import flip_labels
 from skcalib.difficulty import (
     DifficultyAwareClassifier,
@@ -58,6 +62,8 @@ from skcalib.selection import (
     SubsetClassifier,
 )
 
+RESULTS = Path(__file__).with_name("harm_results.json")
+PAGE = Path(__file__).parents[1] / "docs/measured/harm.inc"
 Data = tuple[np.ndarray, np.ndarray]
 Method = Callable[[BaseEstimator, int], BaseEstimator]
 
@@ -324,5 +330,85 @@ def measure_nets(data: Path | None = None, draws: int = 2) -> Iterator[dict]:
             yield {**task, "method": method, **found}
 
 
+def costs(rows: list[dict], method: str, *, wrong: bool | None = None) -> dict[str, float]:
+    """Return what a method changes: mean, worst, and the fraction that loses .01 of accuracy."""
+    some = [
+        row
+        for row in rows
+        if row["method"] == method and wrong in (None, row["data"].endswith("% wrong"))
+    ]
+    accuracy = np.array([row["accuracy"] for row in some])
+    loss = np.array([row["calibrated_log_loss"] for row in some])
+    return {
+        "tasks": len(some),
+        "accuracy": float(accuracy.mean()),
+        "worst accuracy": float(accuracy.min()),
+        "loses": float((accuracy < -0.01).mean()),
+        "log-loss": float(loss.mean()),
+        "worst log-loss": float(loss.max()),
+        "calibration_error": float(np.mean([row["calibration_error"] for row in some])),
+    }
+
+
+HEAD = [
+    "method", "tasks", "accuracy", "at worst", "loses > .01", "log-loss", "at worst",
+    "error before",
+]  # fmt: skip
+
+
+def table(rows: list[dict], methods: Iterable[str], wrong: bool) -> str:
+    """Return the table of what methods change, on tasks with right labels or with wrong ones."""
+    lines = []
+    for method in methods:
+        cost = costs(rows, method, wrong=wrong)
+        lines.append(
+            [
+                method,
+                str(cost["tasks"]),
+                *(f"{cost[key]:+.3f}" for key in ("accuracy", "worst accuracy")),
+                f"{cost['loses']:.0%}",
+                *(f"{cost[key]:+.3f}" for key in ("log-loss", "worst log-loss")),
+                f"{cost['calibration_error']:+.3f}",
+            ]
+        )
+    return csv_table("", HEAD, lines)
+
+
+def page(rows: list[dict]) -> str:
+    """Return the tables of the guide, each after a comment that names it."""
+    of_nets = [row for row in rows if row["model"] == "torch net"]
+    others = [row for row in rows if row["model"] != "torch net"]
+    in_nets = dict.fromkeys(row["method"] for row in of_nets if row["method"] != "plain")
+    promised = [row for row in others if row["method"] == "SelectiveClassifier"]
+    answered = [row for row in promised if row["answered"] > 0]
+    outliers = [row["outliers"] for row in others if row["method"] == "NoveltyDetector"]
+    shifts = [
+        row["calibrated_log_loss"] for row in others if row["method"] == "PriorShift, no shift"
+    ]
+    said = (
+        f"``SelectiveClassifier`` answers {np.mean([r['answered'] for r in promised]):.0%} of the "
+        f"samples on average, and nothing in {len(promised) - len(answered)} of {len(promised)} "
+        f"tasks. Where it answers, {np.mean([r['error_rate'] for r in answered]):.1%} of the "
+        f"answers are wrong on average, {max(r['error_rate'] for r in answered):.1%} at most. "
+        f"``NoveltyDetector`` calls {np.mean(outliers):.1%} of new samples of the same kind "
+        f"unlike training, {max(outliers):.1%} at most. ``PriorShift`` without a shift changes "
+        f"the log-loss by {np.mean(shifts):+.3f} on average, {max(shifts):+.3f} at worst.\n"
+    )
+    return "\n".join(
+        [
+            table(others, METHODS, False), ".. wrong\n", table(others, METHODS, True),
+            ".. nets\n", table(of_nets, in_nets, False), ".. promises\n", said,
+        ]
+    )  # fmt: skip
+
+
 if __name__ == "__main__":
-    study(__doc__, measure, data=None, draws=2)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="CLINC150 and labels that people gave")
+    parser.add_argument("--draws", type=int, default=1)
+    parser.add_argument("--page", action="store_true", help="make the tables alone")
+    given = parser.parse_args()
+    if not given.page:
+        trained = measure(given.data, given.draws), measure_nets(given.data, given.draws)
+        keep(chain(*trained), RESULTS)
+    PAGE.write_text(page(json.loads(RESULTS.read_text())))

@@ -74,7 +74,7 @@ def wide_paths(n: int, n_classes: int) -> Iterator[tuple]:
     size = (f"n K, K = {n_classes}", proba.size, proba.nbytes)
     for name in ("expected_calibration_error", "classwise_calibration_error"):
         yield name, *size, partial(getattr(metrics, name), y, proba)
-    selector = MaxEntropySelector().fit(proba[:10])
+    selector = MaxEntropySelector(fraction=0.3).fit(proba[:10])
     yield "MaxEntropySelector.select", *size, lambda: selector.select(proba)
     yield "TemperatureScaling.fit", *size, lambda: TemperatureScaling().fit(logits, y)
 
@@ -134,7 +134,7 @@ def paths_of(n: int) -> Iterator[tuple[str, int, Callable]]:
     scorer = RMDScorer().fit(X, y).finalize()
     yield "RMDScorer.difficulty", 1, lambda: scorer.difficulty(X)
     proba, y, _ = probabilities(n, CLASSES)
-    selector = MaxEntropySelector().fit(proba[:10])
+    selector = MaxEntropySelector(fraction=0.3).fit(proba[:10])
     yield "MaxEntropySelector.select", 1, lambda: selector.select(proba)
     yield "expected_calibration_error", 1, lambda: metrics.expected_calibration_error(y, proba)
 

@@ -30,6 +30,12 @@ from .gaussian import RelativeMahalanobisScorer
 class DifficultyAwareClassifier(DelegatingClassifier):
     """Classifier trained with a weight per sample that follows its difficulty.
 
+    As weights of samples, difficulty rarely pays: on 71 small tasks with right labels,
+    ``direction="up"`` cost .021 accuracy on average and .25 at worst, ``direction="down"`` .009
+    and .12. With 10 or 20 % of the labels wrong, "up" cost .074 and "down" gained .020. Cleaning
+    the labels gains more: :class:`~skcalib.labels.LabelCleaningClassifier`. Calibrate the
+    classifier in either case.
+
     `fit` scores the difficulty of its own training samples, turns it into weights by
     :func:`difficulty_weights`, and trains the classifier with them. In cross-validation, nothing
     leaks from the validation fold.
@@ -37,11 +43,7 @@ class DifficultyAwareClassifier(DelegatingClassifier):
     The classifier decides what the weight does. In a net with the loss
     :class:`skcalib.losses.DifficultyAwareLoss`, it is the strength of the entropy regularization,
     which keeps the net from being confident on hard samples [1]_. With
-    ``fit_param="sample_weight"``, any scikit-learn classifier weighs its samples. There, more
-    weight for hard samples rarely pays: on 23 small tasks, most of them with right labels, it
-    cost .027 accuracy on average and .22 at worst. Less weight, ``direction="down"``, changed
-    nothing on average and cost .05 at worst; it is for samples that are hard because their labels
-    are wrong. Calibrate the classifier after either of them.
+    ``fit_param="sample_weight"``, any scikit-learn classifier weighs its samples.
 
     Parameters
     ----------

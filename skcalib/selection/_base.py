@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..utils.meta._estimators import MetaMixin
 
 # Fraction of the samples where neither a fraction nor a number is given.
-DEFAULT_FRACTION = 0.3
+DEFAULT_FRACTION = 0.7
 
 
 class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
@@ -74,7 +74,7 @@ class BaseSelector(MetaMixin, TransformerMixin, BaseEstimator, ABC):
 
 
 def count_to_choose(n: int, *, fraction: float | None, n_samples: int | None) -> int:
-    """Return how many of n samples to choose: `n_samples`, or a `fraction`, 0.3 by default."""
+    """Return how many of n samples to choose: `n_samples`, or a `fraction`, 0.7 by default."""
     if n_samples is None:
         # Halves are rounded up; round() would round them to the even number.
         return max(1, int((DEFAULT_FRACTION if fraction is None else fraction) * n + 0.5))

@@ -38,14 +38,15 @@ _SCORES = {
 class MaxEntropySelector(BaseSelector):
     """Choose the most informative samples by the uncertainty of a classifier.
 
+    Training once on a part of the samples costs accuracy where data are scarce: on 96 small tasks
+    with right labels, the 30 % that are least certain cost .152 accuracy on average and .58 at
+    worst, a random 30 % .073 on average. The 70 % of the default change it by less than .005 on
+    average, and cost .12 at worst; a random 70 % cost .013 on average.
+
     Each sample gets a score from its predicted class probabilities, larger = more informative, and
     the largest scores are chosen [1]_. :meth:`transform` returns the scores of all samples, as a
     step of a Pipeline must. :meth:`select` returns the chosen samples.
     :class:`~skcalib.selection.SubsetClassifier` trains on them in a Pipeline or a grid search.
-
-    Training once on the chosen samples costs accuracy where data are scarce: on 30 small tasks
-    .151 on average for the 30 % that are least certain, more than the .113 of a random 30 %, and
-    .002 for 70 % (random .015).
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class MaxEntropySelector(BaseSelector):
         probabilities themselves, shape (n_samples, n_classes).
     fraction : float in (0, 1], default=None
         Fraction of the samples to choose, rounded to the nearest count, at least one. None means
-        0.3, or `n_samples` where that is given.
+        0.7, or `n_samples` where that is given.
     n_samples : int, default=None
         Number of samples to choose, instead of a `fraction`.
     criterion : {"entropy", "margin", "least_confidence", "random"}, default="entropy"

@@ -1,36 +1,95 @@
 import json
-from pathlib import Path
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import harm
 from skcalib.difficulty import DifficultyAwareClassifier
-from skcalib.selection import MaxEntropySelector
+from skcalib.selection import DifficultySelector, MaxEntropySelector
 
-RESULTS = Path(harm.__file__).with_name("harm_results.json")
-
-
-def accuracy(method):
-    rows = [row for row in json.loads(RESULTS.read_text()) if row["method"] == method]
-    return np.array([row["accuracy"] for row in rows])
+ROWS = json.loads(harm.RESULTS.read_text())
 
 
-def test_docstrings_say_what_was_measured():
-    up = accuracy("DifficultyAwareClassifier, up")
-    down = accuracy("DifficultyAwareClassifier, down")
-    doc = " ".join(DifficultyAwareClassifier.__doc__.split())
-    assert f"on {len(up)} small tasks" in doc
+def lost(method, key="accuracy", wrong=False):
+    """What a method costs in accuracy, as docstrings write it: .012, or -.012 for a gain."""
+    value = -harm.costs(ROWS, method, wrong=wrong)[key]
+    return f"{value:.{2 if key.startswith('worst') else 3}f}".replace("0.", ".")
+
+
+def n_tasks(method, wrong=False):
+    return harm.costs(ROWS, method, wrong=wrong)["tasks"]
+
+
+def said(estimator):
+    return " ".join(estimator.__doc__.split())
+
+
+def test_the_guide_shows_the_results():
+    assert harm.PAGE.read_text() == harm.page(ROWS)
+
+
+def test_costs_against_a_loop():
+    rows = [
+        {"method": "a", "data": name, "accuracy": a, "calibrated_log_loss": b,
+         "calibration_error": c}
+        for name, a, b, c in (
+            ("x", -0.02, 0.1, 0.0), ("y", 0.0, -0.3, 0.2), ("z, 20 % wrong", 1, 1, 1)
+        )
+    ]  # fmt: skip
+    cost = harm.costs(rows, "a", wrong=False)
+    assert cost["tasks"] == 2
+    assert cost["accuracy"] == pytest.approx(-0.01)
+    assert (cost["worst accuracy"], cost["loses"]) == (-0.02, 0.5)
+    assert cost["log-loss"] == pytest.approx(-0.1)
+    assert (cost["worst log-loss"], cost["calibration_error"]) == (0.1, 0.1)
+    assert harm.costs(rows, "a")["tasks"] == 3
+
+
+def test_difficulty_weights_say_what_they_cost():
+    up, down = (f"DifficultyAwareClassifier, {d}" for d in ("up", "down"))
+    text = said(DifficultyAwareClassifier)
     assert (
-        f"cost {-up.mean():.3f} accuracy on average and {-up.min():.2f}".replace("0.", ".") in doc
-    )
-    assert abs(down.mean()) < 0.001
-    assert f"changed nothing on average and cost {-down.min():.2f}".replace("0.", ".") in doc
-    doc = " ".join(MaxEntropySelector.__doc__.split())
-    for method in ("MaxEntropySelector, .3", "random, .3", "MaxEntropySelector, .7", "random, .7"):
-        assert f"{-accuracy(method).mean():.3f}".removeprefix("0") in doc
-    assert f"on {len(accuracy('random, .3'))} small tasks" in doc
+        f'on {n_tasks(up)} small tasks with right labels, ``direction="up"`` cost {lost(up)} '
+        f"accuracy on average and {lost(up, 'worst accuracy')} at worst, "
+        f'``direction="down"`` {lost(down)} and {lost(down, "worst accuracy")}.'
+    ) in text
+    assert (
+        f'With 10 or 20 % of the labels wrong, "up" cost {lost(up, wrong=True)} and "down" gained '
+        f"{lost(down, wrong=True).removeprefix('-')}."
+    ) in text
+
+
+def test_selectors_say_what_they_cost():
+    text, few, many = said(MaxEntropySelector), "MaxEntropySelector, .3", "MaxEntropySelector, .7"
+    assert (
+        f"on {n_tasks(few)} small tasks with right labels, the 30 % that are least certain cost "
+        f"{lost(few)} accuracy on average and {lost(few, 'worst accuracy')} at worst, a random "
+        f"30 % {lost('random, .3')} on average."
+    ) in text
+    assert (
+        f"The 70 % of the default change it by less than .005 on average, and cost "
+        f"{lost(many, 'worst accuracy')} at worst; a random 70 % cost {lost('random, .7')} on "
+        "average."
+    ) in text
+    assert abs(harm.costs(ROWS, many, wrong=False)["accuracy"]) < 0.005
+    easiest = "DifficultySelector, easiest .9"
+    assert (
+        f"On {n_tasks(easiest)} small tasks with right labels, the default cost {lost(easiest)} "
+        f"accuracy on average and {lost(easiest, 'worst accuracy')} at worst; with 10 or 20 % of "
+        f"them wrong it gained {lost(easiest, wrong=True).removeprefix('-')}."
+    ) in said(DifficultySelector)
+
+
+@pytest.mark.parametrize("method", ["soft", "relabel", "drop", "weight"])
+def test_calibration_and_cleaning_cost_nothing(method):
+    for name in ("PostHocCalibratedClassifier", f"LabelCleaningClassifier, {method}"):
+        cost = harm.costs(ROWS, name, wrong=False)
+        assert cost["accuracy"] > -0.01
+        assert cost["log-loss"] < 0.02
+        assert cost["worst accuracy"] > -0.05
+        assert cost["worst log-loss"] < 0.1
 
 
 def test_a_method_is_judged_on_samples_apart_and_the_plain_one_changes_nothing():
