@@ -164,6 +164,9 @@ def main() -> None:
                 "no:cacheprovider",
                 *tests,
             ]
+            if fails(command, copy):
+                print(f"{file.name}: its tests fail without a fault", flush=True)
+                continue
             found = mutants(source)
             if arguments.since:
                 lines = lines_since(arguments.since, file)
