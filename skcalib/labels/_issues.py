@@ -20,6 +20,7 @@ from ..utils.checking._arrays import check_weights, effective_weights, warn_if_n
 from ..utils.checking._copies import n_copies, warn_of_copies
 from ..utils.checking._groups import group_codes
 from ..utils.checking._labels import check_several_classes, encode
+from ..utils.checking._proba import binomial_interval
 from ..utils.checking._validation import check_mask, takes
 from ..utils.meta._estimators import (
     common_input_tags,
@@ -438,6 +439,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._line, self._rate = Line(), None  # type: tuple[Line, Rate | None]
         self._draws: list[Draw] = []
         self._checked: tuple[NDArray, NDArray] | None = None
+        # Checks that were drawn: positions, which were wrong, and what each stands for.
+        self._counting: tuple[NDArray, NDArray, NDArray] | None = None
 
     def _table(
         self,
@@ -478,7 +481,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         design: str = "random",
         exclude: ArrayLike | None = None,
         random_state: Any = None,
-    ) -> NDArray[np.intp]:
+        return_inclusion: bool = False,
+    ) -> Any:
         """Draw samples, whose labels somebody should check for `recalibrate`.
 
         Parameters
@@ -497,12 +501,17 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             together to `recalibrate`, those of earlier draws too.
         random_state : int, RandomState instance or None, default=None
             Which samples are drawn.
+        return_inclusion : bool, default=False
+            Whether to return how likely each was drawn as well, to be stored with the positions:
+            a finder that did not draw them, such as one that was fitted again, needs it.
 
         Returns
         -------
         positions : ndarray of shape (n_samples,)
             Positions in the `X` of `fit`, in rising order. With `sample_weight` they are drawn in
             proportion to it, and none of weight 0.
+        inclusion : ndarray of shape (n_samples,)
+            Probabilities in (0, 1]; only with ``return_inclusion=True``.
 
         Raises
         ------
@@ -526,9 +535,15 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         proba = inclusion(weight, int(n_samples))
         rows = drawn(proba, check_random_state(random_state))
         self._draws.append(Draw(rows, proba[rows], excluded))
-        return rows
+        return (rows, proba[rows]) if return_inclusion else rows
 
-    def recalibrate(self, positions: ArrayLike, true_labels: ArrayLike) -> Self:
+    def recalibrate(
+        self,
+        positions: ArrayLike,
+        true_labels: ArrayLike,
+        *,
+        inclusion: ArrayLike | None = None,
+    ) -> Self:
         """Correct all probabilities and the noise rate by labels that somebody has checked.
 
         The checked samples have to be drawn (`draw_samples_to_check`): of suspicious ones alone,
@@ -553,6 +568,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             Their true labels. A missing value (None, NaN) says that the label is wrong and that
             the sample belongs to none of the classes: its row of `label_proba_` is 0, and its
             ``suggested_label`` is the label that it has.
+        inclusion : array-like of shape (n_checks,), default=None
+            How likely each of the positions was drawn, in (0, 1], for a single draw by another
+            finder (`draw_samples_to_check` with ``return_inclusion=True``). None means what this
+            finder knows of its draws.
 
         Returns
         -------
@@ -582,17 +601,22 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         if none.any():
             warn(_NONE_OF_THEM.format(int(none.sum()), len(rows)))
         is_wrong = true != encode(self.issues_["label"], self.classes_)[rows]
+        likely = None if inclusion is None else _inclusion(inclusion, len(rows))
         with all_or_nothing_of(self):
             # Changed in place below, of these copies.
             self.issues_, self.label_proba_ = self.issues_.copy(), self.label_proba_.copy()
-            self._take(rows, true, is_wrong)
+            self._take(rows, true, is_wrong, likely)
         return self
 
     def _take(
-        self, rows: NDArray[np.intp], true: NDArray[np.intp], is_wrong: NDArray[np.bool_]
+        self,
+        rows: NDArray[np.intp],
+        true: NDArray[np.intp],
+        is_wrong: NDArray[np.bool_],
+        likely: NDArray[np.float64] | None,
     ) -> None:
         """Set probabilities, rate and doubts by checks."""
-        self._rate, doubt = self._counted(rows, is_wrong)
+        self._rate, doubt = self._counted(rows, is_wrong, likely)
         self._show_checks(rows, true)
         _, (low, high), self.doubts_ = self._of_model
         if self._rate is None:
@@ -613,11 +637,18 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             self.doubts_ = (*self.doubts_, doubt)
 
     def _counted(
-        self, rows: NDArray[np.intp], is_wrong: NDArray[np.bool_]
+        self,
+        rows: NDArray[np.intp],
+        is_wrong: NDArray[np.bool_],
+        likely: NDArray[np.float64] | None,
     ) -> tuple[Rate | None, str | None]:
         """Return what the checks say of the rate, and the text of a warning or None."""
         log_odds, weight, doubt = self._of_model[0], self._weight, None
+        self._counting = None
         draws = draws_among(self._draws, rows)
+        if likely is not None:
+            order = np.argsort(rows)
+            draws = [Draw(rows[order], likely[order], rows[:0])]
         if not draws:
             larger = [draw for draw in self._draws if np.isin(rows, draw.positions).all()]
             z = rank_z(log_odds, weight, rows)
@@ -639,7 +670,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             return None, doubt
         number = stands_for(draws, rows)
         of = number > 0
-        return rate_of(log_odds, weight, rows[of], is_wrong[of], number[of]), doubt
+        self._counting = rows[of], is_wrong[of], number[of]
+        return rate_of(log_odds, weight, *self._counting), doubt
 
     def _show_checks(self, rows: NDArray[np.intp], true: NDArray[np.intp]) -> None:
         """Set the probabilities by the checks; a true label of -1 is none of the classes."""
@@ -723,8 +755,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         -------
         rates : structured array of shape (n_groups,), or DataFrame
             ``group``; ``n_samples``; ``n_issues``; ``noise_rate``, the weighted mean of
-            1 - ``p_label_correct``. As long as nobody has checked labels, samples that are hard
-            may seem wrong, and wrong ones right.
+            1 - ``p_label_correct``; ``low`` and ``high``, the ends of a 95 % interval of each
+            group by itself. As long as nobody has checked labels, the interval reaches up to all
+            labels that the judges do not expect, as `noise_rate_interval_` does, from 0: the model
+            knows of no groups. After checks that were drawn, it is that of the checks in the
+            group; with fewer than two of them, nothing is known.
 
         Raises
         ------
@@ -743,7 +778,27 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             "n_issues": np.bincount(codes, self.issues_["is_issue"], len(names)).astype(np.intp),
             "noise_rate": rate,
         }
+        ends = np.array([self._ends_of(codes == code) for code in range(len(names))])
+        columns["low"] = np.minimum(ends[:, 0], rate)
+        columns["high"] = np.maximum(ends[:, 1], rate)
         return as_table({k: v[order] for k, v in columns.items()}, as_frame=as_frame)
+
+    def _ends_of(self, group: NDArray[np.bool_]) -> tuple[float, float]:
+        """Return the ends of the interval of the rate of some samples."""
+        weight = self._weight[group]
+        if self._counting is not None:
+            rows, is_wrong, number = self._counting
+            here = group[rows]
+            if here.sum() < 2:
+                return 0.0, 1.0
+            place = np.cumsum(group) - 1
+            checks = place[rows[here]], is_wrong[here], number[here]
+            return rate_of(self._of_model[0][group], weight, *checks).interval
+        share = weight / max(weight.sum(), np.finfo(float).tiny)
+        count = weight.sum() ** 2 / max(weight @ weight, np.finfo(float).tiny)
+        unexpected = np.asarray(share @ (self.issues_["margin"][group] > 0))
+        high = binomial_interval(unexpected, np.asarray(count), 0.95)[1]
+        return 0.0, float(high)
 
     def n_more_checks(self, width: float = 0.05) -> int:
         """Return how many more checks make the interval of the noise rate this narrow.
@@ -819,6 +874,19 @@ def _positions(values: Any, n_samples: int, name: str, fewest: int = 0) -> NDArr
             f"ones of {len(rows)}, from {distinct[0]} to {distinct[-1]}."
         )
     return rows.astype(np.intp)
+
+
+def _inclusion(values: Any, n_checks: int) -> NDArray[np.float64]:
+    """Return how likely positions were drawn."""
+    likely = np.asarray(values, dtype=np.float64)
+    if likely.shape != (n_checks,) or not ((likely > 0) & (likely <= 1)).all():
+        raise ValueError(
+            f"inclusion must be a probability in (0, 1] for each of the {n_checks} positions, got "
+            f"shape {likely.shape} and values from {likely.min():.3g} to {likely.max():.3g}."
+            if likely.size
+            else f"inclusion must have {n_checks} probabilities, got none."
+        )
+    return likely
 
 
 def _log_odds(proba: NDArray, codes: NDArray[np.intp]) -> NDArray[np.float64]:

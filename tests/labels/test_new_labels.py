@@ -115,6 +115,56 @@ def test_rates_by_anything():
         finder.noise_rate_by(batch[:5])
 
 
+def test_intervals_by_anything_hold_before_and_after_checks():
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 3, 1200)
+    annotator = rng.integers(0, 3, 1200)
+    scores = 2.0 * rng.normal(size=(1200, 3)) + 5.0 * np.eye(3)[true]
+    proba = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    given = np.where(
+        rng.random(1200) < np.array([0.02, 0.1, 0.3])[annotator], (true + 1) % 3, true
+    )
+    rate = np.array([(given != true)[annotator == name].mean() for name in range(3)])
+    finder = LabelIssueFinder("precomputed").fit(proba, given)
+
+    def held():
+        rates = finder.noise_rate_by(annotator)
+        assert (rates["low"] <= rates["noise_rate"]).all()
+        assert (rates["noise_rate"] <= rates["high"]).all()
+        expected = rate[rates["group"].astype(int)]
+        return (rates["low"] <= expected) & (expected <= rates["high"]), rates
+
+    assert held()[0].all()
+    holds = []
+    for seed in range(30):
+        rows = finder.draw_samples_to_check(120, random_state=seed)
+        finder.recalibrate(rows, true[rows])
+        of_groups, rates = held()
+        holds.extend(of_groups)
+    assert np.mean(holds) > 0.9
+    assert np.diff([rates["low"], rates["high"]], axis=0).max() < 0.5
+    few = finder.draw_samples_to_check(5, random_state=0)
+    rates = finder.recalibrate(few, true[few]).noise_rate_by(np.arange(1200))
+    assert (rates["low"] == 0).all()
+    assert (rates["high"] == 1).all()
+
+
+def test_a_finder_that_is_fitted_again_is_told_how_checks_were_drawn():
+    finder = LabelIssueFinder(SCORER).fit(X, GIVEN)
+    rows, likely = finder.draw_samples_to_check(
+        80, design="informative", random_state=0, return_inclusion=True
+    )
+    order = np.random.default_rng(0).permutation(80)
+    expected = finder.recalibrate(rows, Y[rows]).noise_rate_interval_
+    again = LabelIssueFinder(SCORER).fit(X, GIVEN)
+    again.recalibrate(rows[order], Y[rows[order]], inclusion=likely[order])
+    assert again.noise_rate_interval_ == pytest.approx(expected, abs=0.01)
+    assert again.n_checks_ == 80
+    for wrong in (likely[:5], np.zeros(80), likely + 1.0):
+        with pytest.raises(ValueError, match="inclusion must be a probability in"):
+            again.recalibrate(rows, Y[rows], inclusion=wrong)
+
+
 def test_groups_are_no_matter_for_new_samples():
     finder = LabelIssueFinder().fit(X, GIVEN, groups=np.arange(500) // 2)
     assert "distances" not in finder.judges_
