@@ -7,19 +7,25 @@ kind. Between two sets of nearly the same samples a fit goes on where the other 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple, Self
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..utils.computing._temperature import DEFAULT_BOUNDS, fit_temperature, log_softmax_at
-from ._base import PostHocCalibrator
+from ._base import LOWEST_LOG_PROBA, PostHocCalibrator
 
 # Numbers beyond which memory counts more than the digits that single precision lacks.
 _MANY = 5 * 10**7
+# Numbers of a block whose probabilities by all maps stay in cache.
+_BLOCK = 2**15
 
 
-class AtTemperature(NamedTuple):
+@dataclass(frozen=True)
+class AtTemperature:
     """Probabilities at the temperature T of least log-loss beside a uniform component."""
 
     logits: NDArray
@@ -27,6 +33,22 @@ class AtTemperature(NamedTuple):
     log_proba: NDArray
     temperature: float
     uniform_weight: float
+
+    @cached_property
+    def clipped(self) -> NDArray[np.float64]:
+        """Log-probabilities of at least log(1e-7), which several maps share."""
+        return np.maximum(self.log_proba, LOWEST_LOG_PROBA, dtype=np.float64)
+
+
+def by_columns(logits: NDArray) -> Iterator[tuple[slice, NDArray]]:
+    """Yield (rows, block): few rows, in double precision, whose columns lie together in memory.
+
+    That way what is done to every row costs little where there are few columns.
+    """
+    step = max(1, _BLOCK // logits.shape[1])
+    for start in range(0, len(logits), step):
+        rows = slice(start, start + step)
+        yield rows, np.asarray(logits[rows], dtype=np.float64, order="F")
 
 
 def at_temperature(logits: NDArray, temperature: float, uniform_weight: float) -> AtTemperature:
@@ -97,4 +119,8 @@ class AfterTemperature(PostHocCalibrator):
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
         logits = self._as_logits(scores)
-        return self._predict_at(at_temperature(logits, self.temperature_, self.uniform_weight_))
+        proba = np.empty(logits.shape, dtype=np.result_type(logits.dtype, np.float32))
+        for rows, block in by_columns(logits):
+            at = at_temperature(block, self.temperature_, self.uniform_weight_)
+            proba[rows] = self._predict_at(at)
+        return proba

@@ -537,16 +537,19 @@ def beside_uniform(part: dict[str, Any], weight: float) -> dict[str, Any]:
 
 
 def simplex_weights(
-    of_label: NDArray, weight: NDArray, pseudo_count: float = 0.0, start: NDArray | None = None
+    of_label: NDArray,
+    weight: NDArray,
+    pseudo_count: NDArray | float = 0.0,
+    start: NDArray | None = None,
 ) -> NDArray[np.float64]:
     """Return the weights w on the simplex of largest total log of ``of_label @ w``, by Newton.
 
     `of_label` (n, m) holds what m components say of the label of every sample. Each component has
-    `pseudo_count` samples besides that it alone explains; without any, so few that they do not
-    show keep the weights from 0.
+    `pseudo_count` samples, or its entry of it, besides that it alone explains; without any, so few
+    that they do not show keep the weights from 0.
     """
     n, m = weight.sum(), of_label.shape[1]
-    prior = max(pseudo_count, _LEAST_PSEUDO_COUNT * max(n, 1.0))
+    prior = np.maximum(np.full(m, pseudo_count), _LEAST_PSEUDO_COUNT * max(n, 1.0))
     weights = np.full(m, 1 / m) if start is None else start
     system = np.ones((m + 1, m + 1))
     system[m, m] = 0.0
@@ -565,7 +568,7 @@ def simplex_weights(
         for _ in range(_MOST_HALVINGS):
             latest = weights + length * step
             gain = float(weight @ np.log(of_label @ latest / mixed))
-            gain += prior * float(np.log(latest / weights).sum())
+            gain += float(prior @ np.log(latest / weights))
             if gain >= 1e-4 * length * promised:
                 break
             length /= 2

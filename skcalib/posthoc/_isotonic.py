@@ -124,7 +124,8 @@ class ShrunkIsotonic(AfterTemperature):
         p, mapped = _mapped(proba)
         latest = expit(np.interp(_log_odds(p), self.knots_, self.values_))
         if proba.shape[1] == 2:
-            return np.column_stack([1 - latest, latest])
+            proba[:, 0], proba[:, 1] = 1 - latest, latest
+            return proba
         # The others share 1 - latest as they shared 1 - p: the next one stays below that way.
         following = np.where(mapped, 0, proba).max(axis=1)
         count, room = mapped.sum(axis=1), np.maximum(1 - mapped.sum(axis=1) * p, SMALLEST)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from ..utils.computing._temperature import DEFAULT_BOUNDS, softmax_at
+from ..utils.computing._temperature import DEFAULT_BOUNDS, softmax_in_place
 from ..utils.meta._private import Interval
 from ._after_temperature import AfterTemperature, AtTemperature, at_temperature
 from ._base import (
@@ -76,7 +76,7 @@ class LinearCalibrator(AfterTemperature):
 
     def _features(self, at: AtTemperature) -> NDArray[np.float64]:
         """Return the log-probabilities at the temperature; they are clipped at log(1e-7)."""
-        return np.maximum(at.log_proba, LOWEST_LOG_PROBA, dtype=np.float64)
+        return at.clipped
 
     def _fit_at(
         self,
@@ -120,8 +120,9 @@ class LinearCalibrator(AfterTemperature):
 
     def _predict_at(self, at: AtTemperature) -> NDArray:
         features = self._features(at)
-        mapped = features * self.coef_ if self._vector else features @ self.coef_.T
-        return mixed_with_uniform(softmax_at(mapped + self.intercept_, 1.0), self.uniform_weight_)
+        mapped = features * self.coef_ if self._vector else (self.coef_ @ features.T).T
+        mapped += self.intercept_
+        return mixed_with_uniform(softmax_in_place(mapped), self.uniform_weight_)
 
     def _formula(self) -> dict[str, Any]:
         part = linear_formula(

@@ -13,11 +13,13 @@ from sklearn.base import clone
 
 from ..utils.checking._groups import design_effect
 from ..utils.checking._guard import told
+from ..utils.computing._blocks import row_sum
 from ..utils.meta._warnings import collecting, ignoring
 from ._after_temperature import (
     AfterTemperature,
     AtTemperature,
     at_temperature,
+    by_columns,
     fit_at_temperature,
 )
 from ._base import SMALLEST, PostHocCalibrator, mixture_formula, simplex_weights
@@ -29,7 +31,7 @@ from ._temperature import TemperatureScaling
 AS_IT_IS = "as it is"
 _N_FOLDS = 5
 # What has less weight leaves it to the first map, for speed: it hardly shows in a mixture.
-_LEAST_WEIGHT = 0.01
+_LEAST_WEIGHT = 0.05
 # With more samples a fifth of them judges: few weights cost less than .0005 then.
 _SAMPLES_OF_ONE_SPLIT = 20_000
 # Samples a class from which on a matrix is drawn to its diagonal a tenth as strongly.
@@ -57,7 +59,8 @@ class StackedCalibration(PostHocCalibrator):
     Which calibrator is best depends on how the model errs and on how many samples there are, and
     neither is known. So every map is fitted on four fifths of the samples and judged on the rest.
     The weights of the mixture, which sum to 1, make the labels left out most likely, under a prior
-    that counts as one sample. The maps are then fitted on all samples.
+    that counts as two samples: all components share one, the model as it is and the first
+    calibrator share the other. The maps are then fitted on all samples.
 
     Nothing is changed without reason: the mixture counts as much as it is likely, by the labels
     left out, that the model should not stay as it is: 1/2 where the mixture gains one nat of
@@ -83,7 +86,7 @@ class StackedCalibration(PostHocCalibrator):
         The calibrators that take part, fitted on all samples.
     weights_ : dict of str to float
         Their weights and that of the probabilities as they are, which sum to 1. What would have
-        less than .01 leaves it to the first calibrator.
+        less than .05 leaves it to the first calibrator.
     log_losses_ : dict of str to float
         Mean log-loss out-of-fold of every component, of those left out after that as well, and of
         the mixture as "mixture".
@@ -190,8 +193,11 @@ class StackedCalibration(PostHocCalibrator):
         # A probability of 0 would end the sum of logarithms.
         parts = np.column_stack(list(of_label.values()))
         np.maximum(parts, np.finfo(np.float32).tiny, out=parts)
-        # A prior of one sample, which the components share.
-        weights = simplex_weights(parts, weight, 1 / len(of_label))
+        # A prior of two samples. All components share one; the model as it is and the first map,
+        # which are the last to lose predictions, share the other.
+        prior = np.full(len(of_label), 1 / len(of_label))
+        prior[:2] += 1 / len(prior[:2])
+        weights = simplex_weights(parts, weight, prior)
         # How far to go from the model as it is: a number that is fitted, gains by chance too, and
         # costs a nat for that (Akaike). What is left are odds that the model should be changed.
         gain = float(weight @ np.log(parts @ weights / parts[:, 0])) - 1
@@ -210,13 +216,16 @@ class StackedCalibration(PostHocCalibrator):
             del self.weights_[name]
 
     def _predict_proba(self, scores: NDArray) -> NDArray:
-        mixed = np.zeros((len(scores), len(self.classes_)))
-        if self.weights_[AS_IT_IS]:
-            mixed += self.weights_[AS_IT_IS] * self._as_proba(scores)
-        for name, proba in _predictions(self.calibrators_, scores, self._as_logits(scores)):
-            mixed += self.weights_[name] * proba
-        mixed /= mixed.sum(axis=1, keepdims=True)
-        return mixed.astype(np.result_type(scores.dtype, np.float32), copy=False)
+        logits = self._as_logits(scores)
+        found = np.empty(logits.shape, dtype=np.result_type(scores.dtype, np.float32))
+        for rows, block in by_columns(logits):
+            mixed = np.zeros_like(block)
+            if self.weights_[AS_IT_IS]:
+                mixed += self.weights_[AS_IT_IS] * self._as_proba(scores[rows])
+            for name, proba in _predictions(self.calibrators_, scores[rows], block):
+                mixed += self.weights_[name] * proba
+            found[rows] = mixed / row_sum(mixed)[:, None]
+        return found
 
     def _formula(self) -> dict[str, Any]:
         parts = {AS_IT_IS: {"kind": "as it is"}}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from ..meta._warnings import warn
-from ._blocks import iter_blocks, row_max, row_sum, row_top_two
+from ._blocks import BLOCK_SIZE, iter_blocks, row_max, row_sum, row_top_two
 
 DEFAULT_BOUNDS = (1e-3, 1e3)
 _SAMPLE_ROWS = 2048
@@ -95,18 +95,29 @@ def softmax_at(logits: NDArray, temperature: float) -> NDArray:
     return proba
 
 
+def softmax_in_place(logits: NDArray) -> NDArray:
+    """Turn a block of logits into their softmax."""
+    logits -= row_max(logits)[:, None]
+    np.exp(logits, out=logits)
+    logits /= row_sum(logits)[:, None]
+    return logits
+
+
 def log_softmax_at(logits: NDArray, temperature: float) -> tuple[NDArray, NDArray]:
-    """Return softmax(logits / T) and its logarithm, at the price of one of them."""
+    """Return softmax(logits / T) and its logarithm, in the order of the logits in memory."""
     dtype = np.result_type(logits.dtype, np.float32)
-    proba, log_proba = np.empty(logits.shape, dtype), np.empty(logits.shape, dtype)
-    for rows, block in iter_blocks(logits):
+    proba, log_proba = np.empty_like(logits, dtype), np.empty_like(logits, dtype)
+    step = max(1, BLOCK_SIZE // logits.shape[1])
+    for start in range(0, len(logits), step):
+        rows = slice(start, start + step)
+        block, below, terms = logits[rows], log_proba[rows], proba[rows]
         with np.errstate(over="ignore"):
-            below = block - row_max(block)[:, None]
-            below /= below.dtype.type(temperature)
-        terms = np.exp(below)
+            np.subtract(block, row_max(block)[:, None], out=below)
+            below /= dtype.type(temperature)
+        np.exp(below, out=terms)
         total = row_sum(terms)[:, None]
-        np.divide(terms, total, out=proba[rows])
-        np.subtract(below, np.log(total), out=log_proba[rows])
+        terms /= total
+        below -= np.log(total)
     return proba, log_proba
 
 
