@@ -170,6 +170,7 @@ GROUPS = {
     },
     "labels": {
         "Find wrong labels": ["find_label_issues", "LabelIssueFinder", "read_checks"],
+        "Votes of several people": ["votes_from_long"],
         "Train in spite of them": ["LabelCleaningClassifier"],
     },
     "selection": {

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..difficulty import RelativeMahalanobisScorer
 from ..utils.checking._arrays import check_weights, effective_weights, warn_if_normalized
-from ..utils.checking._copies import n_copies, warn_of_copies
+from ..utils.checking._copies import Together, n_copies, together, warn_of_copies
 from ..utils.checking._groups import group_codes
-from ..utils.checking._labels import check_several_classes, encode
+from ..utils.checking._labels import check_class_labels, check_several_classes, encode
 from ..utils.checking._proba import binomial_interval
 from ..utils.checking._validation import check_mask, takes
 from ..utils.meta._estimators import (
@@ -36,12 +36,14 @@ from ..utils.meta._private import (
     Interval,
     StrOptions,
     _fit_context,
+    _num_samples,
     _safe_indexing,
     all_or_nothing_of,
 )
 from ..utils.meta._progress import telling
 from ..utils.meta._tables import as_table, row_index
 from ..utils.meta._warnings import warn
+from ._annotations import Read, read_votes
 from ._checks import (
     FARTHEST,
     Draw,
@@ -56,12 +58,24 @@ from ._checks import (
     rate_of,
     stands_for,
 )
+from ._consensus import (
+    Consensus,
+    Voted,
+    accuracies,
+    agree,
+    agreement,
+    doubts_of_votes,
+    flips_of,
+    margins,
+    rate_of_consensus,
+)
 from ._distinct import distinct_of, with_twins
-from ._judges import judges_of, remarks_on
+from ._judges import judges_of, precomputed_of_votes, remarks_on
 from ._limits import FEWEST_CHECKS, FEWEST_OF_A_CLASS, STANDARD_ERRORS, SURE
 from ._noise_model import rate_interval
 from ._rounds import Explanation, Given, Judged, judge, with_none_wrong
 from ._trust import doubts_of
+from ._votes import Votes, gain_of_a_vote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,6 +114,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     Labels alone cannot tell a wrong label of a hard sample from a right one. Where people gave
     the labels, `noise_rate_` is a lower bound for that reason, and a hundred random checks settle
     the rest: `draw_samples_to_check` and `recalibrate`.
+
+    Several people who label the same samples (``fit(X, votes=votes)``) tell more: how often each
+    of them is right, how far they err together, and how much one more vote is worth. What people
+    and judges get wrong together, only checks can tell.
 
     Parameters
     ----------
@@ -142,7 +160,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         log-loss of the label by the pooled judges; ``novelty``, the squared distance to the
         nearest class by the first judge with distances, large for samples that belong to none of
         the classes, NaN without such a judge; ``is_issue``. Larger margin and difficulty =
-        harder.
+        harder. With votes also ``n_votes``, and ``agreement``, the fraction of the votes on the
+        sample for ``label``, NaN without any.
     label_proba_ : ndarray of shape (n_samples, n_classes)
         Probability of every class to be the true one.
     noise_rate_ : float
@@ -172,11 +191,21 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     flip_matrix_ : ndarray of shape (n_classes, n_classes)
         Estimated fraction of the samples of a class (row) that have a label (column). Equal
         outside the diagonal where neither a pair of classes nor near classes stand out.
+        With votes, the fraction of the votes on samples of a class that name another.
+    annotators_ : structured array of shape (n_annotators,)
+        With votes alone: ``annotator``, the name, or the column in `votes`; ``n_votes``;
+        ``accuracy``, the estimated fraction of right votes, drawn to the mean of all annotators
+        as by five more votes; ``accuracy_low`` and ``accuracy_high``, its 95 % interval;
+        ``worst_class``, the class of which the annotator gets most wrong.
+    vote_p_correct_ : ndarray of shape (n_samples, n_annotators) or (n_votes,)
+        With votes alone: the probability that each vote is right, in the form of `votes`, NaN
+        where nobody voted; in the order of the list for :func:`votes_from_long`.
     class_noise_rate_ : ndarray of shape (n_classes,)
         Estimated fraction of wrong ones among the labels of each class; NaN for a class with less
         than ten.
     classes_ : ndarray of shape (n_classes,)
-        Class labels: those of `y`. What a judge says of other classes is left out.
+        Class labels: those of `y`, and of the votes. What a judge says of other classes is left
+        out.
     estimator_ : estimator or None
         The first judge that is an estimator, fitted to the labels of the last refit.
     n_features_in_, feature_names_in_ : int and ndarray of str
@@ -185,6 +214,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     See Also
     --------
     find_label_issues : The table in one call, most suspicious label first.
+    votes_from_long : Votes of several people, from a list of who said what.
     LabelCleaningClassifier : Train a classifier on cleaned labels.
     skcalib.difficulty.RelativeMahalanobisScorer : A difficulty of every class.
     skcalib.plots.HardestSamplesDisplay : Shows given and suggested labels.
@@ -264,19 +294,20 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         verified: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        votes: Any = None,
     ) -> Self:
         """Judge the labels of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or whatever the estimator takes
-            Samples.
-        y : array-like of shape (n_samples,)
-            Their labels.
+            Samples. None judges by the votes alone.
+        y : array-like of shape (n_samples,), default=None
+            Their labels. None takes the most probable class by the votes for the label.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight k stands for k copies of a sample; one of weight 0 is judged and counts
             nowhere.
@@ -290,6 +321,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             groups that it was not fitted on, a forest by the trees that have not seen the group,
             neighbors are those of other groups. Distances, which leave out single samples, do not
             take part then. Equal rows of X are a group without being asked.
+        votes : array-like of shape (n_samples, n_annotators), or from `votes_from_long`, default=None
+            What several people said of each sample, NaN or None where somebody was not asked; a
+            DataFrame has a column for each annotator, :func:`votes_from_long` reads a long list.
+            A sample without a vote is judged by the others. `y` is then what is judged, and no
+            evidence. Where every sample has one vote, the model is that of labels.
 
         Returns
         -------
@@ -299,7 +335,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there is one class alone, or if `verified` holds other values than True and False.
+            If there is one class alone, or if `verified` holds other values than True and False;
+            if votes and samples differ in number or in the index of a frame.
 
         Warns
         -----
@@ -308,20 +345,38 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             if columns differ in scale a thousandfold, and the estimator does not scale them; if
             weights sum to less than half of the number of samples.
         """
+        if votes is not None:
+            return self._fit_votes(X, y, votes, sample_weight, verified, groups)
+        X, labels = self._samples_and_labels(X, y)
+        given_weight, weight, known = _given(sample_weight, verified, len(labels))
+        check_several_classes(np.unique(labels[weight > 0]))
+        self._check_judges(X, labels)
+        self.classes_ = np.unique(labels)
+        given, of_sample = self._judge_once(X, labels, given_weight, known, groups)
+        judged = judge(given, self.n_refits)
+        with given.step("probabilities of the labels"):
+            self._show(judged, labels, weight, of_sample)
+        first: Any = next(iter(given.judges.values()))
+        self._show_estimator(first.fitted)
+        return self
+
+    def _fit_labels_of_votes(self, X: Any, read: Read, sample_weight: Any, groups: Any) -> Self:
+        """Judge votes that are labels: one for each sample, whoever gave it."""
+        codes = np.zeros(read.votes.n_samples, dtype=np.intp)
+        codes[read.votes.sample] = read.votes.label
+        self.fit(X, read.classes[codes], sample_weight=sample_weight, groups=groups)
+        self._show_voted(Voted(read, None))
+        return self
+
+    def _samples_and_labels(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         # A sparse matrix by keys is a dict as well.
         models = self.estimator == "precomputed" and isinstance(X, dict) and not issparse(X)
         if models and X:
             X = {str(name): samples_and_labels(matrix, y)[0] for name, matrix in X.items()}
-            labels = samples_and_labels(next(iter(X.values())), y)[1]
-        else:
-            X, labels = samples_and_labels(X, y)
-        given_weight = check_weights(sample_weight, len(labels))
-        weight = np.ones(len(labels)) if given_weight is None else given_weight
-        warn_if_normalized(weight)
-        known = np.zeros(len(labels), dtype=bool)
-        if verified is not None:
-            known = check_mask(verified, known.shape, "verified")
-        check_several_classes(np.unique(labels[weight > 0]))
+            return X, samples_and_labels(next(iter(X.values())), y)[1]
+        return samples_and_labels(X, y)
+
+    def _check_judges(self, X: Any, labels: NDArray[Any]) -> None:
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
         for estimator in several:
             warn_if_fitted(estimator=estimator)
@@ -329,17 +384,96 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
                 joint_classes(estimator, labels)
         for remark in remarks_on(self.estimator, X, labels):
             warn(remark)
-        self.classes_ = np.unique(labels)
-        given, of_sample = self._judge_once(X, labels, given_weight, known, groups)
-        judged = judge(given, self.n_refits)
-        with given.step("probabilities of the labels"):
-            self._show(judged, labels, weight, of_sample)
-        first: Any = next(iter(given.judges.values()))
-        self.estimator_ = first.fitted
+
+    def _show_estimator(self, fitted: Any) -> None:
+        self.estimator_ = fitted
         show_inner(self, self.estimator_)
         for doubt in self.doubts_:
             warn(doubt)
+
+    def _fit_votes(
+        self, X: Any, y: Any, votes: Any, sample_weight: Any, verified: Any, groups: Any
+    ) -> Self:
+        """Judge labels by what several people said."""
+        if y is None and verified is not None:
+            raise ValueError("verified must be None without y, whose labels it is about.")
+        if X is None and groups is not None:
+            raise ValueError("groups must be None without X, whose samples it is about.")
+        read = read_votes(votes, None if y is None else check_class_labels(y), X, y)
+        n_samples = read.votes.n_samples
+        if X is not None:
+            _check_rows(X, n_samples)
+        # Without y, any labels will do to look at X.
+        labels = np.full(n_samples, read.classes[0]) if y is None else check_class_labels(y)
+        _check_rows(labels, n_samples, name="y")
+        if X is not None:
+            X, labels = self._samples_and_labels(X, labels)
+        given_weight, weight, known = _given(sample_weight, verified, n_samples)
+        self.classes_, self.n_copies_ = read.classes, 0
+        check_several_classes(self.classes_, name="votes")
+        counted = read.votes.used(weight > 0)
+        if not len(counted.sample):
+            raise ValueError("votes must hold a vote on a sample of positive weight, got none.")
+        once = np.bincount(counted.sample, minlength=n_samples)[weight > 0] == 1
+        if y is None and X is not None and once.all():
+            return self._fit_labels_of_votes(X, read, sample_weight, groups)
+        codes = None if y is None else encode(labels, self.classes_)
+        known_class = np.full(n_samples, -1) if codes is None else np.where(known, codes, -1)
+
+        def judges(asked: NDArray[np.intp], believed: NDArray[np.intp]) -> tuple[dict, Any]:
+            return self._judges_of_votes(X, counted, asked, believed, given_weight, groups)
+
+        found = agree(
+            counted,
+            weight,
+            known_class,
+            self.classes_,
+            judges,
+            n_refits=self.n_refits,
+            everybody=isinstance(self.estimator, str),
+            step=telling(type(self).__name__, self.verbose),
+        )
+        self._show_consensus(found, read, codes, weight)
+        first: Any = next(iter(found.judges.values()), None)
+        self._show_estimator(None if first is None else first.fitted)
         return self
+
+    def _judges_of_votes(
+        self,
+        X: Any,
+        votes: Votes,
+        asked: NDArray[np.intp],
+        believed: NDArray[np.intp],
+        given_weight: NDArray[np.float64] | None,
+        groups: Any,
+    ) -> tuple[dict[str, Any], Any]:
+        """Return the judges of the samples with votes, and the X of those without."""
+        if X is None:
+            return {}, None
+        if isinstance(self.estimator, str):
+            if groups is not None:
+                raise ValueError("groups must be None for probabilities at hand, got groups.")
+            # Every vote is a label of the probabilities.
+            return precomputed_of_votes(X, votes.sample, self.classes_[votes.label]), None
+        everybody = len(asked) == votes.n_samples
+        part = X if everybody else _safe_indexing(X, asked)
+        said = self.classes_[believed]
+        check_several_classes(np.unique(said), name="votes")
+        self._check_judges(part, said)
+        of_asked = None if groups is None else _safe_indexing(groups, asked)
+        found = Together(None, 0) if lists_folds(self.cv) else together(part, of_asked)
+        self.n_copies_ = found.n_copies
+        judges = judges_of(
+            self.estimator,
+            part,
+            said,
+            None if given_weight is None else given_weight[asked],
+            self.cv,
+            found.codes,
+            asked=groups is not None,
+        )
+        others = np.setdiff1d(np.arange(votes.n_samples), asked)
+        return judges, None if everybody else _safe_indexing(X, others)
 
     def _judge_once(
         self,
@@ -410,13 +544,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             columns, proba = tuple(c[of_sample] for c in columns), proba[of_sample]
             flipped = flipped[of_sample]
         *shown, log_odds = columns
-        p_correct, codes = expit(log_odds), encode(labels, self.classes_)
-        proba[np.arange(len(codes)), codes] = p_correct
-        self.label_proba_, self._weight = proba, weight
-        self.issues_ = self._table(labels, proba, p_correct, *shown)
-        wrong = 1.0 - p_correct
-        self._set_class_rates(wrong)
-        self.noise_rate_ = float(np.average(wrong, weights=weight))
+        self._show_labels(labels, weight, proba, log_odds, shown)
         # The rate of the model is that among labels nobody has verified.
         unverified = float(given.weight[~given.verified].sum() / given.weight.sum())
         ends = unverified * np.array(rate_interval(last.likelihood, fit))
@@ -427,20 +555,145 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             low, high = 0.0, max(high, ends[1])
         low = min(low, self.noise_rate_)
         high = max(high, self.noise_rate_, unverified * last.surprising(fit))
-        self.noise_rate_interval_ = (float(low), float(high))
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
-        self.doubts_: tuple[str, ...] = doubts_of(judged, int(self.issues_["is_issue"].sum()))
-        self.is_trustworthy_ = False  # until somebody has checked labels
         self._explanation = Explanation(
             given.judges, last.distances[-1], fit, judged.believed, given.hidden
         )
-        self.n_checks_ = 0
-        self._of_model = log_odds, self.noise_rate_interval_, self.doubts_
+        doubts = doubts_of(judged, int(self.issues_["is_issue"].sum()))
+        self._unchecked(log_odds, (float(low), float(high)), doubts)
+
+    def _show_labels(
+        self,
+        labels: NDArray,
+        weight: NDArray[np.float64],
+        proba: NDArray,
+        log_odds: NDArray[np.float64],
+        shown: Any,
+    ) -> None:
+        """Set probabilities and issues; `shown` are margins, log-losses and novelty."""
+        p_correct, codes = expit(log_odds), encode(labels, self.classes_)
+        proba[np.arange(len(codes)), codes] = p_correct
+        self.label_proba_, self._weight = proba, weight
+        self.issues_ = self._table(labels, proba, p_correct, *shown)
+        wrong = 1.0 - p_correct
+        self._set_class_rates(wrong)
+        self.noise_rate_ = float(np.average(wrong, weights=weight))
+        for name in ("annotators_", "vote_p_correct_", "_voted"):  # of an earlier fit
+            vars(self).pop(name, None)
+
+    def _unchecked(
+        self,
+        log_odds: NDArray[np.float64],
+        interval: tuple[float, float],
+        doubts: tuple[str, ...],
+    ) -> None:
+        """Set what holds until somebody has checked labels."""
+        self.noise_rate_interval_, self.doubts_ = interval, doubts
+        self.is_trustworthy_, self.n_checks_ = False, 0
+        self._of_model = log_odds, interval, doubts
         self._line, self._rate = Line(), None  # type: tuple[Line, Rate | None]
         self._draws: list[Draw] = []
         self._checked: tuple[NDArray, NDArray] | None = None
         # Checks that were drawn: positions, which were wrong, and what each stands for.
         self._counting: tuple[NDArray, NDArray, NDArray] | None = None
+
+    def _show_consensus(
+        self,
+        found: Consensus,
+        read: Read,
+        codes: NDArray[np.intp] | None,
+        weight: NDArray[np.float64],
+    ) -> None:
+        """Set what votes have told; without given labels, the most probable ones are judged."""
+        proba = found.model.posterior()
+        codes = proba.argmax(axis=1) if codes is None else codes
+        log_odds, shown = _log_odds(proba, codes), (*margins(found.model, codes), found.novelty)
+        self._show_labels(self.classes_[codes], weight, proba, log_odds, shown)
+        self._show_voted(Voted(read, found.model))
+        self.flip_matrix_ = flips_of(read.votes, proba, weight)
+        self.judges_ = dict(zip(found.judges, found.model.judge_shares().tolist()))
+        self._explanation = found
+        interval = rate_of_consensus(self.issues_["p_label_correct"], found, codes, weight)
+        self._unchecked(log_odds, interval, doubts_of_votes(found.model, codes))
+
+    def _show_voted(self, voted: Voted) -> None:
+        """Set what there is with votes alone."""
+        self._voted = voted
+        codes = encode(self.issues_["label"], self.classes_)
+        number, agreed = agreement(voted.read.votes, codes)
+        columns = {name: self.issues_[name] for name in self.issues_.dtype.names or ()}
+        columns |= {"n_votes": number, "agreement": agreed}
+        self.issues_ = as_table(columns, as_frame=False)
+        self._show_votes()
+
+    def _show_votes(self) -> None:
+        """Set what depends on the probabilities of the classes: of votes, and of annotators."""
+        read = self._voted.read
+        p_correct = self.label_proba_[read.votes.sample, read.votes.label].astype(np.float64)
+        self.vote_p_correct_ = read.in_form(p_correct)
+        number, accuracy, low, high, worst = accuracies(
+            read.votes, p_correct, self.label_proba_, self._weight
+        )
+        columns = {
+            "annotator": read.annotators,
+            "n_votes": number,
+            "accuracy": accuracy,
+            "accuracy_low": low,
+            "accuracy_high": high,
+            "worst_class": self.classes_[worst],
+        }
+        self.annotators_ = as_table(columns, as_frame=False)
+
+    def draw_votes_to_ask(self, n_samples: int = 100) -> NDArray[np.intp]:
+        """Return the samples for which one more vote helps most.
+
+        That is by how much it would raise the largest probability of a class on average. The vote
+        is that of an average annotator, and it counts as votes do in `label_proba_`. These are
+        no random samples: votes on them say nothing of the rate of wrong labels, for which there
+        is `draw_samples_to_check`.
+
+        Parameters
+        ----------
+        n_samples : int, default=100
+            How many samples.
+
+        Returns
+        -------
+        positions : ndarray of shape (n_samples,)
+            Positions in the `X` of `fit`, the sample that gains most first; by weight, where
+            samples have any.
+
+        Raises
+        ------
+        ValueError
+            If `fit` had no votes, or if there are fewer samples than this.
+
+        Examples
+        --------
+        >>> from skcalib.labels import LabelIssueFinder
+        >>> votes = [[0, 0, 0], [1, 1, 1], [0, 1, None], [1, 1, 0], [0, 0, None], [1, 1, 1]]
+        >>> finder = LabelIssueFinder().fit(None, votes=votes)
+        >>> finder.draw_votes_to_ask(1).tolist()
+        [2]
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_voted"):
+            raise ValueError("votes must have been given to fit, got labels alone.")
+        n_all = int(np.count_nonzero(self._weight))
+        if not isinstance(n_samples, Integral) or not 1 <= n_samples <= n_all:
+            raise ValueError(
+                f"n_samples must be an int from 1 to the {n_all} samples, got {n_samples!r}."
+            )
+        model = self._voted.model
+        if model is None:  # one vote for every sample: the next one goes wrong as labels do
+            gain = gain_of_a_vote(self.label_proba_[None], self.flip_matrix_[None])
+        else:
+            gain = model.gain_of_a_vote()
+        gain *= self._weight
+        if self._checked is not None:
+            gain[self._checked[0]] = 0.0
+        gain[self._weight == 0] = -np.inf
+        return np.argsort(-gain, kind="stable")[:n_samples]
 
     def _table(
         self,
@@ -605,7 +858,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         with all_or_nothing_of(self):
             # Changed in place below, of these copies.
             self.issues_, self.label_proba_ = self.issues_.copy(), self.label_proba_.copy()
-            self._take(rows, true, is_wrong, likely)
+            self._take(rows, true, is_wrong)
+            if hasattr(self, "_voted"):
+                self._show_votes()
+from ..utils.checking._proba import binomial_interval
         return self
 
     def _take(
@@ -858,6 +1114,28 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         tags.input_tags = common_input_tags(*inside)
         tags.target_tags.required = True
         return tags
+
+
+def _given(
+    sample_weight: Any, verified: Any, n_samples: int
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64], NDArray[np.bool_]]:
+    """Return weights as given, weights, and which labels are verified."""
+    given = check_weights(sample_weight, n_samples)
+    weight = np.ones(n_samples) if given is None else given
+    warn_if_normalized(weight)
+    known = np.zeros(n_samples, dtype=bool)
+    return given, weight, known if verified is None else check_mask(
+        verified, known.shape, "verified")  # fmt: skip
+
+
+def _check_rows(samples: Any, n_samples: int, name: str = "X") -> None:
+    if isinstance(samples, dict) and not issparse(samples):
+        samples = next(iter(samples.values()), ())
+    if _num_samples(samples) != n_samples:
+        raise ValueError(
+            f"votes must have a row for each of the {_num_samples(samples)} samples of {name}, "
+            f"got {n_samples}."
+        )
 
 
 def _positions(values: Any, n_samples: int, name: str, fewest: int = 0) -> NDArray[np.intp]:

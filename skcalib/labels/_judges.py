@@ -414,6 +414,18 @@ class Precomputed:
         return _of_votes(proba[:, self.order[class_positions(classes, self.classes)]], np.inf)
 
 
+def precomputed_of_votes(
+    X: Any, sample: NDArray[np.intp], labels: NDArray
+) -> dict[str, Precomputed]:
+    """Return the judges of probabilities at hand, whose columns the labels of votes name."""
+    judges: dict[str, Precomputed] = {}
+    for name, matrix in (X if isinstance(X, dict) else {"precomputed": X}).items():
+        judge = Precomputed(_safe_indexing(matrix, sample), labels)
+        judge.proba = check_proba_matrix(matrix, name="X")
+        judges[str(name)] = judge
+    return judges
+
+
 def _of_votes(proba: NDArray, n_votes: float) -> NDArray:
     """Return -2 log p; of probabilities that are fractions of votes, one more vote for all."""
     if n_votes < np.inf:

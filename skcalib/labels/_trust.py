@@ -19,7 +19,7 @@ from ._limits import (
 from ._noise_model import NoiseFit, believe, expected_labels, rows_of
 from ._rounds import Judged, Round
 
-_ADVICE = "Check some labels (draw_samples_to_check, recalibrate), or leave them as they are."
+ADVICE = "Check some labels (draw_samples_to_check, recalibrate), or leave them as they are."
 
 
 def doubts_of(judged: Judged, n_issues: int) -> tuple[str, ...]:
@@ -31,30 +31,30 @@ def doubts_of(judged: Judged, n_issues: int) -> tuple[str, ...]:
         doubts.append(
             "The features hardly predict the labels, no better than the frequencies of the "
             "classes do, so that wrong ones cannot be found; other features could help. "
-            f"{_ADVICE}"
+            f"{ADVICE}"
         )
     if n_issues < FEW:
         return tuple(doubts)
     if judged.believed < SURE:
         doubts.append(
             f"The {n_issues} issues may all be right: the labels are about as likely "
-            f"without any wrong one (probability of any {judged.believed:.2f}). {_ADVICE}"
+            f"without any wrong one (probability of any {judged.believed:.2f}). {ADVICE}"
         )
     if judged.strength < WEAK:
         doubts.append(
             f"The model expects only {last.agreement(judged.fit):.0%} of the labels: it knows too "
-            f"little of the classes, so that many issues may be right. {_ADVICE}"
+            f"little of the classes, so that many issues may be right. {ADVICE}"
         )
     if last.choice.gain_of_doubt > judged.gain:
         doubts.append(
             "Classes that the model confuses explain the labels better than wrong labels do, so "
-            f"that many issues may be right; other features could help. {_ADVICE}"
+            f"that many issues may be right; other features could help. {ADVICE}"
         )
     correlation, error = surprises(last, judged.fit)
     if correlation > max(CORRELATED, STANDARD_ERRORS * error):
         doubts.append(
             f"Unexpected labels cluster (neighbor correlation {correlation:.2f}): the model "
-            f"misfits there, so that many issues may be right. {_ADVICE}"
+            f"misfits there, so that many issues may be right. {ADVICE}"
         )
     return tuple(doubts)
 

@@ -26,10 +26,14 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 
+from ._limits import LEAST_LEFT
+
 # Standard deviations a priori: of annotators and of classes in log-odds, of all other parameters.
 _ANNOTATORS, _CLASSES, _OTHERS = 0.3, 0.7, 1.0
 _TEMPERATURES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 _MOST_STEPS = 200
+# A step that gains less of the log-likelihood is the last one.
+_LEAST_GAIN = 0.1
 # Elements of samples x classes that the two exponents, and a first fit, are found on.
 _ELEMENTS = 2**18
 _BLOCK_ELEMENTS = 2**19
@@ -64,6 +68,13 @@ class Votes(NamedTuple):
             annotator=self.annotator[kept],
             label=self.label[kept],
             n_samples=len(rows),
+        )
+
+    def used(self, counts: NDArray[np.bool_]) -> Votes:
+        """Return the votes on samples that count; the others stay as samples without a vote."""
+        kept = counts[self.sample]
+        return self._replace(
+            sample=self.sample[kept], annotator=self.annotator[kept], label=self.label[kept]
         )
 
 
@@ -116,24 +127,53 @@ def _split(x: NDArray[np.float64], like: Parameters) -> Parameters:
     return Parameters(*np.split(x, ends[:-1]))
 
 
-def evidence_of(
-    scores: list[NDArray], votes: Votes, weight: NDArray[np.float64], known: NDArray[np.intp]
-) -> Evidence:
-    """Return the evidence; every judge is brought to the temperature that suits the votes."""
+class Scale(NamedTuple):
+    """What brings the scores of judges, of new samples as well, to those of the likelihood."""
+
+    factors: tuple[float, ...]  # one over the temperature of every judge
+    mean: float  # of the entropy of their belief
+    spread: float
+
+    def scores(self, scores: list[NDArray]) -> NDArray[np.float64]:
+        """Return log-probabilities at these temperatures, (n_judges, n_samples, n_classes)."""
+        return np.array([log_softmax(f * s, axis=1) for f, s in zip(self.factors, scores)])
+
+    def hardness(self, tempered: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the standardized entropy of the belief of all judges."""
+        return (_entropy(tempered) - self.mean) / self.spread
+
+
+def scale_of(scores: list[NDArray], votes: Votes, weight: NDArray[np.float64]) -> Scale:
+    """Return the scale; every judge is brought to the temperature that suits the votes."""
     shares = votes.counts()
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
     shares *= weight[:, None]
-    shape = votes.n_samples, votes.n_classes
-    tempered = np.empty((len(scores), *shape))
-    for judge, score in zip(tempered, scores):
-        judge[:] = log_softmax(_temperature(score, shares) * score, axis=1)
-    hardness = np.zeros(votes.n_samples)
-    if len(scores):
-        belief = softmax(tempered.mean(axis=0), axis=1)
-        entropy = -(belief * np.log(np.maximum(belief, _TINY))).sum(axis=1)
-        spread = entropy.std()
-        hardness = (entropy - entropy.mean()) / spread if spread > 0 else hardness
-    return Evidence(tempered, hardness, weight, known)
+    factors = tuple(_temperature(score, shares) for score in scores)
+    if not factors:
+        return Scale((), 0.0, 1.0)
+    entropy = _entropy(Scale(factors, 0.0, 1.0).scores(scores))
+    return Scale(factors, float(entropy.mean()), float(entropy.std()) or 1.0)
+
+
+def _entropy(tempered: NDArray[np.float64]) -> NDArray[np.float64]:
+    belief = softmax(tempered.mean(axis=0), axis=1)
+    return -(belief * np.log(np.maximum(belief, _TINY))).sum(axis=1)
+
+
+def evidence_of(
+    scores: list[NDArray],
+    votes: Votes,
+    weight: NDArray[np.float64],
+    known: NDArray[np.intp],
+    scale: Scale | None = None,
+) -> Evidence:
+    """Return the evidence of the judges, at the scale that suits the votes unless one is given."""
+    if not scores:
+        shape = 0, votes.n_samples, votes.n_classes
+        return Evidence(np.empty(shape), np.zeros(votes.n_samples), weight, known)
+    scale = scale_of(scores, votes, weight) if scale is None else scale
+    tempered = scale.scores(scores)
+    return Evidence(tempered, scale.hardness(tempered), weight, known)
 
 
 def _temperature(score: NDArray, shares: NDArray[np.float64]) -> float:
@@ -158,6 +198,7 @@ class VoteModel:
         self.vote_power, self.judge_power = 1.0, 1.0
         self.center = _centers(len(evidence.scores), votes.n_annotators, votes.n_classes)
         self.parameters = self.center
+        self.value = -np.inf  # penalized log-likelihood, per sample
 
     def fit(self) -> VoteModel:
         """Find the maximum: of many samples on a part of them first."""
@@ -186,9 +227,9 @@ class VoteModel:
             return -value / total, -(np.concatenate(gradient) - precision * away) / total
 
         start = np.concatenate(self.parameters)
-        options = {"maxiter": steps, "ftol": 1e-9, "gtol": 1e-6}
+        options = {"maxiter": steps, "ftol": _LEAST_GAIN / total, "gtol": 1e-6}
         found = minimize(of, start, jac=True, method="L-BFGS-B", options=options)
-        self.parameters = _split(found.x, self.center)
+        self.parameters, self.value = _split(found.x, self.center), -float(found.fun)
 
     def joint(
         self, rows: NDArray[np.intp], power: bool = False
@@ -199,6 +240,8 @@ class VoteModel:
         evidence = self.evidence if whole else self.evidence.of(rows)
         exponents = (self.vote_power, self.judge_power) if power else (1.0, 1.0)
         joint = _Passes(votes, evidence).joint(self.parameters, *exponents)
+        if power:
+            joint *= max(self.vote_power, LEAST_LEFT)
         joint -= logsumexp(joint, axis=(0, 2), keepdims=True)
         posterior = np.exp(joint, out=joint)
         return posterior, posterior.sum(axis=0)[votes.sample, votes.label]
@@ -207,7 +250,9 @@ class VoteModel:
         """Find the exponents under which votes are foretold best by the others on the sample.
 
         The posterior becomes pi_z q_z(k)^rho (prod_a T_az(k, y_a))^beta: beta says how much a
-        further vote is worth. Without two votes on any sample, nothing tells.
+        further vote is worth. Without two votes on any sample, nothing tells. That is calibrated
+        for the next vote. People are also wrong together, which no vote tells: the posterior of
+        the class is all of it to the power beta once more.
         """
         passes = _LeftOut(*self._asked(), self.parameters)
         if not passes.n_votes:
@@ -242,22 +287,23 @@ class VoteModel:
         The vote is that of an average annotator, and counts as votes do in the posterior.
         """
         table = _table(self.parameters)
-        gains = []
-        for rows in self._blocks():
-            posterior = self.joint(rows, power=True)[0]
-            expected = np.zeros(len(rows))
-            for label in range(self.votes.n_classes):
-                says = table[:, :, label]
-                chance = np.einsum("znk,zk->n", posterior, says)
-                after = np.einsum("znk,zk->nk", posterior, says**self.vote_power)
-                after /= np.maximum(after.sum(axis=1, keepdims=True), _TINY)
-                expected += chance * after.max(axis=1)
-            gains.append(expected - posterior.sum(axis=0).max(axis=1))
+        gains = [
+            gain_of_a_vote(self.joint(rows, power=True)[0], table, self.vote_power)
+            for rows in self._blocks()
+        ]
         return np.concatenate(gains)
+
+    def belief(self) -> NDArray[np.float64]:
+        """Return what the judges say without any vote, log-probabilities."""
+        belief, hard = _Passes(self.votes, self.evidence).beliefs(self.parameters)
+        belief *= self.judge_power
+        belief = log_softmax(belief, axis=2) + hard[:, :, None]
+        return logsumexp(belief, axis=0)
 
     def judge_shares(self) -> NDArray[np.float64]:
         """Return how much every judge moves the pooled scores; the sum is one."""
-        spread = self.evidence.scores[:, :10_000].std(axis=(1, 2))
+        some = self.evidence.scores[:, :10_000]
+        spread = np.array([judge.std() for judge in some])
         part = np.exp(self.parameters.judges) * spread
         return part / max(part.sum(), _TINY)
 
@@ -265,6 +311,24 @@ class VoteModel:
         step = max(1, _BLOCK_ELEMENTS // self.votes.n_classes)
         for start in range(0, self.votes.n_samples, step):
             yield np.arange(start, min(start + step, self.votes.n_samples))
+
+
+def gain_of_a_vote(
+    posterior: NDArray, table: NDArray[np.float64], power: float = 1.0
+) -> NDArray[np.float64]:
+    """Return by how much one more vote would raise the largest probability, on average.
+
+    The posterior is (n_levels, n_samples, n_classes), and the table says how votes of a level and
+    class fall, (n_levels, n_classes, n_classes).
+    """
+    expected = np.zeros(posterior.shape[1])
+    for label in range(table.shape[2]):
+        says = table[:, :, label]
+        chance = np.einsum("znk,zk->n", posterior, says)
+        after = np.einsum("znk,zk->nk", posterior, says**power)
+        after /= np.maximum(after.sum(axis=1, keepdims=True), _TINY)
+        expected += chance * after.max(axis=1)
+    return expected - posterior.sum(axis=0).max(axis=1)
 
 
 def _most_rows(votes: Votes) -> int:

@@ -68,7 +68,8 @@ def test_the_consensus_is_right_more_often_than_a_majority_and_as_often_as_it_sa
     counts = votes.counts() + 1e-3 * np.random.default_rng(0).uniform(size=(600, 4))
     correct = proba.argmax(axis=1) == true
     assert correct.mean() > (counts.argmax(axis=1) == true).mean() + 0.02
-    assert abs(proba.max(axis=1).mean() - correct.mean()) < 0.03
+    # People who err together are expected; these do not.
+    assert -0.04 < proba.max(axis=1).mean() - correct.mean() < 0.02
     assert np.corrcoef(model.parameters.annotators, skill)[0, 1] > 0.7
 
 

@@ -1,0 +1,246 @@
+"""What the votes of several people and the judges make of every sample, together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta as beta_distribution
+
+from ..utils.checking._proba import binomial_interval
+from ..utils.meta._progress import Telling
+from ._annotations import Read
+from ._judges import Judge, LeaveOneOut, transformed
+from ._limits import FEWEST_OF_A_CLASS, VOTES_OF_PRIOR
+from ._trust import ADVICE
+from ._votes import Scale, VoteModel, Votes, evidence_of, scale_of
+
+# Stands for an infinite distance.
+_FAR = 1e6
+
+
+class Consensus(NamedTuple):
+    """What a fit has learned from the votes."""
+
+    model: VoteModel
+    scale: Scale
+    judges: dict[str, Judge]
+    novelty: NDArray[np.float64]  # (n_samples,)
+
+    def judged(
+        self, X: Any, codes: NDArray[np.intp], classes: NDArray
+    ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Return probabilities of the classes, margins, log-losses and novelty of new samples.
+
+        Their label is taken for the vote of an average annotator.
+        """
+        scores, novelty = _of_new(self.judges, X, len(codes), classes)
+        rows, nobody = np.arange(len(codes)), np.full(len(codes), -1)
+        votes = Votes(rows, np.zeros_like(rows), codes, len(codes), 1, len(classes))
+        evidence = evidence_of(scores, votes, np.ones(len(codes)), nobody, self.scale)
+        model = VoteModel(votes, evidence)
+        model.parameters = self.model.parameters._replace(annotators=np.zeros(1))
+        model.vote_power, model.judge_power = self.model.vote_power, self.model.judge_power
+        return model.posterior(), *margins(model, codes), novelty
+
+
+def margins(
+    model: VoteModel, codes: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return margins, and log-losses of the labels by the judges alone; NaN without judges."""
+    if not len(model.evidence.scores):
+        margin, loss = np.full((2, len(codes)), np.nan)
+        return margin, loss
+    belief, rows = model.belief(), np.arange(len(codes))
+    own = belief[rows, codes]
+    return 2.0 * (belief.max(axis=1) - own), -own
+
+
+def agree(
+    votes: Votes,
+    weight: NDArray[np.float64],
+    known: NDArray[np.intp],
+    classes: NDArray,
+    judges_of: Callable[[NDArray[np.intp], NDArray[np.intp]], tuple[dict[str, Judge], Any]],
+    *,
+    n_refits: int,
+    everybody: bool,
+    step: Telling,
+) -> Consensus:
+    """Find what is most likely, and refit the judges to it while that makes votes more likely.
+
+    `judges_of` gets the samples that somebody voted on (or all, if nothing is fitted), with what
+    is believed of them so far, and returns their judges and the X of all others, which are new to
+    the judges.
+    """
+    voted = np.full(votes.n_samples, everybody)
+    voted[votes.sample] = True
+    asked, others = np.flatnonzero(voted), np.flatnonzero(~voted)
+    with step("votes alone"):
+        alone = VoteModel(votes, evidence_of([], votes, weight, known)).fit()
+        believed = alone.posterior()[asked].argmax(axis=1)
+    judges, X_others = judges_of(asked, believed)
+    last = Consensus(alone, Scale((), 0.0, 1.0), {}, np.full(votes.n_samples, np.nan))
+    if not judges:
+        return last
+    for number in range(n_refits + 1):
+        stage = f"refit {number}" if number else "fit"
+        with step(f"{stage}: judges"):
+            scores, novelty = _of_asked(judges, classes[believed], classes)
+            if len(others):
+                new, far = _of_new(judges, X_others, len(others), classes)
+                place = np.argsort(np.concatenate([asked, others]))
+                scores = [np.concatenate(pair)[place] for pair in zip(scores, new)]
+                novelty = np.concatenate([novelty, far])[place]
+        with step(f"{stage}: votes and judges"):
+            scale = scale_of(scores, votes, weight)
+            model = VoteModel(votes, evidence_of(scores, votes, weight, known, scale)).fit()
+        if number and model.value <= last.model.value:
+            break
+        last = Consensus(model, scale, judges, novelty)
+        again = model.posterior()[asked].argmax(axis=1)
+        outside = len(again) - np.bincount(again).max()
+        if (again == believed).all() or outside < FEWEST_OF_A_CLASS:
+            break
+        believed = again
+    return last
+
+
+def _of_asked(
+    judges: dict[str, Judge], labels: NDArray, classes: NDArray
+) -> tuple[list[NDArray], NDArray[np.float64]]:
+    """Return scores of every judge, and the novelty by the first that tells how far."""
+    scores, novelty = [], np.full(len(labels), np.nan)
+    for judge in judges.values():
+        distances = judge.distances(labels, classes)[:]
+        if isinstance(judge, LeaveOneOut) and np.isnan(novelty).all():
+            novelty = distances.min(axis=1).astype(np.float64)
+        scores.append(_score(distances))
+    return scores, novelty
+
+
+def _of_new(
+    judges: dict[str, Judge], X: Any, n_samples: int, classes: NDArray
+) -> tuple[list[NDArray], NDArray[np.float64]]:
+    """Return the same of samples that the judges have not seen."""
+    scores, novelty = [], np.full(n_samples, np.nan)
+    for name, judge in judges.items():
+        seen_by_it = X[name] if isinstance(X, dict) else X
+        if not isinstance(judge, LeaveOneOut):  # which transforms by itself
+            seen_by_it = transformed(seen_by_it, getattr(judge, "transformers", []))
+        distances = np.array(judge.of_new(seen_by_it, classes))
+        if isinstance(judge, LeaveOneOut) and np.isnan(novelty).all():
+            novelty = distances.min(axis=1).astype(np.float64)
+        scores.append(_score(distances))
+    return scores, novelty
+
+
+def _score(distances: NDArray) -> NDArray[np.float64]:
+    excess = distances - distances.min(axis=1, keepdims=True)
+    return -0.5 * np.minimum(excess, _FAR)
+
+
+def accuracies(
+    votes: Votes, p_correct: NDArray[np.float64], proba: NDArray, weight: NDArray[np.float64]
+) -> tuple[NDArray, ...]:
+    """Return number of votes, accuracy, its interval, and the class they get wrong most, each.
+
+    A few votes of average accuracy come before the own ones.
+    """
+    n, own = votes.n_annotators, weight[votes.sample]
+    number = np.bincount(votes.annotator, minlength=n)
+    mean = float(np.average(p_correct, weights=own)) if own.sum() > 0 else 0.5
+    counted = np.bincount(votes.annotator, own > 0, n)
+    right = np.bincount(votes.annotator, p_correct * (own > 0), n)
+    accuracy = (right + VOTES_OF_PRIOR * mean) / (counted + VOTES_OF_PRIOR)
+    # A vote of which nobody is sure tells less of the annotator.
+    doubt = np.bincount(votes.annotator, p_correct * (1.0 - p_correct) * (own > 0), n)
+    chance = np.maximum(accuracy * (1.0 - accuracy), 1e-12)
+    known = np.maximum(counted - doubt / chance, 0.0) + VOTES_OF_PRIOR
+    low, high = (
+        beta_distribution.ppf(q, known * accuracy, known * (1.0 - accuracy))
+        for q in (0.025, 0.975)
+    )
+    worst = np.zeros(n, dtype=np.intp)
+    lowest = np.full(n, np.inf)
+    for k in range(votes.n_classes):
+        belief = proba[votes.sample, k] * (own > 0)
+        of_class = np.bincount(votes.annotator, belief, n)
+        right_of_class = np.bincount(votes.annotator, belief * (votes.label == k), n)
+        rate = (right_of_class + VOTES_OF_PRIOR * accuracy) / (of_class + VOTES_OF_PRIOR)
+        worst, lowest = np.where(rate < lowest, k, worst), np.minimum(rate, lowest)
+    return number, accuracy, np.nan_to_num(low), np.nan_to_num(high, nan=1.0), worst
+
+
+def agreement(votes: Votes, codes: NDArray[np.intp]) -> tuple[NDArray, NDArray]:
+    """Return how many votes every sample has, and the fraction of them for its label."""
+    number = np.bincount(votes.sample, minlength=votes.n_samples)
+    same = np.bincount(votes.sample, votes.label == codes[votes.sample], votes.n_samples)
+    share = np.full(votes.n_samples, np.nan)
+    np.divide(same, number, out=share, where=number > 0)
+    return number, share
+
+
+class Voted(NamedTuple):
+    """What a fitted finder keeps of the votes."""
+
+    read: Read
+    model: VoteModel | None  # None for one vote a sample, which the model of labels explains
+
+
+def flips_of(votes: Votes, proba: NDArray, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the fraction of the votes on samples of a class (row) that name a class (column)."""
+    counts = np.zeros((votes.n_classes, votes.n_classes))
+    seen = proba[votes.sample] * weight[votes.sample, None]
+    for k in range(votes.n_classes):
+        counts[:, k] = seen[votes.label == k].sum(axis=0)
+    total = counts.sum(axis=1, keepdims=True)
+    return np.divide(counts, total, out=np.eye(votes.n_classes), where=total > 0)
+
+
+def rate_of_consensus(
+    p_correct: NDArray[np.float64],
+    found: Consensus,
+    codes: NDArray[np.intp],
+    weight: NDArray[np.float64],
+) -> tuple[float, float]:
+    """Return an interval of the rate of wrong labels.
+
+    Its lower end is that of independent labels with these probabilities. What people and judges
+    get wrong together no vote can tell, so that the upper end reaches up to all labels that the
+    judges, or most votes on the sample, do not expect.
+    """
+    share = weight / weight.sum()
+    rate = float(share @ (1.0 - p_correct))
+    error = 1.96 * float(np.sqrt(share**2 @ (p_correct * (1.0 - p_correct))))
+    belief = found.model.belief() if found.judges else found.model.votes.counts()
+    unexpected = belief[np.arange(len(codes)), codes] < belief.max(axis=1)
+    size = np.asarray(effective_size(weight))
+    high = float(binomial_interval(np.asarray(share @ unexpected), size, 0.95)[1])
+    return max(rate - error, 0.0), min(max(rate + error, high), 1.0)
+
+
+def effective_size(weight: NDArray[np.float64]) -> float:
+    """Return how many samples of equal weight tell as much."""
+    return float(weight.sum() ** 2 / np.square(weight).sum())
+
+
+def doubts_of_votes(model: VoteModel, codes: NDArray[np.intp]) -> tuple[str, ...]:
+    """Return the reasons to doubt the probabilities, a sentence each."""
+    votes, doubts = model.votes, []
+    number = np.bincount(votes.sample, minlength=votes.n_samples)
+    same = agreement(votes, codes)[1]
+    several = number >= 2
+    if not several.any():
+        doubts.append(
+            "No sample has two votes, so that nothing tells how often people err together. "
+            f"{ADVICE}"
+        )
+    elif (same[several] == 1.0).all():
+        doubts.append(
+            "No two votes on a sample differ, so that nothing tells how often people err "
+            f"together. {ADVICE}"
+        )
+    return tuple(doubts)

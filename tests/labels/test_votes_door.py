@@ -1,0 +1,231 @@
+"""Votes of several people through the finder."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import shuffle
+
+from skcalib.labels import LabelIssueFinder, votes_from_long
+
+
+def crowd(true, n_each=3, n_annotators=12, seed=0, classes=None):
+    """Votes of annotators of different skill, NaN where nobody was asked."""
+    rng = np.random.default_rng(seed)
+    classes = np.unique(true) if classes is None else np.asarray(classes)
+    skill = rng.beta(6, 2.5, n_annotators)
+    votes = np.full((len(true), n_annotators), np.nan)
+    for row, label in enumerate(true):
+        for who in rng.choice(n_annotators, n_each, replace=False):
+            others = classes[classes != label]
+            votes[row, who] = label if rng.uniform() < skill[who] else rng.choice(others)
+    return votes, skill
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(n_class=5, return_X_y=True)
+    return tuple(array[:400] for array in shuffle(X, y, random_state=0))
+
+
+@pytest.fixture(scope="module")
+def fitted(digits):
+    X, y = digits
+    votes, skill = crowd(y)
+    return LabelIssueFinder().fit(X, votes=votes), votes, skill
+
+
+def test_features_and_votes_are_right_more_often_than_a_majority(digits, fitted):
+    _, y = digits
+    finder, votes, _ = fitted
+    counts = np.stack([(votes == k).sum(axis=1) for k in range(5)], axis=1)
+    correct = finder.label_proba_.argmax(axis=1) == y
+    assert correct.mean() > (counts.argmax(axis=1) == y).mean() + 0.02
+    # People who err together are expected; these do not.
+    assert -0.04 < finder.label_proba_.max(axis=1).mean() - correct.mean() < 0.02
+    assert (finder.issues_["label"] == finder.label_proba_.argmax(axis=1)).all()
+    low, high = finder.noise_rate_interval_
+    assert low <= (~correct).mean() <= high
+
+
+def test_annotators_are_ranked_and_their_intervals_hold(fitted):
+    finder, votes, skill = fitted
+    table = finder.annotators_
+    assert (table["n_votes"] == (~np.isnan(votes)).sum(axis=0)).all()
+    assert np.corrcoef(table["accuracy"], skill)[0, 1] > 0.9
+    holds = (table["accuracy_low"] <= skill) & (skill <= table["accuracy_high"])
+    assert holds.sum() >= 10
+
+
+def test_every_vote_has_the_probability_of_its_class(fitted):
+    finder, votes, _ = fitted
+    said = ~np.isnan(votes)
+    assert (np.isnan(finder.vote_p_correct_) == ~said).all()
+    row, who = np.argwhere(said)[7]
+    of_class = finder.label_proba_[row, int(votes[row, who])]
+    assert finder.vote_p_correct_[row, who] == pytest.approx(of_class)
+    assert (finder.issues_["n_votes"] == 3).all()
+    agreed = (votes[row] == finder.issues_["label"][row]).sum() / 3
+    assert finder.issues_["agreement"][row] == pytest.approx(agreed)
+
+
+def test_a_long_list_and_a_frame_equal_the_matrix(digits, fitted):
+    pd = pytest.importorskip("pandas")
+    X, _ = digits
+    finder, votes, _ = fitted
+    rows, who = np.nonzero(~np.isnan(votes))
+    order = np.random.default_rng(0).permutation(len(rows))
+    long = votes_from_long(rows[order], who[order], votes[rows, who].astype(int)[order])
+    by_list = LabelIssueFinder().fit(X, votes=long)
+    by_frame = LabelIssueFinder().fit(X, votes=pd.DataFrame(votes))
+    for other in (by_list, by_frame):
+        assert other.label_proba_ == pytest.approx(finder.label_proba_, abs=1e-9)
+    assert by_list.vote_p_correct_ == pytest.approx(
+        finder.vote_p_correct_[rows[order], who[order]], abs=1e-9
+    )
+
+
+def test_texts_are_labels_as_numbers_are(digits, fitted):
+    X, _ = digits
+    finder, votes, _ = fitted
+    names = np.array(["a", "b", "c", "d", "e"], dtype=object)
+    texts = np.where(np.isnan(votes), None, names[np.nan_to_num(votes).astype(int)])
+    by_text = LabelIssueFinder().fit(X, votes=texts)
+    assert by_text.classes_.tolist() == names.tolist()
+    assert by_text.label_proba_ == pytest.approx(finder.label_proba_, abs=1e-9)
+
+
+def test_y_is_judged_and_is_no_evidence(digits, fitted):
+    X, y = digits
+    finder, votes, _ = fitted
+    wrong = np.where(np.arange(400) < 40, (y + 1) % 5, y)
+    judged = LabelIssueFinder().fit(X, wrong, votes=votes)
+    assert judged.label_proba_ == pytest.approx(finder.label_proba_, abs=1e-9)
+    found = judged.issues_["is_issue"]
+    assert found[:40].mean() > 0.9
+    assert found[40:].mean() < 0.05
+    assert (judged.issues_["label"] == wrong).all()
+
+
+def test_one_vote_for_every_sample_is_a_label(digits):
+    X, y = digits
+    votes, _ = crowd(y, n_each=1)
+    labels = np.nansum(votes, axis=1).astype(int)
+    by_votes = LabelIssueFinder().fit(X, votes=votes)
+    by_labels = LabelIssueFinder().fit(X, labels)
+    assert by_votes.label_proba_ == pytest.approx(by_labels.label_proba_)
+    assert by_votes.noise_rate_ == by_labels.noise_rate_
+    assert len(by_votes.annotators_) == 12
+    assert len(by_votes.draw_votes_to_ask(5)) == 5
+
+
+def test_samples_without_votes_are_judged_by_the_others(digits):
+    X, y = digits
+    votes, _ = crowd(y)
+    votes[::8] = np.nan
+    finder = LabelIssueFinder().fit(X, votes=votes)
+    assert (finder.label_proba_[::8].argmax(axis=1) == y[::8]).mean() > 0.9
+    assert (finder.issues_["n_votes"][::8] == 0).all()
+    assert np.isnan(finder.issues_["agreement"][::8]).all()
+
+
+def test_probabilities_at_hand_are_a_judge(digits, fitted):
+    X, y = digits
+    _, votes, _ = fitted
+    model = LogisticRegression(C=0.01, max_iter=500).fit(X[:200], y[:200])
+    finder = LabelIssueFinder("precomputed").fit(model.predict_proba(X), votes=votes)
+    assert (finder.label_proba_.argmax(axis=1) == y).mean() > 0.95
+    assert list(finder.judges_) == ["precomputed"]
+
+
+def test_votes_that_help_most_are_those_on_which_people_differ(digits):
+    _, y = digits
+    votes, _ = crowd(y)
+    finder = LabelIssueFinder().fit(None, votes=votes)
+    rows = finder.draw_votes_to_ask(50)
+    assert len(np.unique(rows)) == 50
+    assert finder.issues_["agreement"][rows].mean() < finder.issues_["agreement"].mean() - 0.2
+
+
+def test_checks_correct_what_the_votes_say(digits):
+    X, y = digits
+    votes, _ = crowd(y)
+    finder = LabelIssueFinder().fit(None, votes=votes)
+    rows = finder.draw_samples_to_check(60, random_state=0)
+    finder.recalibrate(rows, y[rows])
+    low, high = finder.noise_rate_interval_
+    assert low <= (finder.issues_["label"] != y).mean() <= high
+    said = ~np.isnan(votes[rows[0]])
+    of_votes = finder.vote_p_correct_[rows[0], said]
+    assert of_votes.tolist() == (votes[rows[0], said] == y[rows[0]]).tolist()
+    assert not np.isin(finder.draw_votes_to_ask(20), rows).any()
+    assert X.shape[0] == len(finder.issues_)
+
+
+@pytest.mark.parametrize("n_votes", [2, 4])
+def test_people_of_one_mind_are_believed(n_votes):
+    y = np.arange(60) % 3
+    with pytest.warns(UserWarning, match="No two votes on a sample differ"):
+        finder = LabelIssueFinder().fit(None, votes=np.repeat(y[:, None], n_votes, axis=1))
+    assert (finder.label_proba_.argmax(axis=1) == y).all()
+
+
+def test_an_annotator_with_one_vote_is_average(digits):
+    _, y = digits
+    votes, _ = crowd(y)
+    lone = np.full((400, 1), np.nan)
+    lone[3] = y[3]
+    finder = LabelIssueFinder().fit(None, votes=np.hstack([votes, lone]))
+    last = finder.annotators_[-1]
+    assert last["n_votes"] == 1
+    mean = np.nanmean(finder.vote_p_correct_)
+    assert abs(last["accuracy"] - mean) < 0.1
+    assert last["accuracy_low"] < 0.6
+    assert last["accuracy_high"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("votes", "message"),
+    [
+        ([1, 0, 1], r"votes must have shape \(n_samples, n_annotators\)"),
+        ([[0, 1], [1, np.nan]], "votes must have a row for each of the 3 samples of X, got 2"),
+        ([[np.nan], [None], [None]], "at least one vote, got missing values alone"),
+        ([["a", ""], ["b", "a"], ["a", "b"]], "None or NaN where nobody voted, got a blank"),
+        ([[0, 0], [0, 0], [0, 0]], "at least two classes"),
+        ([[0, 0.5], [1, 1], [0, 0]], "votes of annotator 1 must hold class labels"),
+        ([["a", 1], ["a", 1], ["b", 0]], "one type"),
+    ],
+)
+def test_votes_that_cannot_be_read(votes, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        LabelIssueFinder().fit(np.zeros((3, 2)), votes=votes)
+
+
+def test_long_lists_that_cannot_be_read():
+    with pytest.raises(ValueError, match="once on a sample, got 'Ann' on sample 'b' 2 times"):
+        votes_from_long(["a", "b", "b"], ["Ann", "Ann", "Ann"], [0, 1, 0])
+    with pytest.raises(ValueError, match="annotators must have one entry for each of the 2"):
+        votes_from_long([0, 1], ["Ann"], [0, 1])
+    with pytest.raises(ValueError, match="samples must be in index, got 7"):
+        votes_from_long([0, 7], ["Ann", "Bob"], [0, 1], index=range(3))
+    with pytest.raises(ValueError, match="annotators must name one for every vote"):
+        votes_from_long([0, 1], ["Ann", None], [0, 1])
+
+
+def test_a_frame_with_another_index_is_refused(digits):
+    pd = pytest.importorskip("pandas")
+    X, y = digits
+    votes = pd.DataFrame(crowd(y)[0])
+    with pytest.raises(ValueError, match="votes must have the index of X and y"):
+        LabelIssueFinder().fit(pd.DataFrame(X), votes=votes.iloc[::-1])
+
+
+def test_a_long_list_is_sliced_by_rows():
+    votes = votes_from_long(
+        [2, 0, 0, 3], ["a", "b", "a", "a"], ["x", "y", "x", "y"], index=range(4)
+    )
+    some = votes[np.array([3, 0, 0])]
+    assert some.shape == (3, 2)
+    assert some._sample.tolist() == [0, 1, 1, 2, 2]
+    assert some._label.tolist() == ["y", "y", "x", "y", "x"]
+    assert repr(votes) == "LongVotes(4 votes of 2 annotators on 4 samples)"
