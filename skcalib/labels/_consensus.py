@@ -201,30 +201,23 @@ def flips_of(votes: Votes, proba: NDArray, weight: NDArray[np.float64]) -> NDArr
 
 
 def rate_of_consensus(
-    p_correct: NDArray[np.float64],
-    found: Consensus,
-    codes: NDArray[np.intp],
-    weight: NDArray[np.float64],
+    rate: float, found: Consensus, codes: NDArray[np.intp], weight: NDArray[np.float64]
 ) -> tuple[float, float]:
     """Return an interval of the rate of wrong labels.
 
-    Its lower end is that of independent labels with these probabilities. What people and judges
-    get wrong together no vote can tell, so that the upper end reaches up to all labels that the
-    judges, or most votes on the sample, do not expect.
+    Its lower end holds if people err together no more than the likelihood has it. What people and
+    judges get wrong together no vote can tell, so that the upper end reaches up to all labels that
+    the judges, or most votes on the sample, do not expect.
     """
-    share = weight / weight.sum()
-    rate = float(share @ (1.0 - p_correct))
-    error = 1.96 * float(np.sqrt(share**2 @ (p_correct * (1.0 - p_correct))))
+    share, rows = weight / weight.sum(), np.arange(len(codes))
+    right = found.model.posterior(power=False)[rows, codes]
+    error = 1.96 * float(np.sqrt(share**2 @ (right * (1.0 - right))))
+    low = min(float(share @ (1.0 - right)), rate) - error
     belief = found.model.belief() if found.judges else found.model.votes.counts()
-    unexpected = belief[np.arange(len(codes)), codes] < belief.max(axis=1)
-    size = np.asarray(effective_size(weight))
-    high = float(binomial_interval(np.asarray(share @ unexpected), size, 0.95)[1])
-    return max(rate - error, 0.0), min(max(rate + error, high), 1.0)
-
-
-def effective_size(weight: NDArray[np.float64]) -> float:
-    """Return how many samples of equal weight tell as much."""
-    return float(weight.sum() ** 2 / np.square(weight).sum())
+    unexpected = float(share @ (belief[rows, codes] < belief.max(axis=1)))
+    size = np.asarray(1.0 / float(share @ share))
+    high = float(binomial_interval(np.asarray(unexpected), size, 0.95)[1])
+    return max(low, 0.0), min(max(rate + error, high), 1.0)
 
 
 def doubts_of_votes(model: VoteModel, codes: NDArray[np.intp]) -> tuple[str, ...]:

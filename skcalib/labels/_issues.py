@@ -321,7 +321,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             groups that it was not fitted on, a forest by the trees that have not seen the group,
             neighbors are those of other groups. Distances, which leave out single samples, do not
             take part then. Equal rows of X are a group without being asked.
-        votes : array-like of shape (n_samples, n_annotators), or from `votes_from_long`, default=None
+        votes : array-like of shape (n_samples, n_annotators), default=None
             What several people said of each sample, NaN or None where somebody was not asked; a
             DataFrame has a column for each annotator, :func:`votes_from_long` reads a long list.
             A sample without a vote is judged by the others. `y` is then what is judged, and no
@@ -613,7 +613,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self.flip_matrix_ = flips_of(read.votes, proba, weight)
         self.judges_ = dict(zip(found.judges, found.model.judge_shares().tolist()))
         self._explanation = found
-        interval = rate_of_consensus(self.issues_["p_label_correct"], found, codes, weight)
+        interval = rate_of_consensus(self.noise_rate_, found, codes, weight)
         self._unchecked(log_odds, interval, doubts_of_votes(found.model, codes))
 
     def _show_voted(self, voted: Voted) -> None:

@@ -275,9 +275,9 @@ class VoteModel:
         rows = np.sort(np.random.default_rng(0).permutation(rows)[: _most_rows(self.votes)])
         return self.votes.of(rows), self.evidence.of(rows)
 
-    def posterior(self) -> NDArray[np.float64]:
-        """Return the tempered probability of every class, (n_samples, n_classes)."""
-        blocks = [self.joint(rows, power=True)[0].sum(axis=0) for rows in self._blocks()]
+    def posterior(self, power: bool = True) -> NDArray[np.float64]:
+        """Return the probability of every class, (n_samples, n_classes), tempered with `power`."""
+        blocks = [self.joint(rows, power)[0].sum(axis=0) for rows in self._blocks()]
         proba = np.concatenate(blocks)
         return proba / proba.sum(axis=1, keepdims=True)
 
