@@ -49,11 +49,9 @@ class Consensus(NamedTuple):
 def margins(
     model: VoteModel, codes: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return margins, and log-losses of the labels by the judges alone; NaN without judges."""
-    if not len(model.evidence.scores):
-        margin, loss = np.full((2, len(codes)), np.nan)
-        return margin, loss
-    belief, rows = model.belief(), np.arange(len(codes))
+    """Return margins, and log-losses of the labels, by the judges alone; without any, by votes."""
+    rows, judged = np.arange(len(codes)), len(model.evidence.scores)
+    belief = model.belief() if judged else np.log(np.maximum(model.posterior(), 1e-300))
     own = belief[rows, codes]
     return 2.0 * (belief.max(axis=1) - own), -own
 

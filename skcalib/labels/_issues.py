@@ -858,10 +858,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         with all_or_nothing_of(self):
             # Changed in place below, of these copies.
             self.issues_, self.label_proba_ = self.issues_.copy(), self.label_proba_.copy()
-            self._take(rows, true, is_wrong)
+            self._take(rows, true, is_wrong, likely)
             if hasattr(self, "_voted"):
                 self._show_votes()
-from ..utils.checking._proba import binomial_interval
         return self
 
     def _take(
