@@ -133,6 +133,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
         sample_weight: ArrayLike | None = None,
         verified: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        votes: Any = None,
         **fit_params: Any,
     ) -> Self:
         """Judge and clean the labels, then fit the classifier.
@@ -149,6 +150,11 @@ class LabelCleaningClassifier(DelegatingClassifier):
             Samples whose label is known to be right; for the finder.
         groups : array-like of shape (n_samples,), default=None
             Which samples belong together, such as those of a patient; for the folds of the finder.
+        votes : array-like of shape (n_samples, n_annotators), default=None
+            What several people said of each sample, for the finder, which judges `y` by it:
+            :meth:`LabelIssueFinder.fit`. With metadata routing,
+            ``set_fit_request(votes=True)`` sends them here from a Pipeline or `cross_validate`,
+            a row for each sample.
         **fit_params : dict
             Further parameters of ``estimator.fit``; those with one entry per sample go along with
             the samples.
@@ -185,7 +191,13 @@ class LabelCleaningClassifier(DelegatingClassifier):
         step = telling(type(self).__name__, self.verbose)
         with step("finder"):
             self.finder_ = self._fitted_finder(
-                X, labels, used, sample_weight=weight, verified=verified, groups=groups
+                X,
+                labels,
+                used,
+                sample_weight=weight,
+                verified=verified,
+                groups=groups,
+                votes=votes,
             )
         # A finder that is taken as it is has judged the samples of weight 0 as well.
         judged = used if len(self.finder_.issues_) == len(labels) else np.arange(len(used))
@@ -269,8 +281,8 @@ class LabelCleaningClassifier(DelegatingClassifier):
         Returns
         -------
         routing : MetadataRouter
-            `sample_weight`, `verified` and `groups` are used by this object; further metadata of
-            `fit` goes to the classifier, as it requests.
+            `sample_weight`, `verified`, `groups` and `votes` are used by this object; further
+            metadata of `fit` goes to the classifier, as it requests.
         """
         return fit_router(self, estimator=self.estimator)
 

@@ -2,11 +2,16 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import shuffle
 
-from skcalib.labels import LabelIssueFinder, votes_from_long
+from skcalib.labels import LabelCleaningClassifier, LabelIssueFinder, votes_from_long
 
 
 def crowd(true, n_each=3, n_annotators=12, seed=0, classes=None):
@@ -229,3 +234,52 @@ def test_a_long_list_is_sliced_by_rows():
     assert some._sample.tolist() == [0, 1, 1, 2, 2]
     assert some._label.tolist() == ["y", "y", "x", "y", "x"]
     assert repr(votes) == "LongVotes(4 votes of 2 annotators on 4 samples)"
+
+
+@pytest.mark.parametrize("action", ["soft", "relabel", "drop", "weight"])
+def test_a_classifier_learns_what_the_votes_say(digits, action):
+    X, y = digits
+    votes, _ = crowd(y)
+    rng = np.random.default_rng(1)
+    given = np.where(rng.uniform(size=400) < 0.4, rng.integers(5, size=400), y)
+    plain = LogisticRegression(C=1e-3, max_iter=500)
+    train, test = np.arange(300), np.arange(300, 400)
+    finder = LabelIssueFinder(make_pipeline(MinMaxScaler(), LogisticRegression(max_iter=500)))
+    cleaning = LabelCleaningClassifier(clone(plain), finder, action=action)
+    score = cleaning.fit(X[train], given[train], votes=votes[train]).score(X[test], y[test])
+    assert score > plain.fit(X[train], given[train]).score(X[test], y[test])
+    assert score > 0.95
+
+
+@pytest.mark.parametrize("form", ["matrix", "list"])
+def test_votes_are_sliced_with_the_rows_of_cross_validation(digits, form):
+    X, y = digits
+    votes, _ = crowd(y)
+    rows, who = np.nonzero(~np.isnan(votes))
+    if form == "list":
+        votes = votes_from_long(rows, who, votes[rows, who].astype(int), index=range(400))
+    with config_context(enable_metadata_routing=True):
+        finder = LabelIssueFinder(LogisticRegression(C=0.1, max_iter=500))
+        cleaning = LabelCleaningClassifier(LogisticRegression(C=0.1, max_iter=500), finder)
+        cleaning.set_fit_request(votes=True)
+        cleaning.estimator.set_fit_request(sample_weight=True)
+        model = make_pipeline(MinMaxScaler(), cleaning)
+        found = cross_validate(
+            model, X, y, cv=2, params={"votes": votes}, return_estimator=True, error_score="raise"
+        )
+    assert found["test_score"].min() > 0.9  # against y
+    for fitted in found["estimator"]:
+        inner = fitted[-1].finder_
+        assert len(inner.issues_) == 200
+        assert inner.annotators_["n_votes"].sum() == 600
+
+
+def test_samples_of_weight_0_bring_no_votes(digits):
+    X, y = digits
+    votes, _ = crowd(y)
+    weight = (np.arange(400) < 300).astype(float)
+    finder = LabelIssueFinder(LogisticRegression(C=0.1, max_iter=500))
+    cleaning = LabelCleaningClassifier(LogisticRegression(C=0.1, max_iter=500), finder)
+    cleaning.fit(X / 16, y, sample_weight=weight, votes=votes)
+    assert len(cleaning.finder_.issues_) == 300
+    assert cleaning.finder_.annotators_["n_votes"].sum() == 900
