@@ -70,8 +70,9 @@ def isotonic_reliability_curve(
     Isotonic regression chooses the bins: the accuracy rises with the confidence, and is constant
     where the data do not tell confidences apart (CORP) [1]_. At every confidence, the band holds a
     fraction `confidence_level` of the curves of a calibrated model: labels are drawn with the
-    predicted probabilities, and the band lies between quantiles of their curves. A whole curve
-    leaves a band of .95 somewhere in most cases, so the band is no test.
+    predicted probabilities, and the band lies between quantiles of their curves. Whole
+    curves leave it more often, so the band is no test: of calibrated models with 500 samples, 11
+    to 39 % lie within a band of .95 everywhere, and 57 to 76 % within one of .99.
 
     Parameters
     ----------
@@ -141,7 +142,8 @@ def smooth_reliability_curve(
     The accuracy at a confidence is the mean over the samples, weighted by a Gaussian kernel of
     the difference in confidence that is reflected at 0 and 1 [1]_. The band is that of
     :func:`isotonic_reliability_curve`, for curves under this kernel: it bends as a kernel bends
-    the diagonal near the ends.
+    the diagonal near the ends. Here 24 to 62 % of whole curves lie within a band of .95, and 69 to
+    89 % within one of .99.
 
     Parameters
     ----------

@@ -143,8 +143,8 @@ def diagram(results: dict[str, Any], view: str | None = None) -> Picture:
         high, low = "overconfident", "underconfident"
     caption = (
         f"Reliability of the {_what(view, results)}: below the diagonal {high}, above it {low}. "
-        "At every confidence the band holds 99 of 100 curves of calibrated models. About every "
-        "second one leaves it somewhere: the verdict does not follow from it."
+        "At every confidence the band holds 99 of 100 curves of calibrated models. A quarter to "
+        "nearly half of them leave it somewhere: the verdict does not follow from it."
     )
     judged = results["calibration"]["views"][view]
     points = {name: np.array(values) for name, values in judged["curve"].items()}
