@@ -52,11 +52,12 @@ def zero_hinge_loss(
 class ZeroHingeLoss(WeightedLoss):
     """0-hinge loss [1]_, ``sum_{j != y} max(0, z_j - z_y)``: asks for the right class only.
 
-    Training stops at the first correct answer, so margins stay small, and the softmax of the
-    logits carries no probability. The loss is 0 as soon as no class is above the label, with a
-    gradient of 0 at ties. The formula is that of App. A.7; with the sign printed in Sec. 3.3 it
-    would punish correct margins. The target must hold class indices: every class is compared with
-    one label.
+    It is for studies of margins, not for classifiers: on 11 small tasks it cost .052 accuracy on
+    average and .14 at worst, against the cross-entropy. Training stops at the first correct
+    answer, so margins stay small, and the softmax of the logits carries no probability. The loss
+    is 0 as soon as no class is above the label, with a gradient of 0 at ties. The formula is that
+    of App. A.7; with the sign printed in Sec. 3.3 it would punish correct margins. The target must
+    hold class indices: every class is compared with one label.
 
     Parameters
     ----------

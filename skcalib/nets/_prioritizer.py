@@ -20,7 +20,9 @@ class EpochPrioritizer(BaseEstimator):
     """Choose the samples of every epoch of a :class:`CalibratedNetClassifier`.
 
     The first `warmup_epochs` train on all samples. Every later epoch trains on those that the
-    selector ranks highest [1]_, by the predictions of the net in training or by a `target`.
+    selector ranks highest [1]_, by the predictions of the net in training or by a `target`. It
+    saves time, and costs accuracy where data are scarce: on 11 small tasks .047 on average with
+    30 % of the samples in an epoch, and .006 with 70 %.
 
     Parameters
     ----------

@@ -7,6 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks import harm
 from skcalib.difficulty import DifficultyAwareClassifier
+from skcalib.losses import ZeroHingeLoss
+from skcalib.nets import EpochPrioritizer
 from skcalib.selection import DifficultySelector, MaxEntropySelector
 
 ROWS = json.loads(harm.RESULTS.read_text())
@@ -80,6 +82,22 @@ def test_selectors_say_what_they_cost():
         f"accuracy on average and {lost(easiest, 'worst accuracy')} at worst; with 10 or 20 % of "
         f"them wrong it gained {lost(easiest, wrong=True).removeprefix('-')}."
     ) in said(DifficultySelector)
+
+
+def test_what_nets_lose_is_said():
+    hinge, some, most = "ZeroHingeLoss", "EpochPrioritizer, .3", "EpochPrioritizer, .7"
+    assert (
+        f"on {n_tasks(hinge)} small tasks it cost {lost(hinge)} accuracy on average and "
+        f"{lost(hinge, 'worst accuracy')} at worst"
+    ) in said(ZeroHingeLoss)
+    assert (
+        f"on {n_tasks(some)} small tasks {lost(some)} on average with 30 % of the samples in an "
+        f"epoch, and {lost(most)} with 70 %."
+    ) in said(EpochPrioritizer)
+    for name in dict.fromkeys(row["method"] for row in ROWS if row["model"] == "torch net"):
+        if name not in ("plain", hinge, some):
+            assert harm.costs(ROWS, name, wrong=False)["accuracy"] > -0.01, name
+            assert harm.costs(ROWS, name, wrong=False)["log-loss"] < 0.02, name
 
 
 @pytest.mark.parametrize("method", ["soft", "relabel", "drop", "weight"])
