@@ -76,14 +76,18 @@ def agree(
     voted = np.full(votes.n_samples, everybody)
     voted[votes.sample] = True
     asked, others = np.flatnonzero(voted), np.flatnonzero(~voted)
-    with step("votes alone"):
-        alone = VoteModel(votes, evidence_of([], votes, weight, known)).fit()
-        believed = alone.posterior()[asked].argmax(axis=1)
-    judges, X_others = judges_of(asked, believed)
+    alone = VoteModel(votes, evidence_of([], votes, weight, known))
     last = Consensus(alone, Scale((), 0.0, 1.0), {}, np.full(votes.n_samples, np.nan))
+    if everybody:  # who needs no labels
+        believed = np.zeros(len(asked), dtype=np.intp)
+    else:
+        with step("votes alone"):
+            believed = alone.climb().posterior()[asked].argmax(axis=1)
+    judges, X_others = judges_of(asked, believed)
     if not judges:
+        alone.temper()
         return last
-    for number in range(n_refits + 1):
+    for number in range(1 if everybody else n_refits + 1):
         stage = f"refit {number}" if number else "fit"
         with step(f"{stage}: judges"):
             scores, novelty = _of_asked(judges, classes[believed], classes)

@@ -201,15 +201,19 @@ class VoteModel:
         self.value = -np.inf  # penalized log-likelihood, per sample
 
     def fit(self) -> VoteModel:
+        """Find the maximum, and the exponents."""
+        return self.climb().temper()
+
+    def climb(self) -> VoteModel:
         """Find the maximum: of many samples on a part of them first."""
         rows = _some(self.votes)
         if len(rows) < self.votes.n_samples:
-            part = VoteModel(self.votes.of(rows), self.evidence.of(rows)).fit()
+            part = VoteModel(self.votes.of(rows), self.evidence.of(rows)).climb()
             self.parameters = part.parameters
             self._climb(25)
         else:
             self._climb(_MOST_STEPS)
-        return self.temper()
+        return self
 
     def _climb(self, steps: int) -> None:
         passes = _Passes(self.votes, self.evidence)
@@ -263,7 +267,10 @@ class VoteModel:
             # N(0, 1) on the log-odds of beta and on the logarithm of rho, in votes
             return -passes.likelihood(float(expit(x[0])), float(np.exp(x[1]))) + 0.5 * float(x @ x)
 
-        options = {"xatol": 0.01, "fatol": 0.01, "maxiter": 80}
+        triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.5]])
+        options = {
+            "xatol": 0.02, "fatol": _LEAST_GAIN, "maxiter": 80, "initial_simplex": triangle,
+        }  # fmt: skip
         found = minimize(of, np.zeros(2), method="Nelder-Mead", options=options)
         self.vote_power, self.judge_power = float(expit(found.x[0])), float(np.exp(found.x[1]))
         return self
@@ -407,11 +414,19 @@ class _Passes:
         self, parameters: Parameters, vote_power: float = 1.0, judge_power: float = 1.0
     ) -> NDArray[np.float64]:
         """Return the logarithm of pi q^rho (prod T)^beta, (2, n_samples, n_classes)."""
-        belief, hard = self.beliefs(parameters)
-        joint = self.of_votes(parameters)
-        joint *= vote_power
-        belief *= judge_power
-        joint += belief
+        return self._joint(parameters, self.beliefs(parameters), vote_power, judge_power)
+
+    def _joint(
+        self,
+        parameters: Parameters,
+        beliefs: tuple[NDArray[np.float64], NDArray[np.float64]],
+        vote_power: float = 1.0,
+        judge_power: float = 1.0,
+    ) -> NDArray[np.float64]:
+        joint, (belief, hard) = self.of_votes(parameters), beliefs
+        if vote_power != 1.0:
+            joint *= vote_power
+        joint += belief if judge_power == 1.0 else judge_power * belief
         joint += hard[:, :, None]
         known = np.flatnonzero(self.evidence.known >= 0)
         if len(known):
@@ -424,11 +439,14 @@ class _Passes:
     def likelihood(self, parameters: Parameters) -> tuple[float, Parameters]:
         """Return the log-likelihood of all votes, and its gradient."""
         evidence, weight = self.evidence, self.evidence.weight
-        joint = self.joint(parameters)
-        total = logsumexp(joint, axis=(0, 2))
-        joint -= total[:, None]
+        belief, hard = beliefs = self.beliefs(parameters)
+        joint = self._joint(parameters, beliefs)
+        largest = joint.max(axis=(0, 2))
+        joint -= largest[:, None]
         posterior = np.exp(joint, out=joint)
-        posterior *= weight[:, None]
+        chance = posterior.sum(axis=(0, 2))
+        total = largest + np.log(chance)
+        posterior *= (weight / chance)[:, None]
         level = posterior.sum(axis=2)
         # Log-odds of right votes: every vote is right or wrong with the weight of its class.
         by_odds = np.empty((2, *_log_odds(parameters).shape[1:]))
@@ -441,7 +459,6 @@ class _Passes:
         counts = (self.counts_back @ both).T
         np.fill_diagonal(counts, 0.0)
         by_confusion = counts - counts.sum(axis=1, keepdims=True) * logits
-        belief, hard = self.beliefs(parameters)
         surprise = posterior - level[:, :, None] * np.exp(belief)
         blur = float(np.exp(parameters.hard_judges[0]))
         by_judge = np.einsum("znk,snk->zs", surprise, evidence.scores, optimize=True)
