@@ -555,8 +555,8 @@ def _as_numbers(X: Any) -> Any:
             raise
         raise ValueError(
             f"X must hold numbers where estimator is None, got column {text[0]!r} of other "
-            "values; make_pipeline(ColumnTransformer(...), RMDScorer()) as the estimator turns "
-            "columns into numbers."
+            "values; make_pipeline(ColumnTransformer(...), LabelIssueFinder()) turns columns into "
+            "numbers first."
         ) from error
     return X
 

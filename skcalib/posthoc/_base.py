@@ -250,12 +250,13 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
               from ``y[j]`` to ``y[j + 1]`` right above ``x[j]``; "beta" is
               ``1 / (1 + exp(-(a log(p) - b log(1 - p) + c)))``, p between ``zero`` of the curve
               and ``1 - zero``, times 1 - w, plus w divided by the number of classes.
-            - "confidence": of the probabilities q of ``part``, a formula itself, one is mapped to
-              m: its log-odds, q between ``zero`` and ``1 - zero``, by the line through ``x``,
-              ``y``. Of two classes it is that of the second. Of more it is the largest, which c
-              classes share; the others are multiplied by ``(1 - c m) / r``, r being ``1 - c q``,
-              at least ``zero``. m is at least ``s / (r + c s)``, s being the next probability
-              times ``1 + zero``, and at most ``(1 - zero) / c``. Rows are divided by their sum.
+            - "confidence": of the probabilities of ``part``, a formula itself, one, q, is mapped
+              to m: the line through ``x``, ``y``, level beyond them, takes the log-odds of q,
+              q between ``zero`` and ``1 - zero``, to those of m. Of two classes q is that of the
+              second. Of more it is the largest, which c classes share; the others are multiplied
+              by ``(1 - c m) / r``, r being ``1 - c q``, at least ``zero``. m is at least
+              ``s / (r + c s)``, s being the next probability times ``1 + zero``, and at most
+              ``(1 - zero) / c``. Rows are divided by their sum.
 
         Raises
         ------

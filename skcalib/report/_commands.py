@@ -49,7 +49,7 @@ def add_commands(commands: Any) -> None:
     check = commands.add_parser(
         "check",
         help="tell whether the calibration error is small enough",
-        description="Tell whether the calibration error is small enough, by its 95 %% interval. "
+        description="Tell whether the calibration error is small enough, by its 95 % interval. "
         "Exit status: 0 it is, 1 it is not, 3 there are too few samples to tell, 2 the input is "
         "refused.",
     )

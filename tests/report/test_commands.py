@@ -154,3 +154,12 @@ def test_the_status_reaches_the_shell(tmp_path):
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert run.stdout.startswith("Fails: the expected calibration error is ")
+
+
+@pytest.mark.parametrize("command", ["report", "watch", "check"])
+def test_the_help_is_text_and_no_format(capsys, command):
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+    said = capsys.readouterr().out
+    assert stopped.value.code == 0
+    assert "--label" in said and "%%" not in said and "%(" not in said
