@@ -162,4 +162,6 @@ def test_the_help_is_text_and_no_format(capsys, command):
         main([command, "--help"])
     said = capsys.readouterr().out
     assert stopped.value.code == 0
-    assert "--label" in said and "%%" not in said and "%(" not in said
+    assert "--label" in said
+    assert "%%" not in said
+    assert "%(" not in said
