@@ -144,6 +144,14 @@ def draws_among(draws: list[Draw], rows: NDArray[np.intp]) -> list[Draw]:
     return found
 
 
+def mostly_among(draws: list[Draw], rows: NDArray[np.intp]) -> Draw | None:
+    """Return the latest draw that has all of the rows, or most of whose samples are among them."""
+    for draw in reversed(draws):
+        if np.isin(rows, draw.positions).all() or np.isin(draw.positions, rows).mean() > 0.5:
+            return draw
+    return None
+
+
 def stands_for(draws: list[Draw], rows: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return how many samples each of the rows stands for: their sum has the right mean.
 

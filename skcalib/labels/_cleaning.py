@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_objec
 from sklearn.utils.validation import has_fit_parameter
 
 from ..utils.checking._arrays import check_weights
-from ..utils.checking._labels import encode
+from ..utils.checking._labels import encode, shown
 from ..utils.meta._estimators import (
     DelegatingClassifier,
     check_fit_takes,
@@ -175,7 +175,8 @@ class LabelCleaningClassifier(DelegatingClassifier):
         SkcalibWarning
             If no sample of a class is left; its probability will be 0.
         """
-        X, labels = samples_and_labels(X, y)
+        of_rows = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
+        X, labels = samples_and_labels(X, y, **of_rows)
         weight = check_weights(sample_weight, len(labels))
         warn_if_fitted(estimator=self.estimator)
         # With metadata routing, this is where weights that nobody has asked for are refused.
@@ -221,7 +222,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
         lost = np.setdiff1d(labels, cleaned)
         if len(lost):
             warn(
-                f"No sample of class {', '.join(map(repr, lost.tolist()))} is left after the "
+                f"No sample of class {shown(lost)[1:-1]} is left after the "
                 "cleaning; its probability will be 0."
             )
         show_inner(self, self.estimator_)

@@ -54,6 +54,7 @@ from ._checks import (
     draws_among,
     inclusion,
     informative_size,
+    mostly_among,
     rank_z,
     rate_of,
     stands_for,
@@ -347,7 +348,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         """
         if votes is not None:
             return self._fit_votes(X, y, votes, sample_weight, verified, groups)
-        X, labels = self._samples_and_labels(X, y)
+        of_rows = {"sample_weight": sample_weight, "verified": verified, "groups": groups}
+        X, labels = self._samples_and_labels(X, y, **of_rows)
         given_weight, weight, known = _given(sample_weight, verified, len(labels))
         check_several_classes(np.unique(labels[weight > 0]))
         self._check_judges(X, labels)
@@ -368,13 +370,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._show_voted(Voted(read, None))
         return self
 
-    def _samples_and_labels(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    def _samples_and_labels(self, X: Any, y: Any, **of_rows: Any) -> tuple[Any, NDArray[Any]]:
         # A sparse matrix by keys is a dict as well.
         models = self.estimator == "precomputed" and isinstance(X, dict) and not issparse(X)
         if models and X:
-            X = {str(name): samples_and_labels(matrix, y)[0] for name, matrix in X.items()}
+            X = {str(name): samples_and_labels(m, y, **of_rows)[0] for name, m in X.items()}
             return X, samples_and_labels(next(iter(X.values())), y)[1]
-        return samples_and_labels(X, y)
+        return samples_and_labels(X, y, **of_rows)
 
     def _check_judges(self, X: Any, labels: NDArray[Any]) -> None:
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
@@ -905,14 +907,13 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             order = np.argsort(rows)
             draws = [Draw(rows[order], likely[order], rows[:0])]
         if not draws:
-            larger = [draw for draw in self._draws if np.isin(rows, draw.positions).all()]
             z = rank_z(log_odds, weight, rows)
-            if larger:  # some have no answer
-                whole = larger[-1]
-                share = len(rows) / len(whole.positions)
-                of_rows = whole.inclusion[np.searchsorted(whole.positions, np.sort(rows))]
-                draws = [Draw(np.sort(rows), of_rows * share, whole.excluded)]
-                doubt = _UNANSWERED.format(len(whole.positions) - len(rows), len(whole.positions))
+            whole = mostly_among(self._draws, rows)
+            if whole is not None:  # some have no answer; rows that were not drawn are known
+                given = np.isin(whole.positions, rows)
+                chance = whole.inclusion[given] * given.mean()
+                draws = [Draw(whole.positions[given], chance, whole.excluded)]
+                doubt = _UNANSWERED.format(int((~given).sum()), len(given))
             elif abs(z) <= STANDARD_ERRORS:
                 draws = [
                     Draw(np.sort(rows), inclusion(weight, len(rows))[np.sort(rows)], rows[:0])

@@ -9,13 +9,14 @@ from copy import copy
 from functools import partial
 from numbers import Integral
 from operator import add
+from threading import RLock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils.checking._arrays import as_array, as_floats, holds_shares, is_chunked
-from ..utils.checking._labels import as_labels, classes_of_chunks
+from ..utils.checking._labels import as_labels, classes_of_chunks, cut
 from ..utils.checking._proba import as_proba
 from ..utils.checking._validation import Predictions, check_predictions
 from ..utils.computing._binning import uniform_edges
@@ -35,6 +36,7 @@ from ._bins import (
 from ._classwise import class_sums_between
 from ._evidence import Evidence, evidence_of_sums, explanation, log_ratios
 from ._inversion import interval_of_bins
+from ._names import metric_name
 from ._per_sample import generalized_brier_score
 from ._smooth import error_of_excess, excess_on_grid, grid_steps
 
@@ -178,12 +180,22 @@ class CalibrationAccumulator:
         self.sums_ = np.zeros((3, len(self.edges_) - 1))
         # A str is a sequence of str, too: of its letters.
         is_sequence = isinstance(metrics, Iterable) and not isinstance(metrics, str)
-        if not is_sequence or not all(name in list(_WITH_SUMS) for name in metrics):
-            raise ValueError(f"metrics must be a sequence of {list(_WITH_SUMS)}, got {metrics!r}.")
+        names = [metric_name(metric) for metric in metrics] if is_sequence else [metrics]
+        if not is_sequence or not all(name in list(_WITH_SUMS) for name in names):
+            raise ValueError(
+                f"metrics must be a sequence of {list(_WITH_SUMS)}, got {cut(metrics)}."
+            )
         # Plain numbers until the first update, which knows the shapes.
-        self.metric_sums_ = {name: np.zeros(()) for name in metrics}
+        self.metric_sums_ = {name: np.zeros(()) for name in names}
         self.classes_: NDArray[Any] | None = None
         self._columns: tuple[int, ...] | None = None
+        self._lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=RLock())
 
     def update(
         self, y_true: ArrayLike, y_proba: ArrayLike, *, sample_weight: ArrayLike | None = None
@@ -213,7 +225,15 @@ class CalibrationAccumulator:
         ValueError
             As :func:`expected_calibration_error`, and if columns or classes are not those of the
             updates before. The sums then stay as they were.
+
+        Notes
+        -----
+        Threads may update the same accumulator: one waits for the other.
         """
+        with self._lock:
+            return self._update(y_true, y_proba, sample_weight)
+
+    def _update(self, y_true: ArrayLike, y_proba: ArrayLike, sample_weight: Any) -> Self:
         if is_chunked(y_proba):
             total = self + _summed_over_chunks(self._empty(), y_true, y_proba, sample_weight)
             self.sums_, self.metric_sums_ = total.sums_, total.metric_sums_
@@ -280,9 +300,10 @@ class CalibrationAccumulator:
             If there are no samples yet, or if the sums of `metric` are not kept.
         """
         known = (*_OF_BINS, *self.metric_sums_)
+        metric = metric_name(metric)
         if metric not in known:
             raise ValueError(
-                f"metric must be one of {list(known)}, got {metric!r}; sums of others are kept "
+                f"metric must be one of {list(known)}, got {cut(metric)}; sums of others are kept "
                 f"if `metrics` names them: {list(_WITH_SUMS)}."
             )
         self._check_not_empty()
@@ -325,8 +346,9 @@ class CalibrationAccumulator:
             "maximum_calibration_error": ("bins", "max"),
             "debiased_calibration_error": ("debiased", "l2"),
         }
+        metric = metric_name(metric)
         if metric not in rules:
-            raise ValueError(f"metric must be one of {list(rules)}, got {metric!r}.")
+            raise ValueError(f"metric must be one of {list(rules)}, got {cut(metric)}.")
         if not 0 < confidence_level < 1:
             raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}.")
         self._check_not_empty()

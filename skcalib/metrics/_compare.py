@@ -56,7 +56,7 @@ def compare_calibration(
     y_true: ArrayLike,
     y_probas: Mapping[str, ArrayLike],
     *,
-    metric: Callable[..., float] = expected_calibration_error,
+    metric: Callable[..., float] | str = expected_calibration_error,
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     n_jobs: int | None = None,
@@ -82,8 +82,9 @@ def compare_calibration(
     y_probas : dict of str -> array-like of shape (n_samples, n_classes) or (n_samples,)
         The probabilities of every model by its name. The first model is what the others are
         compared with.
-    metric : callable, default=expected_calibration_error
-        A calibration error of this package, or a function of the same signature, such as
+    metric : callable or str, default=expected_calibration_error
+        A calibration error of this package, its name or its scorer, or a function of the same
+        signature, such as
         :func:`sklearn.metrics.log_loss`; smaller = better.
     confidence_level : float, default=0.95
         Level of every interval by itself, in (0, 1).

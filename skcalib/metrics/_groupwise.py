@@ -51,7 +51,7 @@ def groupwise_calibration_error(
     y_proba: ArrayLike,
     by: Any,
     *,
-    metric: Callable[..., float] = expected_calibration_error,
+    metric: Callable[..., float] | str = expected_calibration_error,
     min_samples: int = 30,
     confidence_level: float = 0.95,
     n_resamples: int = 999,

@@ -35,7 +35,7 @@ def calibration_error_interval(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    metric: Callable[..., float] = expected_calibration_error,
+    metric: Callable[..., float] | str = expected_calibration_error,
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     n_jobs: int | None = None,
@@ -58,8 +58,9 @@ def calibration_error_interval(
     Parameters
     ----------
     y_true, y_proba, sample_weight, labels, pos_label : of :func:`expected_calibration_error`
-    metric : callable, default=expected_calibration_error
-        A calibration error of this package, or a function of the same signature.
+    metric : callable or str, default=expected_calibration_error
+        A calibration error of this package, its name or its scorer, or a function of the same
+        signature.
     confidence_level : float, default=0.95
         Level in (0, 1).
     n_resamples : int, default=1000
@@ -147,7 +148,7 @@ def calibration_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    metric: Callable[..., float] = expected_calibration_error,
+    metric: Callable[..., float] | str = expected_calibration_error,
     n_resamples: int = 999,
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -171,8 +172,9 @@ def calibration_test(
     Parameters
     ----------
     y_true, y_proba, labels, pos_label : of :func:`expected_calibration_error`
-    metric : callable, default=expected_calibration_error
-        A calibration error of this package, or a function of the same signature; larger = worse.
+    metric : callable or str, default=expected_calibration_error
+        A calibration error of this package, its name or its scorer, or a function of the same
+        signature; larger = worse.
         A metric of the top label tests the confidence in it alone,
         :func:`classwise_calibration_error` all columns.
     n_resamples : int, default=999

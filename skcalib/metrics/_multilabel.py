@@ -14,18 +14,19 @@ from ..utils.checking._labels import column_names
 from ..utils.checking._proba import check_values
 from ..utils.meta._private import StrOptions, validate_params
 from ._calibration_error import expected_calibration_error
+from ._names import metric_of
 from ._resampling import as_number, check_metric
 
 
 @validate_params(
-    {"metric": [callable], "average": [StrOptions({"macro", "micro"}), None]},
+    {"metric": [callable, str], "average": [StrOptions({"macro", "micro"}), None]},
     prefer_skip_nested_validation=False,  # the options of the metric are the user's
 )
 def multilabel_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
-    metric: Callable[..., float] = expected_calibration_error,
+    metric: Callable[..., float] | str = expected_calibration_error,
     average: str | None = "macro",
     sample_weight: ArrayLike | None = None,
     **options: Any,
@@ -43,8 +44,9 @@ def multilabel_calibration_error(
     y_proba : array-like of shape (n_samples, n_labels)
         Probabilities of the labels. Forests predict a list of arrays (n_samples, 2), one per
         label: give ``np.column_stack([p[:, 1] for p in y_proba])``.
-    metric : callable, default=expected_calibration_error
-        A calibration error of this package, or a function of the same signature.
+    metric : callable or str, default=expected_calibration_error
+        A calibration error of this package, its name or its scorer, or a function of the same
+        signature.
     average : {"macro", "micro"} or None, default="macro"
         "macro" is the mean over the labels, "micro" the error of all pairs of a sample and a
         label taken together, None the error of every label.
@@ -87,6 +89,7 @@ def multilabel_calibration_error(
                 f"{name} must not be given: every column is a label of its own, "
                 f"got {options[name]!r}."
             )
+    metric = metric_of(metric)
     check_metric(metric, "sample_weight")
     indicator, proba = _check_indicator(y_true), as_floats(y_proba, name="y_proba")
     names, wanted = column_names(y_proba), column_names(y_true)

@@ -23,9 +23,10 @@ from ..utils.meta._progress import Telling, in_turn, silent
 from ..utils.meta._warnings import warn
 from ._bins import kind_of, top_label
 from ._gaps import GapError, OneSeed, drawn_counts, drawn_labels, gap_error
+from ._names import metric_of
 
 RESAMPLING_CONSTRAINTS: dict[str, list[Any]] = {
-    "metric": [callable],
+    "metric": [callable, str],
     "n_resamples": [Interval(Integral, 1, None, closed="left")],
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
@@ -139,7 +140,7 @@ class Resampled(NamedTuple):
     @classmethod
     def of(
         cls,
-        metric: Callable[..., float],
+        metric: Callable[..., float] | str,
         options: dict[str, Any],
         y_true: ArrayLike,
         y_proba: ArrayLike,
@@ -200,7 +201,8 @@ class Resampled(NamedTuple):
 
 
 def _unwrapped(metric: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the metric inside of a partial, and its options with those that are given there."""
+    """Return the metric that is named or inside of a partial, and all of its options."""
+    metric = metric_of(metric)
     while isinstance(metric, partial) and not metric.args:
         metric, options = metric.func, metric.keywords | options
     return metric, options

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from ..utils.checking._labels import cut
 from ..utils.meta._private import LabeledProbaScorer
 from ._calibration_error import (
     debiased_calibration_error,
@@ -16,6 +17,7 @@ from ._calibration_error import (
 )
 from ._classwise import classwise_calibration_error
 from ._decomposition import refined_log_loss, score_decomposition
+from ._names import BY_NAME
 from ._risk_coverage import (
     accuracy_at_coverage,
     area_under_generalized_risk_coverage,
@@ -67,6 +69,9 @@ _METRICS: dict[str, Metric] = {
 }
 
 
+BY_NAME.update((name.removeprefix("neg_"), metric) for name, metric in _METRICS.items())
+
+
 def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
     """Return the scorer of a metric of this package, for ``GridSearchCV(scoring=...)``.
 
@@ -116,7 +121,7 @@ def get_scorer(scoring: str, **options: Any) -> ProbabilityScorer:
     {'C': 1.0}
     """
     if scoring not in _METRICS:
-        raise ValueError(f"scoring must be one of {get_scorer_names()}, got {scoring!r}.")
+        raise ValueError(f"scoring must be one of {get_scorer_names()}, got {cut(scoring)}.")
     return ProbabilityScorer(scoring, _METRICS[scoring], options)
 
 

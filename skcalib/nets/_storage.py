@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..utils.checking._labels import shown
 from ..utils.computing._files import write_atomically
 from ..utils.computing._tensors import plain_module
 
@@ -45,7 +46,7 @@ def load_net(net: Any, path: Any) -> None:
     classes = np.array(record["classes"], dtype=np.dtype(record["classes_dtype"]))
     if net.classes is not None and not np.array_equal(net.classes, classes):
         raise ValueError(
-            f"classes must be None or the saved labels {classes.tolist()}, got {net.classes!r}."
+            f"classes must be None or the saved labels {shown(classes)}, got {shown(net.classes)}."
         )
     before = vars(net).copy()
     try:

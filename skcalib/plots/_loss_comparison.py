@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import ttest_1samp
 
+from ..utils.checking._labels import cut, shown
 from ..utils.checking._validation import check_numbers
 from ._base import MARKERS, BaseDisplay, plain_text
 
@@ -115,7 +116,7 @@ class LossComparisonDisplay(BaseDisplay):
         }
         if baseline is not None:
             if baseline not in values:
-                raise ValueError(f"baseline must be one of {list(values)}, got {baseline!r}.")
+                raise ValueError(f"baseline must be one of {shown(values)}, got {cut(baseline)}.")
             reference = values.pop(baseline)
             for key, x in values.items():
                 if len(x) != len(reference):

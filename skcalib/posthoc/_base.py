@@ -189,6 +189,7 @@ class PostHocCalibrator(PredictByProba, ClassifierMixin, TransformerMixin, BaseE
         if is_chunked(X):
             return self._check_and_fit_chunks(X, y, sample_weight, groups)
         if groups is not None:
+            refuse_other_rows(X=X, y=y, groups=groups)
             groups = group_codes(groups, _num_samples(X))[1]
         return self._check_and_fit(X, y, sample_weight, groups)
 

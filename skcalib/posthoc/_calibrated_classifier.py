@@ -216,7 +216,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
             return self._fit_chunks(X, y, sample_weight, groups)
         if holds_shares(y):
             return self._fit_to_shares(X, y, sample_weight, groups)
-        X, labels = samples_and_labels(X, y)
+        X, labels = samples_and_labels(X, y, sample_weight=sample_weight, groups=groups)
         weight = check_weights(sample_weight, len(labels))
         # Samples of weight 0 cannot be the only ones of a second class.
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))

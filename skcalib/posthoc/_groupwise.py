@@ -16,6 +16,7 @@ from ..utils.checking._arrays import (
     scale_weights,
 )
 from ..utils.checking._groups import group_codes
+from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._shares import rows_of
 from ..utils.meta._private import StrOptions, _fit_context
 from ._base import SMALLEST, PostHocCalibrator
@@ -151,6 +152,7 @@ class GroupwiseCalibration(PostHocCalibrator):
         ValueError
             If X, `y`, `sample_weight` and `by` do not fit together.
         """
+        refuse_other_rows(X=X, y=y, by=by)
         super().fit(X, y, sample_weight, groups)
         proba = super().predict_proba(X)
         if by is None:

@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from ..metrics import CalibrationAccumulator
 from ..utils.checking._arrays import calling
 from ..utils.checking._guard import told
+from ..utils.checking._labels import shown
 from ..utils.checking._validation import check_has
 from ..utils.computing._files import write_atomically
 from ..utils.meta._progress import telling
@@ -426,11 +427,11 @@ class CalibrationReport:
         """
         paired = not isinstance(y_true, Mapping)
         if not isinstance(y_probas, Mapping) or len(y_probas) < 2:
-            got = list(y_probas) if isinstance(y_probas, Mapping) else type(y_probas).__name__
+            got = shown(y_probas) if isinstance(y_probas, Mapping) else type(y_probas).__name__
             raise ValueError(f"y_probas must be a dict of two or more models, got {got}.")
         if not paired and list(y_true) != list(y_probas):
             raise ValueError(
-                f"y_true must have the names of y_probas, {list(y_probas)}, got {list(y_true)}."
+                f"y_true must have the names of y_probas, {shown(y_probas)}, got {shown(y_true)}."
             )
         given = {"labels": labels, "pos_label": pos_label, "sample_weight": sample_weight}
         given |= {"random_state": random_state, "groups": groups}

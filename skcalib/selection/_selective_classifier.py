@@ -24,7 +24,7 @@ from ..metrics import (
 from ..utils.checking._arrays import as_features, calling, holds_shares, is_chunked
 from ..utils.checking._copies import together
 from ..utils.checking._guard import tell_of_columns
-from ..utils.checking._labels import as_labels, check_several_classes, encode
+from ..utils.checking._labels import as_labels, check_several_classes, encode, shown
 from ..utils.computing._cells import Cells, cells_of
 from ..utils.computing._chunked import aligned, distinct, map_rows, reduce_chunks
 from ..utils.computing._risk_control import RiskControl, risk_control, risk_control_of_counts
@@ -261,7 +261,8 @@ class SelectiveClassifier(DelegatingClassifier):
                 "the guarantee counts errors. A label drawn from the shares of every sample, "
                 "rng.choice(classes, p=shares[i]), keeps the guarantee."
             )
-        X, labels = samples_and_labels(X, y)
+        weight = fit_params.get("sample_weight")
+        X, labels = samples_and_labels(X, y, groups=groups, sample_weight=weight)
         check_several_classes(np.unique(labels))
         confidence = None if isinstance(self.confidence, str) else self.confidence
         warn_if_fitted(estimator=self.estimator, confidence=confidence)
@@ -521,7 +522,7 @@ def _risks_of_classes(risk: Any, classes: NDArray) -> list[float]:
     """Return the limit of every class."""
     names = classes.tolist()
     if set(risk) != set(names):
-        raise ValueError(f"risk must name every class, {names}, got {list(risk)}.")
+        raise ValueError(f"risk must name every class, {shown(names)}, got {shown(risk)}.")
     for name, limit in risk.items():
         if not isinstance(limit, Real) or not 0 < float(limit) < 1:
             raise ValueError(f"risk must hold numbers in (0, 1), got {limit!r} for {name!r}.")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..utils.checking._arrays import check_weights
-from ..utils.checking._labels import check_several_classes
+from ..utils.checking._labels import check_several_classes, shown
 from ..utils.checking._validation import takes
 from ..utils.meta._estimators import (
     DelegatingClassifier,
@@ -111,7 +111,7 @@ class SubsetClassifier(DelegatingClassifier):
         SkcalibWarning
             If no sample of a class is chosen; its probability will be 0.
         """
-        X, labels = samples_and_labels(X, y)
+        X, labels = samples_and_labels(X, y, sample_weight=sample_weight)
         weight = check_weights(sample_weight, len(labels))
         check_several_classes(np.unique(labels if weight is None else labels[weight > 0]))
         warn_if_fitted(estimator=self.estimator, selector=self.selector)
@@ -124,7 +124,7 @@ class SubsetClassifier(DelegatingClassifier):
         lost = np.setdiff1d(labels, labels[rows])
         if lost.size:
             warn(
-                f"No sample of class {', '.join(map(repr, lost.tolist()))} was selected; "
+                f"No sample of class {shown(lost)[1:-1]} was selected; "
                 "its probability will be 0. Select a larger fraction."
             )
         return self

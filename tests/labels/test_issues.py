@@ -765,3 +765,21 @@ def test_interrupted_checks_change_nothing(monkeypatch):
     assert all(vars(finder)[name] is state[name] for name in state)
     np.testing.assert_array_equal(finder.label_proba_, proba)
     np.testing.assert_array_equal(finder.issues_["p_label_correct"], p_correct)
+
+
+def test_checks_of_choice_beside_most_of_a_draw_are_known_and_no_more():
+    X, y = load_digits(return_X_y=True)
+    given, flipped = flip_labels(y, fraction=0.2, random_state=0)
+    finder = LabelIssueFinder(RMDScorer()).fit(X, given)
+    rows = finder.draw_samples_to_check(100, random_state=0)
+    suspects = np.setdiff1d(np.flatnonzero(finder.issues_["is_issue"]), rows)[:60]
+    both = np.concatenate([rows[:-1], suspects])
+    # One without an answer does not make a choice of all.
+    with pytest.warns(SkcalibWarning, match="1 of the 100 samples that were drawn have no answer"):
+        finder.recalibrate(both, y[both])
+    assert finder.n_checks_ == 99
+    low, high = finder.noise_rate_interval_
+    assert low <= flipped.mean() <= high
+    # A few of a draw among checks of choice are no draw.
+    with pytest.warns(SkcalibWarning, match="more suspicious than a random draw"):
+        finder.recalibrate(both[90:], y[both[90:]])

@@ -303,7 +303,7 @@ def test_metric_of_the_user(data):
         {"confidence_level": 0},
         {"confidence_level": 1},
         {"n_resamples": 0},
-        {"metric": "ece"},
+        {"metric": 3},
         {"n_bins": 0},
         {"strategy": "x"},
     ],

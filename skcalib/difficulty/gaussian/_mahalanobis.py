@@ -14,9 +14,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils.checking._arrays import check_weights, is_chunked, naming, refuse_unreadable
+from ...utils.checking._arrays import (
+    check_weights,
+    is_chunked,
+    naming,
+    refuse_unreadable,
+    warn_if_normalized,
+)
 from ...utils.checking._features import validate_rows
-from ...utils.checking._labels import check_class_labels, class_positions, encode, joined_classes
+from ...utils.checking._guard import refuse_other_rows
+from ...utils.checking._labels import (
+    as_labels,
+    check_class_labels,
+    class_positions,
+    encode,
+    joined_classes,
+    shown,
+)
 from ...utils.computing._chunked import aligned, map_chunks, reduce_chunks
 from ...utils.computing._tensors import UnitRows
 from ...utils.meta._estimators import show_inner
@@ -180,7 +194,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         -----
         SkcalibWarning
             If a class has a single sample, or if all samples together are too few for the
-            covariance of the features without shrinkage.
+            covariance of the features without shrinkage; with ``shrinkage="auto"``, if weights sum
+            to less than half of the number of samples.
         """
         self._update(X, y, None, sample_weight, reset=True)
         distances = self._new_distances()
@@ -243,10 +258,10 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         """
         if not isinstance(other, RelativeMahalanobisScorer):
             raise TypeError(f"other must be such a scorer, got {type(other).__name__}.")
-        if self.normalize != other.normalize:
+        if self.normalize != getattr(other, "_normalized", other.normalize):
             raise ValueError(
                 f"other must have normalize={self.normalize}, as this scorer has, got "
-                f"{other.normalize}."
+                f"{getattr(other, '_normalized', other.normalize)}."
             )
         if not hasattr(other, "classes_"):
             return self
@@ -480,6 +495,12 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
 
     def _read(self, X: Any, y: Any = "no_validation", *, reset: bool, **options: Any) -> Any:
         """Return checked samples, or samples and labels; normalized as they are read."""
+        before = vars(self).get("_normalized", self.normalize)  # none in the first call
+        if not reset and self.normalize != before:
+            raise ValueError(
+                f"normalize must be {before} as when samples were added, got {self.normalize}; "
+                "fit a new scorer."
+            )
         read = validate_rows(self, X, y, reset=reset, dtype=_DTYPES, **options)
         if not self.normalize:
             return read
@@ -498,11 +519,12 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         """Return the classes announced in this call, sorted; those of the first call hold."""
         if classes is None:
             return None
-        announced = np.unique(check_class_labels(classes))
+        # No targets of samples: as many distinct ones as entries are as it should be.
+        announced = np.unique(as_labels(classes, name="classes"))
         if not is_first and not np.array_equal(announced, self.classes_):
             raise ValueError(
-                f"classes must be those of the first call, {self.classes_.tolist()}, "
-                f"got {announced.tolist()}."
+                f"classes must be those of the first call, {shown(self.classes_)}, "
+                f"got {shown(announced)}."
             )
         return announced
 
@@ -519,6 +541,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         if is_chunked(X):
             self._update_from_chunks(X, y, classes, sample_weight, reset=reset, work=work)
             return
+        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         # NaN and infinity show in the sums, which are checked below: X is read only once. Samples
         # of weight 0 are not in the sums, and normalized ones are divided first.
         check_first = self.normalize or sample_weight is not None
@@ -526,6 +549,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
             X, check_class_labels(y), reset=reset, ensure_all_finite=check_first
         )
         weight = check_weights(sample_weight, len(data))
+        if weight is not None and self.shrinkage == "auto" and work is None:
+            warn_if_normalized(weight)  # the amount follows from the number of samples
         found = np.unique(labels if weight is None else labels[weight > 0])
         announced = self._check_announced(classes, reset)
         is_final = announced is not None if reset else self._announced
@@ -583,7 +608,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     def _set_state(self, **state: Any) -> None:
         # In one step, so that an interruption leaves the old state or the new one. The distances
         # are computed on demand: a stream pays for one decomposition in all.
-        self.__dict__.update(state, _distances=None)
+        state |= {"_distances": None, "_distances_by": None, "_normalized": self.normalize}
+        self.__dict__.update(state)
 
     def _left_out(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
@@ -615,7 +641,13 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         return self._read(X, reset=False), self._fitted_distances()
 
     def _fitted_distances(self) -> ClassDistances:
-        return self._use(self._new_distances()) if self._distances is None else self._distances
+        # `set_params` holds from the next call on, whatever was asked before.
+        if self._distances is None or self._distances_by != self._settings():
+            self._use(self._new_distances())
+        return self._distances
+
+    def _settings(self) -> tuple[Any, ...]:
+        return self.relative, self.shrinkage, self.tol
 
     def _new_distances(self) -> ClassDistances:
         return class_distances(
@@ -623,7 +655,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         )
 
     def _use(self, distances: ClassDistances) -> ClassDistances:
-        self._distances = distances
+        self.__dict__.update(_distances=distances, _distances_by=self._settings())
         # A weight of 2 or more stands for copies: the label does not occur only once.
         alone = (self._statistics.count == 1) & (self._statistics.weight < 2)
         n_free = int(self._statistics.count.sum()) - len(self.classes_)

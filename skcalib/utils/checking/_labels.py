@@ -6,6 +6,7 @@ in between is an error: a guess could judge one class by the probability of anot
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -184,7 +185,7 @@ def encode(y: NDArray[Any], classes: NDArray[Any], *, name: str = "y") -> NDArra
         row = int(np.argmin(positions))
         unknown = y[row : row + 1].tolist()[0]
         raise ValueError(
-            f"{name} must hold labels among {shown(classes)}, got {unknown!r} in row {row}."
+            f"{name} must hold labels among {shown(classes)}, got {cut(unknown)} in row {row}."
         )
     return positions
 
@@ -200,11 +201,27 @@ def joined_classes(classes: NDArray[Any], others: NDArray[Any], *, name: str) ->
     return np.union1d(classes, others)
 
 
-def shown(classes: NDArray[Any]) -> str:
-    """Return at most ten of the classes, as text for messages."""
-    items = classes.tolist()
-    text = str(items) if len(items) <= 10 else f"{str(items[:10])[:-1]}, ...]"
-    return text if len(text) <= 300 else f"{text[:300]}..."
+# A message holds two lists at most, and stays below 500 characters.
+_MOST_LETTERS, _MOST_OF_A_NAME, _MOST_NAMES = 150, 50, 10
+
+
+def shown(classes: Iterable[Any]) -> str:
+    """Return classes or names as text for messages: ten or as many as fit, and how many more."""
+    items = [
+        cut(item) for item in (classes.tolist() if isinstance(classes, np.ndarray) else classes)
+    ]
+    n_shown = 0
+    most = min(len(items), _MOST_NAMES)
+    while n_shown < most and len(", ".join(items[: n_shown + 1])) <= _MOST_LETTERS:
+        n_shown += 1
+    rest = len(items) - n_shown
+    return f"[{', '.join(items[:n_shown])}{f' and {rest} more' if rest else ''}]"
+
+
+def cut(value: Any) -> str:
+    """Return a value as text for messages, a long one without its end."""
+    text = repr(value)
+    return text if len(text) <= _MOST_OF_A_NAME else f"{text[: _MOST_OF_A_NAME - 3]}..."
 
 
 def check_column_labels(
@@ -383,7 +400,7 @@ def position_of_positive(pos_label: Any, classes: NDArray[Any]) -> int:
         found = np.flatnonzero(classes == value[0])
         if len(found):
             return int(found[0])
-    raise ValueError(f"pos_label must be one of {shown(classes)}, got {pos_label!r}.")
+    raise ValueError(f"pos_label must be one of {shown(classes)}, got {cut(pos_label)}.")
 
 
 def column_names(y_proba: Any) -> list[Any] | None:

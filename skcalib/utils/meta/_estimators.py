@@ -534,18 +534,23 @@ class DelegatingClassifier(MetaClassifier):
         return class_columns(self.estimator_, as_features(X), self.classes_, "decision_function")
 
 
-def indexable_samples(X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[Any] | None, int]:
+def indexable_samples(
+    X: Any, y: ArrayLike | None, **of_rows: Any
+) -> tuple[Any, NDArray[Any] | None, int]:
     """Return the X of a meta-estimator in a form that can be indexed, labels, and its length."""
     X = as_features(X)
     with naming("X"):
         (X,) = indexable(X)
         n_samples = _num_samples(X)
-    return (X, None, n_samples) if y is None else (*samples_and_labels(X, y), n_samples)
+    return (X, None, n_samples) if y is None else (*samples_and_labels(X, y, **of_rows), n_samples)
 
 
-def samples_and_labels(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-    """Return the X of a meta-estimator in a form that can be indexed, and its class labels."""
-    refuse_other_rows(X=X, y=y)
+def samples_and_labels(X: Any, y: ArrayLike, **of_rows: Any) -> tuple[Any, NDArray[Any]]:
+    """Return the X of a meta-estimator in a form that can be indexed, and its class labels.
+
+    `of_rows` is what else there is by sample, such as weights: in the same order, if indexes tell.
+    """
+    refuse_other_rows(X=X, y=y, **of_rows)
     labels = check_class_labels(y)
     with naming("X", "y"):
         X, labels = indexable(as_features(X), labels)
