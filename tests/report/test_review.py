@@ -170,14 +170,13 @@ def test_what_cannot_be_shown_is_refused(digits, finder):
     ]:
         with pytest.raises(ValueError, match=what):
             LabelReviewPage.from_finder(finder, **wrong)
-    proba = finder.label_proba_
+    proba = np.eye(5)[given] / 2 + 0.1
     judged = LabelIssueFinder("precomputed").fit(proba, given)
     with pytest.raises(ValueError, match="nobody should see before the answer"):
         LabelReviewPage.from_finder(judged, proba)
     assert LabelReviewPage.from_finder(judged, X, positions=[0]).data_["samples"][0]["row"]
-    agreed = LabelIssueFinder("precomputed").fit(np.eye(5)[given] / 2 + 0.1, given)
     with pytest.raises(ValueError, match=r"suspects no label .*draw_samples_to_check"):
-        LabelReviewPage.from_finder(agreed, X)
+        LabelReviewPage.from_finder(judged, X)
 
 
 @in_a_browser
