@@ -76,11 +76,18 @@ def compared(whole: list[Loss], without: list[Loss]) -> dict[str, Any]:
         for name in whole[0].values:
             by_base: dict[str, list[float]] = {}
             for a, b in pairs:
+                if name not in a.values or name not in b.values:  # such as losses after checks
+                    continue
                 by_base.setdefault(a.base, []).append(b.values[name] - a.values[name])
+            if len(by_base) < 2:
+                continue
             means = np.array([np.mean(values) for values in by_base.values()])
             error = means.std(ddof=1) / np.sqrt(len(means))
             result[f"{part}_{name}"] = [round(float(means.mean()), 5), round(float(error), 5)]
-    changed = [any(a.values[n] != b.values[n] for n in a.values) for a, b in zip(whole, without)]
+    changed = [
+        any(a.values[n] != b.values[n] for n in a.values.keys() & b.values.keys())
+        for a, b in zip(whole, without)
+    ]
     return result | {"changed": int(np.sum(changed))}
 
 
@@ -88,7 +95,7 @@ def results(folder: Path, rooms: dict[str, Room]) -> Iterator[dict[str, Any]]:
     for room, (rules, losses) in rooms.items():
         whole = list(losses(folder))
         means = {
-            name: round(float(np.mean([loss.values[name] for loss in whole])), 5)
+            name: round(float(np.mean([x.values[name] for x in whole if name in x.values])), 5)
             for name in whole[0].values
         }
         yield {"room": room, "rule": "", "sets": len(whole), **means}
@@ -99,19 +106,37 @@ def results(folder: Path, rooms: dict[str, Room]) -> Iterator[dict[str, Any]]:
             yield row | compared(whole, without)
 
 
+def told(row: dict[str, Any], part: str) -> str:
+    """Return the losses that change by more than two standard errors, or the one nearest to it."""
+    changes = {k.removeprefix(part): v for k, v in row.items() if k.startswith(part)}
+    far = {name: abs(mean) / error if error else 0.0 for name, (mean, error) in changes.items()}
+    names = [name for name in far if far[name] > 2.0] or [max(far, key=lambda name: far[name])]
+    if far[names[0]] == 0.0:
+        return "\\-"
+    cells = [
+        "{} {:+.4f} ± {:.4f}".format(name.replace("_", " "), *changes[name]) for name in names
+    ]
+    text = "; ".join(cells)
+    return text if far[names[0]] > 2.0 else f"({text})"
+
+
 def page(rows: list[dict[str, Any]]) -> str:
     """Return a table for every room."""
     tables = []
     for room in dict.fromkeys(row["room"] for row in rows):
         some = [row for row in rows if row["room"] == room and row["rule"]]
-        names = [name for name in some[0] if name.startswith(("all_", "kept_out_"))]
         cells = [
-            [row["rule"], row["decides"], row["sets"], row["changed"]]
-            + ["{:+.4f} ± {:.4f}".format(*row[name]) for name in names]
+            [
+                row["rule"],
+                row["decides"],
+                row["changed"],
+                told(row, "all_"),
+                told(row, "kept_out_"),
+            ]
             for row in some
         ]
-        titles = [name.replace("_", " ") for name in names]
-        head = ["Without", "Decides", "Sets", "Changed", *titles]
+        sets = max(row["sets"] for row in some)
+        head = ["Without", "Decides", f"Changed, of {sets}", "All sets", "Sets that chose nothing"]
         tables.append(csv_table(room, head, cells))
     return "\n".join(tables)
 

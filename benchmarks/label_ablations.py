@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,20 @@ import numpy as np
 
 from benchmarks.ablations import Loss, Room, Rule
 from benchmarks.label_sets import NOISES, LabelSet, label_sets
-from skcalib.labels import LabelIssueFinder, _issues
+from benchmarks.labels_trust import JUDGES
+from skcalib.labels import LabelIssueFinder, _issues, _judges
 from skcalib.labels._judges import judges_of
+from skcalib.labels._trust import doubts_of
 
-ROUNDS, MODEL = "skcalib.labels._rounds.", "skcalib.labels._noise_model."
+LABELS = "skcalib.labels."
+ROUNDS, MODEL, TRUST, CHECKS = (
+    LABELS + f"_{m}." for m in ("rounds", "noise_model", "trust", "checks")
+)
+ISSUES, JUDGE, TWINS = (LABELS + f"_{m}." for m in ("issues", "judges", "distinct"))
 # Of every table, so many ways in which labels are wrong, in turn: a row takes half a minute.
 N_NOISES = 1
 SMALLEST = 1e-3
+N_CHECKS, FEW_CHECKS, DRAWS = 100, 20, 3
 
 
 @cache
@@ -28,6 +37,8 @@ def sets(folder: Path) -> list[LabelSet]:
         place = tables.setdefault(of.name, len(tables))
         turn = (NOISES.index(of.noise) - 2 * place) % len(NOISES) if of.noise in NOISES else 0
         chosen += [of] if turn < N_NOISES else []
+        if of.noise == "published":  # a single judge invents most
+            chosen.append(of._replace(noise="published, distances", estimator=JUDGES["distances"]))
     return chosen
 
 
@@ -51,40 +62,123 @@ class _Remembered:
 _SAID: dict[Any, dict[str, dict[bytes, Any]]] = {}
 
 
-def loss(number: int, of: LabelSet) -> Loss:
-    """Return the log-loss of "the label is wrong", and the labels wrong after repair."""
-    said = _SAID.setdefault(number, {})
+def fitted(number: int, of: LabelSet) -> LabelIssueFinder:
+    """Return the finder, whose judges say what they have said before."""
+    said = _SAID.setdefault((number, _judges.DETERMINANT), {})
 
     def remembered(*args: Any, **options: Any) -> dict[str, Any]:
         judges = judges_of(*args, **options)
         return {n: _Remembered(judge, said.setdefault(n, {})) for n, judge in judges.items()}
 
-    _issues.judges_of, original = remembered, _issues.judges_of
+    def kept(judged: Any, n_issues: int) -> tuple[str, ...]:
+        _JUDGED[number] = judged, n_issues
+        return doubts_of(judged, n_issues)
+
+    _issues.judges_of, _issues.doubts_of = remembered, kept
     try:
-        finder = LabelIssueFinder(of.estimator).fit(of.X, of.given)
+        return LabelIssueFinder(of.estimator).fit(of.X, of.given)
     finally:
-        _issues.judges_of = original
-    issues, known = finder.issues_, of.known
-    wrong = of.wrong[known]
-    p = np.clip(1.0 - issues["p_label_correct"][known], SMALLEST, 1.0 - SMALLEST)
-    repaired = np.where(issues["is_issue"], issues["suggested_label"], of.given)[known]
+        _issues.judges_of, _issues.doubts_of = judges_of, doubts_of
+
+
+def _log_loss(finder: LabelIssueFinder, of: LabelSet) -> float:
+    wrong = of.wrong[of.known]
+    p = np.clip(1.0 - finder.issues_["p_label_correct"][of.known], SMALLEST, 1.0 - SMALLEST)
+    return float(-np.where(wrong, np.log(p), np.log(1.0 - p)).mean())
+
+
+def _misses(finder: LabelIssueFinder, rate: float) -> bool:
     low, high = finder.noise_rate_interval_
-    values = {
-        "log_loss": float(-np.where(wrong, np.log(p), np.log(1.0 - p)).mean()),
-        "wrong_after": float(np.mean(repaired != of.true[known])),
-        "rate_error": abs(finder.noise_rate_ - float(wrong.mean())),
-        "missed": float(not low - 1e-9 <= wrong.mean() <= high + 1e-9),
+    return not low - 1e-9 <= rate <= high + 1e-9
+
+
+def _is_off(finder: LabelIssueFinder, of: LabelSet) -> bool:
+    """Tell whether the issues claim to be wrong far more or less often than they are."""
+    issue = finder.issues_["is_issue"] & of.known
+    p = finder.issues_["p_label_correct"][issue]
+    return issue.sum() >= 5 and abs(1.0 - p.mean() - of.wrong[issue].mean()) > 0.25
+
+
+def of_fit(finder: LabelIssueFinder, doubts: tuple[str, ...], of: LabelSet) -> dict[str, float]:
+    """Return the losses before checks."""
+    issues, rate = finder.issues_, float(of.wrong[of.known].mean())
+    repaired = np.where(issues["is_issue"], issues["suggested_label"], of.given)[of.known]
+    silent = (_is_off(finder, of) or _misses(finder, rate)) and not doubts
+    return {
+        "log_loss": _log_loss(finder, of),
+        "wrong_after": float(np.mean(repaired != of.true[of.known])),
+        "rate_error": abs(finder.noise_rate_ - rate),
+        "silent": float(silent),
+        "false_doubt": float(bool(doubts) and rate == 0.0),
     }
-    return Loss(of.name.split(",")[0], of.kept_out, values)
+
+
+def of_checks(finder: LabelIssueFinder, of: LabelSet) -> dict[str, float]:
+    """Return the losses after random and informative checks, of few and of chosen ones."""
+    rows = np.flatnonzero(of.known)
+    finder, rate = copy(finder), float(of.wrong[rows].mean())
+    finder._draws, n_checks = [], min(N_CHECKS, len(rows) // 2)
+    values: dict[str, list[float]] = {}
+
+    def note(**losses: float) -> None:
+        for name, value in losses.items():
+            values.setdefault(name, []).append(float(value))
+
+    def checked(some: Any) -> LabelIssueFinder:
+        return finder.recalibrate(some, of.true[some])
+
+    for seed in range(DRAWS):
+        for design in ("random", "informative"):
+            checked(finder.draw_samples_to_check(n_checks, design=design, random_state=seed))
+            note(checked_log_loss=_log_loss(finder, of), checked_missed=_misses(finder, rate))
+            if design == "informative":
+                note(informative_error=abs(finder.noise_rate_ - rate))
+        at_random = np.random.default_rng(seed).permutation(rows)
+        note(accused=checked(at_random[:n_checks]).n_checks_ == 0)
+        checked(at_random[:FEW_CHECKS])
+        note(silent_early=_is_off(finder, of) and not finder.doubts_)
+    worst = rows[np.argsort(finder._of_model[0][rows], kind="stable")]
+    note(believed=checked(worst[:n_checks]).n_checks_ > 0)
+    return {name: float(np.mean(v)) for name, v in values.items()}
+
+
+_JUDGED: dict[int, Any] = {}
+_FITTED: dict[Any, Any] = {}
 
 
 def losses(folder: Path) -> Iterator[Loss]:
+    """Yield the losses of all sets; a rule that changes no fit is judged on the fits at hand.
+
+    Losses after checks are those of rules about checks.
+    """
+    of_fits = values_of_fits()
     for number, of in enumerate(sets(folder)):
-        yield loss(number, of)
+        key = number, of_fits
+        if key not in _FITTED:
+            finder = fitted(number, of)
+            _FITTED[key] = finder, _JUDGED[number]
+        finder, judged = _FITTED[key]
+        values = of_fit(finder, doubts_of(*judged), of)
+        if of.known.all() and of_fits == AS_THEY_ARE:
+            values |= of_checks(finder, of)
+        yield Loss(of.name.split(",")[0], of.kept_out, values)
 
 
-def _rule(name: str, decides: str, value: Any, constant: str) -> Rule:
-    return Rule(name, decides, {constant: value})
+def value_of(path: str) -> Any:
+    module, name = path.rsplit(".", 1)
+    return getattr(import_module(module), name)
+
+
+def values_of_fits() -> tuple[str, ...]:
+    """Return the values that decide what is fitted."""
+    paths = [path for rule in RULES for path in rule.off]
+    return tuple(
+        str(value_of(path)) for path in paths if not path.startswith((TRUST, CHECKS, ISSUES))
+    )
+
+
+def _rule(name: str, decides: str, value: Any, *constants: str) -> Rule:
+    return Rule(name, decides, dict.fromkeys(constants, value))
 
 
 def _nothing(train: Any, test: Any, common: Any) -> np.ndarray:
@@ -92,14 +186,14 @@ def _nothing(train: Any, test: Any, common: Any) -> np.ndarray:
 
 
 RULES = [
+    _rule("HIDDEN", "wrong labels that look like right ones", 0.0, ROUNDS + "HIDDEN"),
     _rule("WEIGHT_OF_FIRST", "mean with the first round", 0.0, ROUNDS + "WEIGHT_OF_FIRST"),
     _rule("LEAST_OF_RATE", "refits that find less", 0.0, ROUNDS + "LEAST_OF_RATE"),
     _rule("AHEAD", "by how much flips have to be ahead", 0.0, ROUNDS + "AHEAD"),
-    _rule("WEAK", "flips where judges are weak", 0.0, ROUNDS + "WEAK"),
+    _rule("WEAK", "flips where judges are weak", 0.0, ROUNDS + "WEAK", TRUST + "WEAK"),
     _rule("near flips", "whether there are any", ("flips",), ROUNDS + "_KINDS"),
     _rule("matrix", "whether flips are between classes", ("near",), ROUNDS + "_KINDS"),
-    _rule("confusions", "whether they explain labels", _nothing, MODEL + "_doubt"),
-    _rule("SHRINKAGE", "how far a matrix is shrunk (here 20)", 20.0, MODEL + "SHRINKAGE"),
     _rule("LOG_ODDS", "how sure judges may be", 1e6, MODEL + "LOG_ODDS"),
 ]
 ROOM = Room(RULES, losses)
+AS_THEY_ARE = values_of_fits()

@@ -168,12 +168,15 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
     noise_rate_ : float
         Estimated fraction of wrong labels. **A lower bound where labels are wrong on hard samples
         more often than on easy ones**, as those that people give: these look like right labels
-        that are hard to tell. After `recalibrate` the estimate is unbiased.
+        that are hard to tell. With ``noise="mixed"``, a tenth of the labels are taken to tell
+        nothing beyond what the judges believe, so that it is above 0 for right labels that are
+        hard. After `recalibrate` the estimate is unbiased.
     noise_rate_interval_ : tuple of two floats
         95 % interval of the fraction of wrong labels. After `fit`, its lower end is that of the
         profile likelihood, if labels went wrong as the model has it. Its upper end reaches up to
         all labels that the judges do not expect: mistakes of people on hard samples look like
-        mistakes of the model. It does not cover mistakes that the model has learned. After
+        mistakes of the model. Mistakes that the model has learned it covers as far as ready
+        probabilities say themselves that they are unsure. After
         `recalibrate`, an interval that holds whatever the model.
     is_trustworthy_ : bool
         Whether the probabilities were checked: True after `recalibrate` with 50 drawn checks or
