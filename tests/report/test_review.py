@@ -244,7 +244,10 @@ def test_a_person_checks_labels_in_a_browser(digits, tmp_path):
         **{row: given[row] for row in rows[3:]},
     }
     assert dict(zip(positions.tolist(), labels.tolist())) == expected
-    with pytest.warns(SkcalibWarning, match="1 of the 7 answers are missing values"):
+    with (
+        pytest.warns(SkcalibWarning, match="1 of the 7 answers are missing values"),
+        pytest.warns(SkcalibWarning, match="1 of the 6 samples that were drawn have no answer"),
+    ):
         finder.recalibrate(positions, labels)
     assert finder.issues_["p_label_correct"][rows[0]] == 0
     assert finder.issues_["suggested_label"][rows[1]] == other
