@@ -245,7 +245,7 @@ class VoteModel:
         exponents = (self.vote_power, self.judge_power) if power else (1.0, 1.0)
         joint = _Passes(votes, evidence).joint(self.parameters, *exponents)
         if power:
-            joint *= max(self.vote_power, LEAST_LEFT)
+            joint *= max(self.vote_power, min(LEAST_LEFT / self.vote_power, 1.0))
         joint -= logsumexp(joint, axis=(0, 2), keepdims=True)
         posterior = np.exp(joint, out=joint)
         return posterior, posterior.sum(axis=0)[votes.sample, votes.label]
