@@ -66,7 +66,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
     method : {"auto", "decision_function", "predict_proba"}, default="auto"
         Where the scores come from. `decision_function` is taken for logits, `predict_proba` for
         probabilities; "auto" prefers the first where the classifier has it.
-    ensemble : bool or "auto", default="auto"
+    ensemble : bool, default=False
         Who predicts. False: one classifier, fitted on all samples. True: the classifiers of the
         folds, each calibrated by the same map, and the geometric mean of their probabilities;
         that saves a fit, and takes as many times the memory and the time to predict as there are
@@ -74,8 +74,8 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         by .015 ± .006, of neighbors by .006 ± .004 and of a single tree by .095 ± .034;
         regressions and nets gain nothing. Where the classifiers of the folds differ, as unpruned
         trees do, the mean is right more often than it says: the calibration error may rise by far.
-        "auto" is False for that reason, and for the price of a prediction. A frozen classifier
-        predicts alone in any case.
+        False is the default for that reason, and for the price of a prediction. A frozen
+        classifier predicts alone in any case.
     n_jobs : int, default=None
         Number of folds fitted at once; None means 1, -1 all processors.
     by_columns : str, int or list of these, default=None
@@ -139,7 +139,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         # "prefit" of older releases of scikit-learn: `fit` says what to do instead.
         "cv": ["cv_object", Hidden(StrOptions({"prefit"}))],
         "method": [StrOptions({"auto", "decision_function", "predict_proba"})],
-        "ensemble": ["boolean", StrOptions({"auto"})],
+        "ensemble": ["boolean"],
         "n_jobs": [Integral, None],
         "by_columns": [str, Integral, list, None],
         "verbose": ["verbose"],
@@ -152,7 +152,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
         *,
         cv: Any = 5,
         method: str = "auto",
-        ensemble: bool | str = "auto",
+        ensemble: bool = False,
         n_jobs: int | None = None,
         by_columns: Any = None,
         verbose: int = 0,
@@ -366,8 +366,7 @@ class PostHocCalibratedClassifier(PredictByProba, MetaClassifier):
 
     def _takes_folds(self) -> bool:
         """Whether the classifiers of the folds answer, and not one that is fitted on all."""
-        # "auto" is one classifier: as good where predictions are cheap, and no less calibrated.
-        return self.ensemble not in (False, "auto")
+        return bool(self.ensemble)
 
     def _method(self) -> str:
         if self.method != "auto":

@@ -316,8 +316,8 @@ def test_who_predicts_by_default():
     tree = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4, random_state=0))
     frozen = FrozenEstimator(clone(tree).fit(X, y))
     for estimator, folds in ((tree, 5), (GaussianNB(), 5), (frozen, 1)):
-        for ensemble, count in (("auto", 1), (False, 1), (True, folds)):
-            model = PostHocCalibratedClassifier(clone(estimator), ensemble=ensemble).fit(X, y)
+        for given, count in (({}, 1), ({"ensemble": False}, 1), ({"ensemble": True}, folds)):
+            model = PostHocCalibratedClassifier(clone(estimator), **given).fit(X, y)
             assert len(model.estimators_) == count
     model = PostHocCalibratedClassifier(frozen, ensemble=True).fit(X, y)
     assert model.estimator_ is model.estimators_[0]
