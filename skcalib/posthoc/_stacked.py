@@ -30,6 +30,10 @@ from ._temperature import TemperatureScaling
 
 AS_IT_IS = "as it is"
 _N_FOLDS = 5
+# Of the prior: what the model as it is and the first map share, besides their part of one for all.
+_SAMPLES_OF_FIRST = 1.0
+# Nats that a mixture has to gain until it is as likely as the model as it is.
+_PRICE = 1.0
 # What has less weight leaves it to the first map, for speed: it hardly shows in a mixture.
 _LEAST_WEIGHT = 0.05
 # With more samples a fifth of them judges: few weights cost less than .0005 then.
@@ -196,11 +200,11 @@ class StackedCalibration(PostHocCalibrator):
         # A prior of two samples. All components share one; the model as it is and the first map,
         # which are the last to lose predictions, share the other.
         prior = np.full(len(of_label), 1 / len(of_label))
-        prior[:2] += 1 / len(prior[:2])
+        prior[:2] += _SAMPLES_OF_FIRST / len(prior[:2])
         weights = simplex_weights(parts, weight, prior)
         # How far to go from the model as it is: a number that is fitted, gains by chance too, and
         # costs a nat for that (Akaike). What is left are odds that the model should be changed.
-        gain = float(weight @ np.log(parts @ weights / parts[:, 0])) - 1
+        gain = float(weight @ np.log(parts @ weights / parts[:, 0])) - _PRICE
         weights *= expit(gain)
         weights[0] += expit(-gain)
         small = weights < _LEAST_WEIGHT

@@ -7,10 +7,12 @@ import pytest
 from scipy.stats import sem, t
 
 from benchmarks import (
+    calibrator_ablations,
     calibrator_choice,
     calibrator_ensemble,
     copies,
     daily_looks,
+    leaderboard,
     main_example,
     opinions,
 )
@@ -18,7 +20,16 @@ from benchmarks import (
 
 @pytest.mark.parametrize(
     "module",
-    [main_example, calibrator_choice, calibrator_ensemble, copies, daily_looks, opinions],
+    [
+        main_example,
+        calibrator_ablations,
+        calibrator_choice,
+        calibrator_ensemble,
+        copies,
+        daily_looks,
+        leaderboard,
+        opinions,
+    ],
 )
 def test_the_guide_shows_the_results(module):
     # "python -m benchmarks.<name>" writes them anew.
