@@ -193,6 +193,7 @@ RULES = [
     _rule("WEAK", "flips where judges are weak", 0.0, ROUNDS + "WEAK", TRUST + "WEAK"),
     _rule("near flips", "whether there are any", ("flips",), ROUNDS + "_KINDS"),
     _rule("matrix", "whether flips are between classes", ("near",), ROUNDS + "_KINDS"),
+    _rule("SHRINKAGE", "how far a matrix is shrunk (here 20)", 20.0, MODEL + "SHRINKAGE"),
     _rule("LOG_ODDS", "how sure judges may be", 1e6, MODEL + "LOG_ODDS"),
 ]
 ROOM = Room(RULES, losses)
