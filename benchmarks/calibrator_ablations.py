@@ -15,9 +15,10 @@ from zlib import crc32
 
 import numpy as np
 
-from benchmarks.ablations import Loss, Room, Rule, page, results
+from benchmarks.ablations import Loss, Room, Rule, results
 from benchmarks.calibrator_choice import finite, ours, stated
 from benchmarks.kept_sets import kept_sets
+from benchmarks.papers.tables import csv_table
 from skcalib.posthoc import StackedCalibration
 
 RESULTS = Path(__file__).with_name("calibrator_ablations_results.json")
@@ -82,6 +83,17 @@ RULES = [
     Rule("isotonic", "whether there is one", {HERE + "LEFT_OUT": "isotonic"}),
 ]
 ROOM = Room(RULES, losses)
+
+
+def page(rows):
+    names = ["all_few", "all_many", "all_harm", "all_lost", "kept_out_few", "kept_out_harm"]
+    cells = [
+        [row["rule"], row["decides"], *("{:+.4f} ± {:.4f}".format(*row[name]) for name in names)]
+        for row in rows
+        if row["rule"]
+    ]
+    head = ["Without", "Decides", *(name.replace("_", " ").removeprefix("all ") for name in names)]
+    return csv_table("What the loss rises by without it", head, cells)
 
 
 def main():
