@@ -383,6 +383,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
     def _check_judges(self, X: Any, labels: NDArray[Any]) -> None:
         several = self.estimator if isinstance(self.estimator, list) else [self.estimator]
+        if len(several) > 1 and (text := next((e for e in several if isinstance(e, str)), None)):
+            raise ValueError(
+                f"estimator must be a list of scorers and classifiers, got {text!r}; several "
+                'matrices of probabilities are judged as estimator="precomputed" with a dict X.'
+            )
         for estimator in several:
             warn_if_fitted(estimator=estimator)
             if isinstance(estimator, FrozenEstimator):  # an error if it does not know a label

@@ -29,8 +29,8 @@ class HardestSamplesDisplay(BaseDisplay):
     """The hardest samples above, the easiest below: images in a grid, texts and rows in tables.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Every sample comes with
-    its label, its number and its difficulty, and with its suggested label where the two labels
-    differ. No sample is shown twice.
+    its label, its name in the index of a DataFrame or Series or else its number, its difficulty,
+    and its suggested label where the two labels differ. No sample is shown twice.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class HardestSamplesDisplay(BaseDisplay):
                 ax.set_axis_off()
                 continue
             labels = [self._label_of(number) for number in numbers]
-            columns = [("#", [str(number) for number in numbers])]
+            columns = [("#", [self._name_of(number) for number in numbers])]
             # The first column to go where room is scarce: the order shows the difficulty already.
             if self._characters() >= NARROW:
                 columns.append(("difficulty", [difficulties[number] for number in numbers]))
@@ -287,12 +287,18 @@ class HardestSamplesDisplay(BaseDisplay):
         numbers = np.concatenate([self.hardest_, self.easiest_])
         captions = {}
         for number, difficulty in zip(numbers, distinct_numbers(self.difficulty[numbers])):
-            line = f"#{number}: {difficulty}"
-            caption = line if len(line) <= width else f"#{number}\n{difficulty}"
+            name = plain_text(f"#{self._name_of(number)}", width=width)
+            line = f"{name}: {difficulty}"
+            caption = line if len(line) <= width else f"{name}\n{difficulty}"
             label = self._label_of(number)
             text = f"{plain_text(label, width=width)}\n" if label else ""
             captions[number] = text + caption
         return captions
+
+    def _name_of(self, number: int) -> str:
+        """Return the name of a sample in the index of the samples, else its number."""
+        index = row_index(self.samples)
+        return str(number if index is None else index[number])
 
     def _label_of(self, number: int) -> str:
         """Return the label of a sample and, where it is another one, the suggested label."""

@@ -254,3 +254,9 @@ def test_distances_are_those_without_the_sample_as_of_a_new_one():
     found = judge.distances(Y, CLASSES)
     np.testing.assert_allclose(found.filled(), expected)
     np.testing.assert_allclose(found[np.array([77, 3])], expected[[77, 3]])
+
+
+def test_probabilities_in_a_list_of_judges_are_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"list of scorers and classifiers, got 'precomputed'"):
+        LabelIssueFinder(["precomputed", GaussianNB()]).fit(X, y)

@@ -193,12 +193,12 @@ def test_rows_of_tables_have_a_column_for_every_feature():
     frame = pd.DataFrame({"age": [30, 40], "height": [1.5, 1.75]}, index=["x", "y"])
     display = HardestSamplesDisplay.from_predictions(frame, pd.Series([0.0, 1.0]))
     hard = display.axes_[0, 0]
-    assert lines_of(hard) == [["#", "difficulty", "age", "height"], ["1", "1", "40", "1.75"]]
+    assert lines_of(hard) == [["#", "difficulty", "age", "height"], ["y", "1", "40", "1.75"]]
     display = HardestSamplesDisplay.from_predictions(frame.to_numpy(), [0.0, 1.0])
     assert lines_of(display.axes_[0, 0])[0] == ["#", "difficulty", "0", "1"]
     series = pd.Series(["a", "b", "c"], index=[7, 8, 9])
     display = HardestSamplesDisplay.from_predictions(series, [3.0, 2.0, 1.0], n_columns=1)
-    assert lines_of(display.axes_[1, 0])[1] == ["2", "1", "c"]
+    assert lines_of(display.axes_[1, 0])[1] == ["9", "1", "c"]
 
 
 def test_columns_without_room_are_counted():
@@ -242,3 +242,17 @@ def test_label_issues_are_shown_by_their_arrays():
     worst = int(issues["p_label_correct"].argmin())
     label, suggested = issues["label"][worst], issues["suggested_label"][worst]
     assert lines_of(display.axes_[0, 0])[1][2] == f"{label}, rather {suggested}"
+
+
+def test_samples_are_named_as_in_the_index_of_the_user():
+    frame = pd.DataFrame({"n": range(6)}, index=[f"patient {i}" for i in range(6)])
+    difficulty = np.array([1.0, 5.0, 2.0, 2.0, 9.0, 0.0])
+    display = HardestSamplesDisplay.from_predictions(frame, difficulty)
+    texts = [text.get_text() for ax in display.axes_.ravel() for text in ax.texts]
+    assert [text.split("  ")[0] for text in texts if "patient" in text] == [
+        f"patient {i}" for i in (4, 1, 3, 5, 0, 2)
+    ]
+    images = pd.Series(list(np.zeros((4, 3, 3))), index=list("abcd"))
+    display = HardestSamplesDisplay.from_predictions(images, [3.0, 1.0, 2.0, 0.0])
+    titles = [ax.get_title() for ax in display.axes_.ravel()]
+    assert [title[:2] for title in titles] == ["#a", "#c", "#d", "#b"]
