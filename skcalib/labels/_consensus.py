@@ -82,7 +82,8 @@ def agree(
         believed = np.zeros(len(asked), dtype=np.intp)
     else:
         with step("votes alone"):
-            believed = alone.climb().posterior()[asked].argmax(axis=1)
+            # Most votes win; between equally many, the votes of all decide.
+            believed = (votes.counts() + 0.5 * alone.climb().posterior())[asked].argmax(axis=1)
     judges, X_others = judges_of(asked, believed)
     if not judges:
         alone.temper()

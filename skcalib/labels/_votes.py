@@ -28,8 +28,9 @@ from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 
 from ._limits import LEAST_LEFT
 
-# Standard deviations a priori: of annotators and of classes in log-odds, of all other parameters.
-_ANNOTATORS, _CLASSES, _OTHERS = 0.3, 0.7, 1.0
+# Standard deviations a priori: of annotators and of classes in log-odds, of the log-odds of how
+# frequent classes are (two votes on two classes hardly tell them from errors), of all others.
+_ANNOTATORS, _CLASSES, _OFFSET, _OTHERS = 0.3, 0.7, 0.3, 1.0
 _TEMPERATURES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 _MOST_STEPS = 200
 # A step that gains less of the log-likelihood is the last one.
@@ -221,6 +222,7 @@ class VoteModel:
         deviation = Parameters(*(np.full(len(part), _OTHERS) for part in self.center))
         deviation.annotators[:], deviation.classes[:] = _ANNOTATORS, _CLASSES
         deviation.hard[:] = deviation.skill[:] = 2.0
+        deviation.offset[:] = _OFFSET
         precision = np.concatenate(deviation) ** -2.0
         total = max(float(self.evidence.weight.sum()), _TINY)
 
