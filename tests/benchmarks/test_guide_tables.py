@@ -15,6 +15,7 @@ from benchmarks import (
     leaderboard,
     main_example,
     opinions,
+    votes,
 )
 
 
@@ -29,6 +30,7 @@ from benchmarks import (
         daily_looks,
         leaderboard,
         opinions,
+        votes,
     ],
 )
 def test_the_guide_shows_the_results(module):
