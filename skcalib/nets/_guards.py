@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn.utils import get_total_norm
 
@@ -27,6 +28,25 @@ def check_names(net: Any, names: Any) -> None:
         similar = get_close_matches(name, sorted(known - {"self", "args", "kwargs"}), cutoff=0.5)
         such_as = f". Did you mean {similar[0]!r}?" if similar else "."
         raise TypeError(f"{type(net).__name__} has no parameter {name!r}{such_as}")
+
+
+def check_modes_of_torch(net: Any) -> None:
+    """Raise where a mode of torch around `fit` would end the training, or stall it in silence."""
+    if torch.is_inference_mode_enabled():
+        raise RuntimeError("fit must be called outside of torch.inference_mode(), got it enabled.")
+    kind = torch.device(net.device or "cpu").type
+    if torch.is_autocast_enabled(kind):
+        raise RuntimeError(
+            f"fit must be called outside of torch.autocast({kind!r}), in which training stalls, "
+            'got it enabled; mixed_precision="bf16" computes in bfloat16.'
+        )
+    default = torch.get_default_dtype()
+    made_so = next((p for p in net.module_.parameters() if p.is_floating_point()), None)
+    if default != torch.float32 and made_so is not None and made_so.dtype == default:
+        raise RuntimeError(
+            f"torch.get_default_dtype() must be torch.float32 where a net is made, got {default}: "
+            "rows come in float32, and the module computes in another type."
+        )
 
 
 def check_callbacks(net: Any) -> None:

@@ -50,7 +50,12 @@ from ._checks import (
 )
 from ._components import NetComponents, first_output
 from ._criterion import check_takes_proba, criterion_loss, uses
-from ._guards import check_callbacks, check_finite, warn_of_probabilities
+from ._guards import (
+    check_callbacks,
+    check_finite,
+    check_modes_of_torch,
+    warn_of_probabilities,
+)
 from ._prioritizer import EpochPrioritizer
 from ._samples import DataSplit, FitState, Mixup
 
@@ -138,6 +143,7 @@ class TrainingLoop(NetComponents):
         dataset = self.get_dataset(X, y)
         train, valid = super().get_split_datasets(dataset, y, **fit_params)
         if self._fit_ is not None:
+            check_modes_of_torch(self)
             n_samples = self._fit_.inputs.n_samples
             positions = DataSplit(dataset, n_samples).positions(train)
             self._fit_.split = DataSplit(dataset, n_samples, positions)
