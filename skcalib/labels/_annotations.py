@@ -248,7 +248,8 @@ def _of_matrix(votes: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, tuple[in
         shape = votes.shape
     else:
         if isinstance(votes, np.ma.MaskedArray):
-            votes = votes.astype(object).filled(None)
+            missing, votes = np.ma.getmaskarray(votes), np.array(votes.data, dtype=object)
+            votes[missing] = None
         if not hasattr(votes, "dtype"):
             votes = np.array(votes, dtype=object)
         array = as_array(votes, name="votes")

@@ -566,7 +566,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         low = min(low, self.noise_rate_)
         high = max(high, self.noise_rate_, unverified * last.surprising(fit))
         self.flip_matrix_, self.judges_ = last.likelihood.flip_matrix(fit), last.shares(fit)
-        self._explanation = Explanation(
+        self._explanation: Explanation | Consensus = Explanation(
             given.judges, last.distances[-1], fit, judged.believed, given.hidden
         )
         doubts = doubts_of(judged, int(self.issues_["is_issue"].sum()))
@@ -589,7 +589,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         self._set_class_rates(wrong)
         self.noise_rate_ = float(np.average(wrong, weights=weight))
         for name in ("annotators_", "vote_p_correct_", "_voted"):  # of an earlier fit
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def _unchecked(
         self,

@@ -180,7 +180,9 @@ class CalibrationAccumulator:
         self.sums_ = np.zeros((3, len(self.edges_) - 1))
         # A str is a sequence of str, too: of its letters.
         is_sequence = isinstance(metrics, Iterable) and not isinstance(metrics, str)
-        names = [metric_name(metric) for metric in metrics] if is_sequence else [metrics]
+        names: list[Any] = (
+            [metric_name(metric) for metric in metrics] if is_sequence else [metrics]
+        )
         if not is_sequence or not all(name in list(_WITH_SUMS) for name in names):
             raise ValueError(
                 f"metrics must be a sequence of {list(_WITH_SUMS)}, got {cut(metrics)}."

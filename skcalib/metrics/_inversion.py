@@ -77,7 +77,9 @@ def interval_of_score(
     Its standard error is the larger one of two: samples that hold none of the large losses of rare
     labels know nothing of them, and a belief may be too narrow.
     """
-    half = ndtri((1 + confidence_level) / 2) * max(np.std(drawn), np.std(of_drawn_labels))
+    half = ndtri((1 + confidence_level) / 2) * max(
+        np.std(np.asarray(drawn)), np.std(np.asarray(of_drawn_labels))
+    )
     return float(estimate - half), float(estimate + half)
 
 

@@ -89,8 +89,8 @@ def multilabel_calibration_error(
                 f"{name} must not be given: every column is a label of its own, "
                 f"got {options[name]!r}."
             )
-    metric = metric_of(metric)
-    check_metric(metric, "sample_weight")
+    error = metric_of(metric)
+    check_metric(error, "sample_weight")
     indicator, proba = _check_indicator(y_true), as_floats(y_proba, name="y_proba")
     names, wanted = column_names(y_proba), column_names(y_true)
     if names is not None and wanted is not None and names != wanted:
@@ -107,11 +107,11 @@ def multilabel_calibration_error(
     if average == "micro":
         pair_weight = None if weight is None else np.repeat(weight, n_labels)
         return as_number(
-            metric(indicator.ravel(), proba.ravel(), sample_weight=pair_weight, **options)
+            error(indicator.ravel(), proba.ravel(), sample_weight=pair_weight, **options)
         )
     errors = np.array(
         [
-            as_number(metric(has_label, column, sample_weight=weight, **options))
+            as_number(error(has_label, column, sample_weight=weight, **options))
             for has_label, column in zip(indicator.T, proba.T)
         ]
     )

@@ -140,7 +140,7 @@ class Resampled(NamedTuple):
     @classmethod
     def of(
         cls,
-        metric: Callable[..., float] | str,
+        metric: Any,
         options: dict[str, Any],
         y_true: ArrayLike,
         y_proba: ArrayLike,

@@ -90,6 +90,15 @@ def test_a_long_list_and_a_frame_equal_the_matrix(digits, fitted):
     )
 
 
+def test_what_is_masked_is_no_vote(digits, fitted):
+    X, _ = digits
+    finder, votes, _ = fitted
+    masked = np.ma.masked_array(np.nan_to_num(votes).astype(int), np.isnan(votes))
+    again = clone(finder).fit(X, votes=masked)
+    np.testing.assert_array_equal(again.classes_, finder.classes_)
+    np.testing.assert_allclose(again.label_proba_, finder.label_proba_, atol=1e-9)
+
+
 def test_texts_are_labels_as_numbers_are(digits, fitted):
     X, _ = digits
     finder, votes, _ = fitted

@@ -643,7 +643,7 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
     def _fitted_distances(self) -> ClassDistances:
         # `set_params` holds from the next call on, whatever was asked before.
         if self._distances is None or self._distances_by != self._settings():
-            self._use(self._new_distances())
+            return self._use(self._new_distances())
         return self._distances
 
     def _settings(self) -> tuple[Any, ...]:
