@@ -494,6 +494,11 @@ class _Table:
                 f"{positive!r}; got the other labels {others}."
             )
         negative = others[0] if others else f"not {positive}"
+        if self._is_0_or_1(column):
+            warn(
+                f"Column {column!r} of {self.path} holds 0 and 1 alone: if these are predicted "
+                "labels, the errors are error rates; write predict_proba in place of predict."
+            )
         return {
             "y_proba": self.probabilities(column),
             "labels": [negative, positive],

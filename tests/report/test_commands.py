@@ -165,3 +165,13 @@ def test_the_help_is_text_and_no_format(capsys, command):
     assert "--label" in said
     assert "%%" not in said
     assert "%(" not in said
+
+
+def test_predicted_labels_in_place_of_probabilities_are_told(tmp_path, capsys):
+    path = tmp_path / "labels.csv"
+    path.write_text("label,prediction\n" + "0,0\n1,1\n" * 150 + "1,0\n" * 3)
+    assert main(["check", str(path), "--max-error", ".1"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("Passes: ")
+    assert "Note: Column 'prediction' of " in said.err
+    assert "write predict_proba in place of predict." in said.err
