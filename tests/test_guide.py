@@ -1,11 +1,16 @@
 """The recipes of the guide stay recipes: one problem, one picture, at most 500 words."""
 
+import ast
+import builtins
+import doctest
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).parents[1] / "docs/how_to").glob("*.rst"))
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted(DOCS.glob("how_to/*.rst"))
 # The list of all recipes, and one page that gathers those for other libraries.
 RECIPES = [path for path in PAGES if path.stem not in ("index", "stack")]
 
@@ -29,3 +34,40 @@ def test_every_recipe_can_be_found_by_other_words():
     for path in PAGES:
         if path.stem != "index":
             assert path.read_text().count("\n   ! single: ") >= 2, path.name
+
+
+# What a page asks its readers to bring.
+YOURS = {
+    "check_labels": {"texts"},
+    "embeddings": {"files", "y"},
+    "five_lines": {"X_train", "y_train", "X_new", "y_new", "X_test"}
+    | {"model", "proba", "old", "new", "sites"},
+}
+PAGES_WITH_CODE = PAGES + sorted(DOCS.glob("reference/*.rst")) + sorted(DOCS.glob("*.rst"))
+
+
+@pytest.mark.parametrize("path", PAGES_WITH_CODE, ids=lambda path: path.stem)
+def test_code_that_is_copied_from_a_page_knows_its_names(path):
+    # A comment may prepare the code for the tests, but no reader sees it.
+    hidden = r"(?m)^( *)\.\. (?![\w-]+::|_|\[|\|)[^\n]*\n((?:\1 +[^\n]*\n|\s*\n)*)"
+    text = re.sub(hidden, lambda found: "\n" * found[0].count("\n"), path.read_text())
+    blocks = [(e.lineno, e.source) for e in doctest.DocTestParser().get_examples(text)]
+    for found in re.finditer(
+        r"(?m)^( *)\.\. code-block:: python\n\n((?:\1 +[^\n]*\n|\s*\n)*)", text
+    ):
+        blocks.append((text[: found.start()].count("\n"), textwrap.dedent(found[2])))
+    known = set(dir(builtins)) | YOURS.get(path.stem, set())
+    unknown = []
+    for _, source in sorted(blocks):
+        nodes = list(ast.walk(ast.parse(source)))
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                known.add(node.name)
+            elif isinstance(node, ast.arg):
+                known.add(node.arg)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                known |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        known |= {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+        unknown += [name.id for name in names if name.id not in known]
+    assert unknown == []
