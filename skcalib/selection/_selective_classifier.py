@@ -321,9 +321,14 @@ class SelectiveClassifier(DelegatingClassifier):
         self.error_rate_ = found.n_errors / found.n_accepted if found.n_accepted else np.nan
         self.risk_bound_ = found.bound
         if not found.n_accepted:
+            advice = "take more samples, a larger risk, or another confidence"
+            if not isinstance(self.risk, dict):
+                least = int(np.ceil(np.log(self.delta) / np.log1p(-self.risk)))
+                if n_samples < least:
+                    advice = f"it takes at least {least} samples, or a larger risk"
             warn(
                 f"No threshold keeps the error rate below risk={self.risk} with the "
-                f"{n_samples} samples of fit: every sample is declined."
+                f"{n_samples} samples of fit: every sample is declined; {advice}."
             )
         return self
 

@@ -141,6 +141,19 @@ def test_nothing_is_answered_where_the_limit_cannot_be_kept():
     assert np.isnan(clf.error_rate_)
 
 
+@pytest.mark.parametrize(("risk", "least"), [(0.05, 45), (0.02, 114), (0.01, 230)])
+def test_as_many_samples_as_a_warning_asks_for_are_enough_where_none_is_wrong(risk, least):
+    X = np.linspace(-1, 1, 1000)[:, None]
+    y = (X[:, 0] > 0).astype(int)
+    clf = SelectiveClassifier(FrozenEstimator(LogisticRegression().fit(X, y)), risk=risk)
+    some = np.random.default_rng(0).choice(1000, least, replace=False)
+    with pytest.warns(SkcalibWarning, match=f"declined; it takes at least {least} samples"):
+        clf.fit(X[some[1:]], y[some[1:]])
+    assert clf.fit(X[some], y[some]).coverage_ > 0
+    with pytest.warns(SkcalibWarning, match="declined; take more samples, a larger risk, or"):
+        clf.fit(X, np.arange(1000) % 2)
+
+
 @pytest.mark.parametrize(
     ("options", "fit_params", "message"),
     [
