@@ -191,15 +191,8 @@ class LabelCleaningClassifier(DelegatingClassifier):
         used = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
         step = telling(type(self).__name__, self.verbose)
         with step("finder"):
-            self.finder_ = self._fitted_finder(
-                X,
-                labels,
-                used,
-                sample_weight=weight,
-                verified=verified,
-                groups=groups,
-                votes=votes,
-            )
+            given = of_rows | {"sample_weight": weight, "votes": votes}
+            self.finder_ = self._fitted_finder(X, labels, used, **given)
         # A finder that is taken as it is has judged the samples of weight 0 as well.
         judged = used if len(self.finder_.issues_) == len(labels) else np.arange(len(used))
         # A checked sample of none of the classes is not learned.
@@ -210,8 +203,8 @@ class LabelCleaningClassifier(DelegatingClassifier):
         rows = used[learned[rows]]
         params = _check_method_params(X, params, indices=rows)
         if factor is not None or weight is not None:
-            given = 1.0 if weight is None else weight[rows]
-            params[weight_name] = given * (1.0 if factor is None else factor)
+            own = 1.0 if weight is None else weight[rows]
+            params[weight_name] = own * (1.0 if factor is None else factor)
         if target_name is not None:
             params[target_name] = self._targets(judged[learned])
         with step("classifier"):
