@@ -212,12 +212,7 @@ class LabelCleaningClassifier(DelegatingClassifier):
                 self.estimator, _safe_indexing(X, rows), cleaned, params=params
             )
         self.classes_ = joint_classes(self.estimator_, labels)
-        lost = np.setdiff1d(labels, cleaned)
-        if len(lost):
-            warn(
-                f"No sample of class {shown(lost)[1:-1]} is left after the "
-                "cleaning; its probability will be 0."
-            )
+        _warn_of_lost(np.setdiff1d(labels, cleaned))
         show_inner(self, self.estimator_)
         return self
 
@@ -323,3 +318,11 @@ def _target_parameter(estimator: Any) -> str | None:
 def _receiver(estimator: Any) -> tuple[Any, str]:
     """Return what takes parameters of `fit`, and their prefix: with routing a Pipeline itself."""
     return (estimator, "") if _routing_enabled() else last_step(estimator)
+
+
+def _warn_of_lost(classes: NDArray[Any]) -> None:
+    if len(classes):
+        warn(
+            f"No sample of class {shown(classes)[1:-1]} is left after the cleaning; its "
+            "probability will be 0."
+        )
