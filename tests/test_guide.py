@@ -71,3 +71,9 @@ def test_code_that_is_copied_from_a_page_knows_its_names(path):
         known |= {name.id for name in names if not isinstance(name.ctx, ast.Load)}
         unknown += [name.id for name in names if name.id not in known]
     assert unknown == []
+
+
+def test_every_example_has_its_place_in_the_gallery(repository):
+    places = re.findall(r'"(\w+\.py)"', (repository / "docs/conf.py").read_text())
+    shown = [path.name for path in (repository / "examples").rglob("*.py")]
+    assert sorted(places) == sorted(shown)
