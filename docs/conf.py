@@ -273,6 +273,9 @@ _NAMED = {
         'search-button-field search-button__button pst-js-only" title="Search" '
         'aria-label="Search Ctrl+K"'
     ),
+    # A role that is no longer one, in a list that then has no items.
+    '<div role="list" class="citation-list">': '<div class="citation-list">',
+    ' role="doc-biblioentry">': ">",
 }
 
 
