@@ -71,7 +71,9 @@ class PredictionDepthScorer(RequiresLabels, DifficultyMixin, TransformerMixin, B
         Jobs of scikit-learn's search.
     agree_with : {"prediction", "label"}, default="prediction"
         What the probes have to agree with: the prediction of the network, or the label `y` if
-        `difficulty` gets one.
+        `difficulty` gets one. To rank wrong labels of training samples, take "label" with
+        ``undefined="hardest"`` and ``exclude_self=True``: the last probe disagrees with many of
+        them.
     undefined : {"nan", "hardest"}, default="nan"
         The depth where the last probe disagrees. "hardest" is ``len(layer_names_)``, one more
         than the largest depth, for consumers that take no NaN, such as
