@@ -197,7 +197,8 @@ def _decompose(
 
 
 def _brier(p: Any, positive: Any, negative: Any) -> float:
-    return float(np.dot(positive, (1 - p) ** 2) + np.dot(negative, p**2))
+    with np.errstate(under="ignore"):
+        return float(np.dot(positive, (1 - p) ** 2) + np.dot(negative, p**2))
 
 
 def _log_loss(p: Any, positive: Any, negative: Any) -> float:

@@ -347,4 +347,5 @@ def _power_of_norm(deviation: NDArray, order: float, exponent: float) -> NDArray
         return largest**exponent
     # Powers of the ratios to the largest deviation: those of the deviations underflow.
     ratio = deviation / np.where(largest > 0, largest, 1)[:, None]
-    return largest**exponent * row_sum(ratio**order) ** (exponent / order)
+    with np.errstate(under="ignore"):
+        return largest**exponent * row_sum(ratio**order) ** (exponent / order)

@@ -169,7 +169,8 @@ def _smoothed_density(coefficients: NDArray[np.float64], bandwidth: float) -> ND
     # Cosines are even about 0 and about 1, so the reflections of the kernel need no terms: it
     # multiplies cos(k pi t) by its Fourier transform at the angular frequency k pi.
     k = np.arange(coefficients.shape[-1])
-    damped = coefficients * np.exp(-((k * np.pi * bandwidth) ** 2) / 2)
+    with np.errstate(under="ignore"):
+        damped = coefficients * np.exp(-((k * np.pi * bandwidth) ** 2) / 2)
     # density(t) = damped_0 + 2 sum_k damped_k cos(k pi t), as the transform sums it.
     damped[..., -1] *= 2
     return dct(damped, type=1)

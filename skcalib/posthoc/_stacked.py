@@ -337,9 +337,11 @@ def folds_by_class(
     """
     rng = np.random.default_rng(seed)
     k = proba.shape[1]
-    classes = np.lexsort((np.square(proba).mean(axis=0).round(9), np.bincount(y, minlength=k)))
-    rank = np.argsort(classes)
-    y, key = rank[y], (proba * rng.random(len(rank))[rank]).sum(axis=1)
+    # The smallest probabilities may underflow to 0.
+    with np.errstate(under="ignore"):
+        of_column = np.square(proba).mean(axis=0).round(9)
+        rank = np.argsort(np.lexsort((of_column, np.bincount(y, minlength=k))))
+        y, key = rank[y], (proba * rng.random(len(rank))[rank]).sum(axis=1)
     if groups is not None:
         _, groups = np.unique(groups, return_inverse=True)
         size, count = np.bincount(groups), np.zeros((groups.max() + 1, k))

@@ -323,7 +323,8 @@ def doubt_of_columns(
     proba, codes = to_host(proba[rows]), codes[rows]
     if len(codes) < 2 * n_columns or not 0 <= proba.min() <= proba.max() <= 2:
         return None  # too few, or what the values themselves show to be wrong
-    proba = proba.astype(np.float32, copy=False)
+    with np.errstate(under="ignore"):
+        proba = proba.astype(np.float32, copy=False)
     if proba.ndim == 1:
         proba = np.column_stack([1 - proba, proba])
     groups = None if groups is None else np.unique(groups[rows], return_inverse=True)[1]

@@ -57,7 +57,8 @@ def round_down(edges: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]
     """Return edges e' of `dtype` for which v > e' if and only if v > e, for all v of `dtype`."""
     # astype rounds to nearest; where that went up, the next float below is the largest under e.
     rounded = edges.astype(dtype)
-    return np.where(rounded > edges, np.nextafter(rounded, dtype.type(-1)), rounded)
+    with np.errstate(under="ignore"):
+        return np.where(rounded > edges, np.nextafter(rounded, dtype.type(-1)), rounded)
 
 
 def bin_index(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.intp]:

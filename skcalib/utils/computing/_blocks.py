@@ -117,5 +117,6 @@ def row_entropy(block: NDArray) -> NDArray:
     # 0 x log(tiny) = 0, so zeros need no mask; nor does what rounding left below 0.
     terms = block.clip(min=xp.finfo(block.dtype).tiny)
     xp.log(terms, out=terms)
-    xp.multiply(terms, block, out=terms)
+    with np.errstate(under="ignore"):
+        xp.multiply(terms, block, out=terms)
     return (-row_sum(terms)).clip(min=0)

@@ -122,5 +122,6 @@ def _tail(
     u = (-np.expm1(-t) if (w == 1).all() else t) * spread
     if r < 1e-3 or u <= 0:
         return 0.5
-    density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
+    with np.errstate(under="ignore"):
+        density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
     return float(np.clip(ndtr(-r) + density * (1 / u - 1 / r), 0, 1))
