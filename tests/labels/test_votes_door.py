@@ -218,6 +218,8 @@ def test_votes_that_cannot_be_read(votes, message):
 def test_long_lists_that_cannot_be_read():
     with pytest.raises(ValueError, match="once on a sample, got 'Ann' on sample 'b' 2 times"):
         votes_from_long(["a", "b", "b"], ["Ann", "Ann", "Ann"], [0, 1, 0])
+    with pytest.raises(ValueError, match="got 'Bob' on sample 'b' 2 times"):
+        votes_from_long(list("aabb"), ["Ann", "Bob", "Bob", "Bob"], [0, 1, 0, 0])
     with pytest.raises(ValueError, match="annotators must have one entry for each of the 2"):
         votes_from_long([0, 1], ["Ann"], [0, 1])
     with pytest.raises(ValueError, match="samples must be in index, got 7"):
