@@ -143,11 +143,12 @@ def main() -> None:
     n_killed = n_all = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        for part in ("skcalib", "tests", "docs/recipes", "conftest.py", "pyproject.toml"):
-            if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, copy / part)
-            else:
-                shutil.copy(ROOT / part, copy / part)
+        # Tests read the guide, the changelog and the results of benchmarks.
+        ignored = shutil.ignore_patterns("_build", "auto_examples", "__pycache__")
+        for part in ("skcalib", "tests", "docs", "benchmarks", "examples"):
+            shutil.copytree(ROOT / part, copy / part, ignore=ignored)
+        for part in ("conftest.py", "pyproject.toml", "README.md", "CHANGELOG.md"):
+            shutil.copy(ROOT / part, copy / part)
         for file in map(Path.resolve, arguments.files):
             source, target = file.read_text(), copy / file.relative_to(ROOT)
             tests = arguments.tests or tests_of(file)
