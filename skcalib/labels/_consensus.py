@@ -12,13 +12,10 @@ from scipy.stats import beta as beta_distribution
 from ..utils.checking._proba import binomial_interval
 from ..utils.meta._progress import Telling
 from ._annotations import Read
-from ._judges import Judge, LeaveOneOut, transformed
+from ._judges import FAR, Judge, LeaveOneOut, distances_of_new
 from ._limits import FEWEST_OF_A_CLASS, VOTES_OF_PRIOR
 from ._trust import ADVICE
 from ._votes import Scale, VoteModel, Votes, evidence_of, scale_of
-
-# Stands for an infinite distance.
-_FAR = 1e6
 
 
 class Consensus(NamedTuple):
@@ -128,21 +125,13 @@ def _of_new(
     judges: dict[str, Judge], X: Any, n_samples: int, classes: NDArray
 ) -> tuple[list[NDArray], NDArray[np.float64]]:
     """Return the same of samples that the judges have not seen."""
-    scores, novelty = [], np.full(n_samples, np.nan)
-    for name, judge in judges.items():
-        seen_by_it = X[name] if isinstance(X, dict) else X
-        if not isinstance(judge, LeaveOneOut):  # which transforms by itself
-            seen_by_it = transformed(seen_by_it, getattr(judge, "transformers", []))
-        distances = np.array(judge.of_new(seen_by_it, classes))
-        if isinstance(judge, LeaveOneOut) and np.isnan(novelty).all():
-            novelty = distances.min(axis=1).astype(np.float64)
-        scores.append(_score(distances))
-    return scores, novelty
+    distances, novelty = distances_of_new(judges, X, n_samples, classes)
+    return [_score(raw) for raw in distances], novelty
 
 
 def _score(distances: NDArray) -> NDArray[np.float64]:
     excess = distances - distances.min(axis=1, keepdims=True)
-    return -0.5 * np.minimum(excess, _FAR)
+    return -0.5 * np.minimum(excess, FAR)
 
 
 def accuracies(

@@ -60,6 +60,9 @@ _SCALE_MATTERS = tuple(
     f"sklearn.{family}" for family in ("linear_model", "neighbors", "neural_network", "svm")
 )
 
+# Stands for an infinite distance: beyond it no probability is left, and 0 times it is 0.
+FAR = 1e6
+
 
 @dataclass
 class ByRows:
@@ -529,6 +532,25 @@ def _folds_of_default(
     splitter = kind(min(N_FOLDS, int(largest)), shuffle=True, random_state=0)
     with ignoring(UserWarning, "The least populated class"):
         return folds_of(splitter, X, labels, groups, find_copies=False)
+
+
+def distances_of_new(
+    judges: dict[str, Judge], X: Any, n_samples: int, classes: NDArray
+) -> tuple[list[NDArray], NDArray[np.float64]]:
+    """Return every judge's distances of samples that it has not seen, and the nearest class's.
+
+    X is a dict where every judge looks at something else. The distance to the nearest class is
+    that of the first Gaussian judge, NaN without one.
+    """
+    distances, novelty = [], np.full(n_samples, np.nan)
+    for name, judge in judges.items():
+        seen_by_it = X[name] if isinstance(X, dict) else X
+        if not isinstance(judge, LeaveOneOut):  # which transforms by itself
+            seen_by_it = transformed(seen_by_it, getattr(judge, "transformers", []))
+        distances.append(np.array(judge.of_new(seen_by_it, classes)))
+        if isinstance(judge, LeaveOneOut) and np.isnan(novelty).all():
+            novelty = distances[-1].min(axis=1).astype(np.float64)
+    return distances, novelty
 
 
 def transformed(X: Any, transformers: list[Any]) -> Any:

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from ..utils.checking._proba import binomial_interval
 from ..utils.meta._progress import Telling, silent
-from ._judges import ByRows, Judge, LeaveOneOut, blocks_of, transformed
+from ._judges import FAR, ByRows, Judge, LeaveOneOut, blocks_of, distances_of_new
 from ._limits import (
     AHEAD,
     FEWEST_OF_A_CLASS,
@@ -36,8 +36,6 @@ from ._noise_model import (
     spread_of,
 )
 
-# Stands for an infinite distance: beyond it no probability is left, and 0 times it is 0.
-_FAR = 1e6
 # Explanations that compete with flips at a common rate. Those between classes come first: that
 # they have to be ahead once more, after all refits, tells them from flips to near classes.
 _KINDS = ("flips", "near")
@@ -77,15 +75,8 @@ class Explanation(NamedTuple):
 
         X is a dict where every judge looks at something else.
         """
-        distances, novelty = [], np.full(len(codes), np.nan)
-        for name, judge in self.judges.items():
-            seen_by_it = X[name] if isinstance(X, dict) else X
-            if not isinstance(judge, LeaveOneOut):  # which transforms by itself
-                seen_by_it = transformed(seen_by_it, getattr(judge, "transformers", []))
-            raw = np.array(judge.of_new(seen_by_it, classes))
-            if isinstance(judge, LeaveOneOut) and np.isnan(novelty).all():
-                novelty = raw.min(axis=1).astype(np.float64)
-            distances.append(_excess(raw, slice(None)))
+        found, novelty = distances_of_new(self.judges, X, len(codes), classes)
+        distances = [_excess(raw, slice(None)) for raw in found]
         pooled = pool([*distances, self.frequency], self.fit.weights)
         belief = believe([*distances, self.frequency], self.fit.weights)
         rows, nobody = np.arange(len(codes)), np.zeros(len(codes), dtype=bool)
@@ -221,7 +212,7 @@ def _excess(distances: NDArray | ByRows, rows: slice | NDArray) -> NDArray:
     """Return what counts: the excess over the least, in place where there is an array."""
     block = distances[rows]
     block -= block.min(axis=1, keepdims=True)
-    return np.minimum(block, _FAR, out=block)
+    return np.minimum(block, FAR, out=block)
 
 
 class Judged(NamedTuple):

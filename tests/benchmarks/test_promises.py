@@ -55,7 +55,7 @@ def test_tables_of_the_guide_are_those_of_the_simulations():
     assert coverage.table_of_differences(differences) in guide("intervals")
     assert coverage.table_of_log_losses(differences) in guide("intervals")
     assert min(line["coverage"] for line in differences) >= 0.9
-    # Models that are as good as each other are told apart as rarely as the level says.
+    # Models that are equally good are told apart no more often than the level allows.
     found = {
         line["regime"]: line["found"]
         for line in differences
