@@ -125,14 +125,11 @@ class LinearCalibrator(AfterTemperature):
         return mixed_with_uniform(softmax_in_place(mapped), self.uniform_weight_)
 
     def _formula(self) -> dict[str, Any]:
-        part = linear_formula(
-            coef=self.coef_, intercept=self.intercept_, **self._formula_of_scores()
-        )
-        return beside_uniform(part, self.uniform_weight_)
+        return self._formula_of(self.coef_, LOWEST_LOG_PROBA)
 
-    def _formula_of_scores(self) -> dict[str, Any]:
-        """Return how `to_json` says what `_features` does."""
-        return {"temperature": self.temperature_, "least": LOWEST_LOG_PROBA}
+    def _formula_of(self, coef: NDArray, least: float | None = None) -> dict[str, Any]:
+        part = linear_formula(self.temperature_, coef=coef, intercept=self.intercept_, least=least)
+        return beside_uniform(part, self.uniform_weight_)
 
 
 def _scaled_logits(at: AtTemperature) -> NDArray[np.float64]:
@@ -144,6 +141,13 @@ def _scaled_logits(at: AtTemperature) -> NDArray[np.float64]:
             f"{at.temperature:g}, got {largest:g}."
         )
     return at.logits.astype(np.float64) / at.temperature
+
+
+def _centered_logits(at: AtTemperature) -> NDArray[np.float64]:
+    """Return logits / T less the mean of their row: a softmax does not see a constant either."""
+    scaled = _scaled_logits(at)
+    scaled -= scaled.mean(axis=1, keepdims=True)
+    return scaled
 
 
 def _sums_of_chunk(
@@ -161,11 +165,11 @@ def _sums_of_chunk(
 class VectorScaling(LinearCalibrator):
     """Scale and shift the logit of every class, by least log-loss.
 
-    The probabilities are ``softmax(v * logits / T + b)`` [1]_, beside a uniform component. Unlike
-    one temperature, the intercepts correct a model that likes some classes too much; the predicted
-    class may change. A constant added to all logits of a sample changes its probabilities, unlike
-    those of a softmax: take logits as the model gives them, in `fit` and after it. The map is not
-    penalized: with few samples per class, :class:`StructuredVectorScaling` is safer.
+    The probabilities are ``softmax(v * z / T + b)`` [1]_, beside a uniform component; z are the
+    logits less their mean over the classes, so that a constant added to all logits of a sample
+    changes nothing. Unlike one temperature, the intercepts correct a model that likes some classes
+    too much; the predicted class may change. The map is not penalized: with few samples per class,
+    :class:`StructuredVectorScaling` is safer.
 
     Parameters
     ----------
@@ -216,7 +220,7 @@ class VectorScaling(LinearCalibrator):
     >>> logits = 2 * np.eye(3)[y] + rng.normal(size=(2000, 3))
     >>> scaling = VectorScaling().fit(3 * logits + [0, 1, 0], y)
     >>> (scaling.coef_ / scaling.temperature_).round(1)
-    array([0.7, 0.6, 0.7])
+    array([0.7, 0.6, 0.6])
     """
 
     _vector = True
@@ -225,10 +229,11 @@ class VectorScaling(LinearCalibrator):
         return Ridge(0.0, 0.0, 0.0)
 
     def _features(self, at: AtTemperature) -> NDArray[np.float64]:
-        return _scaled_logits(at)
+        return _centered_logits(at)
 
-    def _formula_of_scores(self) -> dict[str, Any]:
-        return {"temperature": self.temperature_}
+    def _formula(self) -> dict[str, Any]:
+        coef = np.diag(self.coef_) - self.coef_[:, None] / len(self.coef_)
+        return self._formula_of(coef)
 
 
 class StructuredVectorScaling(LinearCalibrator):
@@ -330,13 +335,12 @@ class StructuredMatrixScaling(LinearCalibrator):
 class MatrixScaling(LinearCalibrator):
     """Map the logits, at their temperature, by a matrix and an intercept.
 
-    The probabilities are ``softmax(logits / T @ W.T + b)`` [1]_ beside a uniform component, by
-    least log-loss. A matrix has K (K + 1) parameters and would overfit on few samples or many
-    classes: penalties draw it to the identity and thus to temperature scaling, the more the fewer
-    samples there are. A constant added to all logits of a sample may change its probabilities, as
-    with :class:`VectorScaling`; the structured maps do not see it. The default strengths are those
-    of structured scaling as published [2]_,
-    which maps log-probabilities; with all of them at 0 this is multinomial regression.
+    The probabilities are ``softmax(z / T @ W.T + b)`` [1]_ beside a uniform component, by least
+    log-loss; z are the logits less their mean over the classes, as for :class:`VectorScaling`. A
+    matrix has K (K + 1) parameters and would overfit on few samples or many classes: penalties
+    draw it to the identity and thus to temperature scaling, the more the fewer samples there are.
+    The default strengths are those of structured scaling as published [2]_, which maps
+    log-probabilities; with all of them at 0 this is multinomial regression.
 
     Parameters
     ----------
@@ -411,10 +415,10 @@ class MatrixScaling(LinearCalibrator):
         return Ridge(self.diagonal_penalty, self.off_diagonal_penalty, self.intercept_penalty)
 
     def _features(self, at: AtTemperature) -> NDArray[np.float64]:
-        return _scaled_logits(at)
+        return _centered_logits(at)
 
-    def _formula_of_scores(self) -> dict[str, Any]:
-        return {"temperature": self.temperature_}
+    def _formula(self) -> dict[str, Any]:
+        return self._formula_of(self.coef_ - self.coef_.mean(axis=1, keepdims=True))
 
 
 class DirichletCalibration(MatrixScaling):

@@ -1,9 +1,12 @@
 """Linear calibrators: the optimum by finite differences, scikit-learn, and known truth."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import log_softmax, softmax
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
@@ -24,6 +27,10 @@ WEIGHT = np.random.default_rng(9).uniform(0.2, 2, 400)
 
 
 FREE = {"diagonal_penalty": 0, "off_diagonal_penalty": 0, "intercept_penalty": 0}
+
+
+def centered(logits):
+    return logits - logits.mean(axis=1, keepdims=True)
 
 
 def objective(features, y, theta, penalties):
@@ -52,8 +59,8 @@ def test_the_gradient_vanishes_at_the_fit(model, penalties):
     fitted = model(**params).fit(logits, y, sample_weight=WEIGHT)
     temperature = TemperatureScaling().fit(logits, y, sample_weight=WEIGHT).temperature_
     assert fitted.temperature_ == pytest.approx(temperature, rel=1e-6)
-    features = log_softmax(logits, axis=1) if model is DirichletCalibration else logits
-    features = features / fitted.temperature_
+    of = partial(log_softmax, axis=1) if model is DirichletCalibration else centered
+    features = of(logits) / fitted.temperature_
     theta = np.concatenate([fitted.coef_.ravel(), fitted.intercept_])
 
     def loss(t):
@@ -68,10 +75,24 @@ def test_the_gradient_vanishes_at_the_fit(model, penalties):
 def test_matrix_without_penalty_is_multinomial_regression():
     logits, y = sample(n=1500)
     fitted = MatrixScaling(**FREE).fit(logits, y)
-    regression = LogisticRegression(C=1e10, tol=1e-10, max_iter=5000).fit(logits, y)
+    x = centered(logits)
+    regression = LogisticRegression(C=1e10, tol=1e-10, max_iter=5000).fit(x, y)
     np.testing.assert_allclose(
-        fitted.predict_proba(logits), regression.predict_proba(logits), atol=1e-5
+        fitted.predict_proba(logits), regression.predict_proba(x), atol=1e-5
     )
+
+
+@pytest.mark.parametrize("model", [posthoc.VectorScaling(), posthoc.MatrixScaling()])
+def test_a_constant_of_a_row_changes_nothing(model):
+    logits, y = sample(n=600, bias=[0, 1, 0, -1])
+    shifted = logits + 5 * np.random.default_rng(0).normal(size=(600, 1))
+    proba = clone(model).fit(logits, y).predict_proba(logits)
+    again = clone(model).fit(shifted, y)
+    for other in (shifted, logits, log_softmax(logits, axis=1)):
+        np.testing.assert_allclose(again.predict_proba(other), proba, atol=1e-5)
+    by_proba = clone(model).set_params(input="proba")
+    p = softmax(logits, axis=1)
+    np.testing.assert_allclose(by_proba.fit(p, y).predict_proba(p), proba, atol=1e-5)
 
 
 def test_slopes_and_intercepts_are_recovered():
@@ -82,6 +103,7 @@ def test_slopes_and_intercepts_are_recovered():
     np.testing.assert_allclose(fitted.intercept_, bias, atol=0.1)
     full = MatrixScaling(**FREE).fit(logits, y)
     of_logits = (full.coef_ - full.coef_.mean(axis=0)) / full.temperature_
+    of_logits -= of_logits.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(of_logits, np.eye(4) / 2 - 1 / 8, atol=0.08)
 
 
@@ -237,7 +259,7 @@ def test_the_scale_of_the_logits_does_not_matter(model, scale):
 def test_vector_scaling_converges_from_afar(n, temperature):
     logits, y = sample(n, k=3, temperature=temperature, bias=[3, 0, -3])
     fitted = VectorScaling().fit(logits, y)
-    features = np.hstack([logits, np.ones((n, 1))])
+    features = np.hstack([centered(logits) / fitted.temperature_, np.ones((n, 1))])
     residual = fitted.predict_proba(logits) - np.eye(3)[y]
     slopes = residual.T @ features
     np.testing.assert_allclose(np.append(np.diag(slopes), slopes[:, 3]) / n, 0, atol=1e-7)
@@ -246,6 +268,7 @@ def test_vector_scaling_converges_from_afar(n, temperature):
 def test_vector_scaling_ends_where_a_class_can_be_told_apart():
     logits, y = sample(n=60, k=3)
     logits[:, 2] = np.where(y == 2, 1.0, 0.0)
+    logits[:, :2] -= logits.sum(axis=1, keepdims=True) / 2
     fitted = VectorScaling().fit(logits, y)
     assert fitted.n_iter_ < 50
     proba = fitted.predict_proba(logits)
