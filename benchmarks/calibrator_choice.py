@@ -4,10 +4,10 @@
 
 Calibrators are fitted on 100, 300 and 1000 scores of the models of `benchmarks.prediction_sets`
 and judged on up to 3000 others. Peers run where they are installed: probmetrics (with betacal,
-numba and venn-abers). Writes `calibrator_choice_results.json`, set by set, and the tables of the
-guide that are made of it; without --data the tables alone. Scores that the file holds are not
-computed again: an interrupted run goes on where it ended, and a calibrator that has changed runs
-where its scores are deleted. Three quarters of an hour of one processor.
+cir-model, numba and venn-abers). Writes `calibrator_choice_results.json`, set by set, and the
+tables of the guide that are made of it; without --data the tables alone. Scores that the file
+holds are not computed again: an interrupted run goes on where it ended, and a calibrator that has
+changed runs where its scores are deleted. Three quarters of an hour of one processor.
 """
 
 import argparse

@@ -165,6 +165,21 @@ def test_training_scores_stand_for_their_mean():
         PriorShift(training_priors=NEW, training_scores=before, input="proba").fit(new)
 
 
+@pytest.mark.parametrize(("shifted", "trusted"), [(0.25, False), (0.5, True), (1.0, True)])
+def test_a_shift_within_the_error_of_a_model_is_not_trusted(shifted, trusted):
+    """Of label frequencies: a squared distance of .03 may be the model's own error."""
+    priors = (1 - shifted) * TRAINING + shifted * NEW
+    new = posterior(draw(20_000, priors)[0], TRAINING)
+    shift = PriorShift(training_priors=TRAINING, input="proba").fit(new)
+    distance = np.sum((new.mean(axis=0) - TRAINING) ** 2 / TRAINING)
+    chance = np.sum(new.var(axis=0) / TRAINING) / 20_000
+    assert distance > 20 * chance
+    assert trusted == (distance > 0.03 + chance)
+    assert shift.trust_ == pytest.approx(max(0, 1 - (chance + 0.03) / distance))
+    if not trusted:
+        np.testing.assert_allclose(shift.priors_, TRAINING)
+
+
 def test_samples_as_in_training_leave_the_priors_and_the_probabilities():
     X, _ = draw(20_000, TRAINING)
     proba = posterior(X, TRAINING)
