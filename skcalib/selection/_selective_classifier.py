@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Tags
+from sklearn.utils import Tags, indexable
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,8 +23,15 @@ from ..metrics import (
 )
 from ..utils.checking._arrays import as_features, calling, holds_shares, is_chunked
 from ..utils.checking._copies import together
-from ..utils.checking._guard import tell_of_columns
-from ..utils.checking._labels import as_labels, check_several_classes, encode, shown
+from ..utils.checking._guard import refuse_other_rows, tell_of_columns
+from ..utils.checking._labels import (
+    as_labels,
+    check_several_classes,
+    column_names,
+    encode,
+    shown,
+)
+from ..utils.checking._shares import as_shares, match_shares
 from ..utils.computing._cells import Cells, cells_of
 from ..utils.computing._chunked import aligned, distinct, map_rows, reduce_chunks
 from ..utils.computing._risk_control import RiskControl, risk_control, risk_control_of_counts
@@ -101,9 +108,10 @@ class SelectiveClassifier(DelegatingClassifier):
     coverage_ : float
         Fraction of the calibration samples that are answered.
     error_rate_ : float
-        Error rate of these answers; NaN without any.
+        Error rate of these answers; NaN without any. Of shares of people: how many of them
+        disagree on average.
     risk_bound_ : float or ndarray of shape (n_classes,)
-        Exact upper confidence bound of the error rate at `threshold_`, at most `risk`; 1 where
+        Upper confidence bound of the error rate at `threshold_`, at most `risk`; 1 where
         nothing is answered. Where `risk` is a dict, one for every predicted class.
     n_copies_ : int
         How many rows of X are equal to an earlier one; equal rows count as a group. They are not
@@ -141,6 +149,13 @@ class SelectiveClassifier(DelegatingClassifier):
     of 60 groups of 10 samples and more, the limit is exceeded in less than `delta` of the draws
     (see the guide to guarantees).
 
+    Where people differ about labels, the answers that are given have at most a fraction `risk` of
+    people against them, on average over samples. The test bets against a larger fraction [3]_,
+    and is exact. Where opinions vary less than right and wrong do, it answers more than the
+    binomial test of a label drawn from the shares. Samples that belong together are one bet, by
+    their sum, no larger than the largest group of `fit`. Shares of 0 and 1 alone are labels. Of
+    more than 200 confidences, 200 are tried as a threshold.
+
     At least ``log(delta) / log(1 - risk)`` calibration samples are needed, 45 for the defaults and
     230 for ``risk=0.01``; that many suffice if none of them is wrong.
 
@@ -150,6 +165,8 @@ class SelectiveClassifier(DelegatingClassifier):
        Calibrating Predictive Algorithms to Achieve Risk Control", 2021.
     .. [2] E. L. Korn, B. I. Graubard, "Confidence Intervals for Proportions with Small Expected
        Number of Positive Counts Estimated from Survey Data", Survey Methodology 1998.
+    .. [3] I. Waudby-Smith, A. Ramdas, "Estimating Means of Bounded Random Variables by Betting",
+       Journal of the Royal Statistical Society B, 2024.
 
     Examples
     --------
@@ -220,8 +237,10 @@ class SelectiveClassifier(DelegatingClassifier):
             Samples; for a frozen estimator, samples that it was not trained on. With a frozen
             estimator they may lie in chunks of a dask array: confidences are counted in cells
             then, and the threshold is the largest confidence of a cell that is declined.
-        y : array-like of shape (n_samples,)
-            Class labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Class labels. With a frozen estimator, in memory, also the shares of people who chose
+            each class, in [0, 1], rows that sum to 1, columns in the order of its classes or
+            named by them. An answer counts as wrong by the share of people who disagree.
         groups : array-like or DataFrame of shape (n_samples,) or (n_samples, n_columns), \
                 default=None
             Which samples belong together, such as those of a patient, by names of any kind. No
@@ -240,6 +259,7 @@ class SelectiveClassifier(DelegatingClassifier):
         ------
         ValueError
             If `risk` is a dict that lacks a class, or names one that is none.
+            If `y` holds shares of people where something has to be fitted to labels.
             If `fit_params` hold `sample_weight`, which the exact binomial test cannot use. If
             `reject_label` is a class, or of another type.
 
@@ -256,11 +276,7 @@ class SelectiveClassifier(DelegatingClassifier):
                 "samples, and weighted counts have no exact binomial distribution."
             )
         if holds_shares(y):
-            raise ValueError(
-                "y must hold one label for every sample, got shares of people: the test behind "
-                "the guarantee counts errors. A label drawn from the shares of every sample, "
-                "rng.choice(classes, p=shares[i]), keeps the guarantee."
-            )
+            return self._fit_to_shares(X, y, groups)
         weight = fit_params.get("sample_weight")
         X, labels = samples_and_labels(X, y, groups=groups, sample_weight=weight)
         check_several_classes(np.unique(labels))
@@ -275,28 +291,63 @@ class SelectiveClassifier(DelegatingClassifier):
             fitted, self.confidence_ = self._fit_pair(X, labels, None, params)
         self._keep(fitted, labels)
         self.reject_label_ = _reject_label(self.reject_label, self.classes_)
-        if frozen and hasattr(self.estimator_, "predict_proba"):
-            proba = class_columns(self.estimator_, X, self.classes_)
-            given: Any = {"name": f"predict_proba of {type(self.estimator.estimator).__name__}"}
-            given["remedy"] = "If so, y has other labels than those that it was fitted on."
-            tell_of_columns(proba, encode(labels, self.classes_), self.classes_, **given)
+        if frozen:
+            self._look_at(X, encode(labels, self.classes_))
         if folds is None:
             judged = _judge(self.estimator_, self.confidence_, X, labels, self.classes_)
         else:
             judge = partial(self._judge_fold, X, labels, params)
             judged = left_out(judge, folds, self.n_jobs, step)
-        score, right, column = judged.T
         apart, self.n_copies_ = together(X, groups, labels, tell=folds is None)
+        return self._find_threshold(judged, apart)
+
+    def _fit_to_shares(self, X: Any, y: Any, groups: Any) -> Self:
+        """Find the threshold of a frozen classifier where y holds shares of people."""
+        ready = isinstance(self.confidence, str | FrozenEstimator)
+        if not (isinstance(self.estimator, FrozenEstimator) and ready):
+            raise ValueError(
+                "y must hold one label for every sample where something is fitted to them, got "
+                "shares of people; a classifier or confidence that is trained goes in as "
+                "sklearn.frozen.FrozenEstimator(classifier)."
+            )
+        X, _ = indexable(as_features(X), y)
+        refuse_other_rows(X=X, y=y, groups=groups)
+        classes = np.asarray(self.estimator.classes_)
+        names = "y", "the classifier", "classes"
+        shares, _ = match_shares(
+            as_shares(y, name="y"), column_names(y), classes, len(classes), names=names
+        )
+        self._keep(self.estimator, classes)
+        self.confidence_ = self.confidence
+        self.reject_label_ = _reject_label(self.reject_label, self.classes_)
+        self._look_at(X, shares.argmax(axis=1))
+        judged = _judge(self.estimator_, self.confidence_, X, shares, self.classes_)
+        apart, self.n_copies_ = together(X, groups, tell=True)
+        return self._find_threshold(judged, apart)
+
+    def _look_at(self, X: Any, codes: NDArray[np.intp]) -> None:
+        """Warn where the probabilities of a frozen classifier fit other labels far better."""
+        if not hasattr(self.estimator_, "predict_proba"):
+            return
+        proba = class_columns(self.estimator_, X, self.classes_)
+        given: Any = {"name": f"predict_proba of {type(self.estimator.estimator).__name__}"}
+        given["remedy"] = "If so, y has other labels than those that it was fitted on."
+        tell_of_columns(proba, codes, self.classes_, **given)
+
+    def _find_threshold(
+        self, judged: NDArray[np.floating], groups: NDArray[np.intp] | None
+    ) -> Self:
+        """Find and keep the threshold, or one for every class, of what `_judge` returns."""
+        score, correct, column = judged.T
         if isinstance(self.risk, dict):
-            return self._keep_thresholds(score, right.astype(bool), column.astype(np.intp), apart)
-        correct = right.astype(bool)
-        found = risk_control(score, correct, risk=self.risk, delta=self.delta, groups=apart)
-        return self._keep_threshold(found, len(labels))
+            return self._keep_thresholds(score, correct, column.astype(np.intp), groups)
+        found = risk_control(score, correct, risk=self.risk, delta=self.delta, groups=groups)
+        return self._keep_threshold(found, len(judged))
 
     def _keep_thresholds(
         self,
         score: NDArray[np.floating],
-        correct: NDArray[np.bool_],
+        correct: NDArray[np.floating],
         column: NDArray[np.intp],
         groups: NDArray[np.intp] | None,
     ) -> Self:
@@ -342,6 +393,11 @@ class SelectiveClassifier(DelegatingClassifier):
             )
         if groups is not None:
             raise ValueError("groups must be None where X is a dask array, got groups.")
+        if holds_shares(y):
+            raise ValueError(
+                "y must hold one label for every sample where X is a dask array, got shares of "
+                "people: take a part of all samples, in memory."
+            )
         if isinstance(self.risk, dict):
             raise ValueError(f"risk must be a number where X is a dask array, got {self.risk}.")
         X, y = aligned(True, X=X, y=y)
@@ -500,17 +556,21 @@ def _cells_of_chunk(estimator: Any, confidence: Any, X: Any, y: Any) -> Cells:
 
 
 def _judge(
-    estimator: Any, confidence: Any, X: Any, labels: NDArray, classes: NDArray
+    estimator: Any, confidence: Any, X: Any, truth: NDArray, classes: NDArray
 ) -> NDArray[np.floating]:
-    """Return (n, 3): confidence, 1 where the prediction is right, and its place in `classes`."""
+    """Return (n, 3): confidence, 1 where the prediction is right, and its place in `classes`.
+
+    Where the truth is shares of people, those who agree with the prediction.
+    """
     predicted = predict_labels(estimator, X)
-    sure = _answer_confidence(estimator, confidence, X)
-    return np.column_stack([sure, predicted == labels, encode(predicted, classes)])
+    sure, column = _answer_confidence(estimator, confidence, X), encode(predicted, classes)
+    right = truth[np.arange(len(truth)), column] if truth.ndim == 2 else predicted == truth
+    return np.column_stack([sure, right, column])
 
 
 def _controlled(
     score: NDArray[np.floating],
-    correct: NDArray[np.bool_],
+    correct: NDArray[np.floating],
     groups: NDArray[np.intp] | None,
     rows: NDArray[np.bool_],
     risk: float,

@@ -304,3 +304,71 @@ def test_limits_of_classes_out_of_fold():
     assert careful.threshold_.shape == (3,)
     answered = careful.predict(X)
     assert 0 < np.mean(answered != careful.reject_label_) <= 1
+
+
+def shares_of(labels, seed=0, n_people=5):
+    """One label in ten is an opinion: some of five people say another class."""
+    rng = np.random.default_rng(seed)
+    votes = n_people * np.eye(3)[labels]
+    differ = np.flatnonzero(rng.random(len(labels)) < 0.1)
+    votes[differ] = rng.multinomial(n_people, [1 / 3] * 3, len(differ))
+    return votes / n_people
+
+
+def test_shares_of_people_count_those_who_disagree():
+    shares = shares_of(Y[CALIBRATION])
+    clf = SelectiveClassifier(FrozenEstimator(MODEL), risk=0.15)
+    clf.fit(X[CALIBRATION], shares)
+    accepted = clf.accept(X[CALIBRATION])
+    agree = shares[np.arange(1000), MODEL.predict(X[CALIBRATION])]
+    assert 0.5 < clf.coverage_ == accepted.mean() < 1
+    assert clf.error_rate_ == pytest.approx(1 - agree[accepted].mean())
+    assert clf.error_rate_ < clf.risk_bound_ <= 0.15
+    new = shares_of(Y[TEST], seed=1)[np.arange(1000), MODEL.predict(X[TEST])]
+    assert 1 - new[clf.accept(X[TEST])].mean() < 0.15
+
+
+def test_shares_on_which_all_agree_are_labels():
+    labels, certain = frozen(), SelectiveClassifier(FrozenEstimator(MODEL), risk=0.1)
+    certain.fit(X[CALIBRATION], np.eye(3)[Y[CALIBRATION]])
+    for name in ("threshold_", "coverage_", "error_rate_", "risk_bound_", "n_copies_"):
+        assert getattr(certain, name) == getattr(labels, name)
+
+
+def test_shares_have_the_columns_of_the_classes():
+    pd = pytest.importorskip("pandas")
+    shares = shares_of(Y[CALIBRATION])
+    plain = SelectiveClassifier(FrozenEstimator(MODEL), risk=0.15).fit(X[CALIBRATION], shares)
+    frame = pd.DataFrame(shares[:, [2, 0, 1]], columns=[2, 0, 1])
+    named = SelectiveClassifier(FrozenEstimator(MODEL), risk=0.15).fit(X[CALIBRATION], frame)
+    assert named.threshold_ == plain.threshold_
+    assert named.error_rate_ == pytest.approx(plain.error_rate_)
+    with pytest.raises(ValueError, match="y must hold a share for every class of the classifier"):
+        plain.fit(X[CALIBRATION], np.full((1000, 2), 0.5))
+    assert plain.threshold_ == named.threshold_
+
+
+def test_shares_with_a_limit_for_every_answer_and_in_groups():
+    shares, limits = shares_of(Y[CALIBRATION]), {0: 0.2, 1: 0.25, 2: 0.3}
+    frozen = FrozenEstimator(MODEL)
+    clf = SelectiveClassifier(frozen, risk=limits, delta=0.3).fit(X[CALIBRATION], shares)
+    said, sure = MODEL.predict(X[CALIBRATION]), MODEL.predict_proba(X[CALIBRATION]).max(axis=1)
+    for k, limit in limits.items():
+        rows = said == k
+        found = risk_control(sure[rows], shares[rows, k], risk=limit, delta=0.1)
+        assert clf.threshold_[k] == found.threshold
+        assert clf.risk_bound_[k] == found.bound
+    apart = SelectiveClassifier(frozen, risk=0.2).fit(X[CALIBRATION], shares)
+    together = clone(apart)
+    with pytest.warns(SkcalibWarning, match="every sample is declined"):
+        together.fit(X[CALIBRATION], shares, groups=np.arange(1000) // 100)
+    assert together.coverage_ == 0 < apart.coverage_
+
+
+@pytest.mark.parametrize(
+    "options", [{"estimator": LogisticRegression()}, {"confidence": RMDScorer()}]
+)
+def test_nothing_is_fitted_to_shares(options):
+    clf = SelectiveClassifier(**{"estimator": FrozenEstimator(MODEL), **options})
+    with pytest.raises(ValueError, match="y must hold one label for every sample where something"):
+        clf.fit(X[CALIBRATION], shares_of(Y[CALIBRATION]))

@@ -6,6 +6,7 @@ from scipy.stats import binom, binomtest
 
 from skcalib.utils.computing._risk_control import (
     _accepted,
+    _Game,
     _starts,
     risk_control,
     upper_bound,
@@ -195,3 +196,99 @@ def test_the_limit_holds_where_errors_gather_in_groups():
             broken[k] += threshold < 1 and 0.2 * (1 - threshold) > 0.1
     assert broken[0] / 150 > 0.15
     assert broken[1] / 150 <= 0.1 + 2 * np.sqrt(0.1 * 0.9 / 150)
+
+
+def naive_p_value(losses, risk, delta):
+    """Play the game loss by loss."""
+    n = len(losses)
+    weight, total, squares = 0.1 * n, 0.0, 0.1 * n * risk * (1 - risk)
+    capital = most = 1.0
+    for i, loss in enumerate(losses):
+        bet = min(np.sqrt(2 * np.log(1 / delta) / n / (squares / (weight + i))), 1 / (1 - risk))
+        capital *= 1 + bet * (risk - loss)
+        most = max(most, capital)
+        total += risk - loss
+        squares += (risk - loss - total / (weight + i + 1)) ** 2
+    return 1 / most
+
+
+def test_the_game_of_losses_step_by_step():
+    loss = np.random.default_rng(0).beta(1, 9, 80)
+    game = _Game(loss, np.arange(80), np.ones(80, bool), 0.15, 0.1)
+    assert game.p_value() == pytest.approx(naive_p_value(loss, 0.15, 0.1))
+    bound = game.upper_bound(0.1)
+    assert loss.mean() < bound <= 0.15
+    assert game.p_value(bound) == pytest.approx(0.1)
+    # Three samples of one person are one loss of the mean of the three.
+    of_three = _Game(loss.repeat(3), np.arange(80).repeat(3), np.ones(240, bool), 0.15, 0.1)
+    assert of_three.p_value() == pytest.approx(game.p_value())
+
+
+def test_as_many_samples_without_loss_as_without_error():
+    for n, passes in ((44, False), (45, True)):
+        game = _Game(np.zeros(n), np.arange(n), np.ones(n, bool), 0.05, 0.1)
+        assert (game.p_value() <= 0.1) == passes
+
+
+def three_votes(n, seed, risk_at):
+    """Confidence, and the share of three people who agree; they err more where it is low."""
+    rng = np.random.default_rng(seed)
+    confidence = rng.uniform(size=n)
+    return confidence, 1 - rng.binomial(3, risk_at(confidence)) / 3
+
+
+@pytest.mark.parametrize("n_samples", [150, 400])
+def test_the_limit_holds_for_shares_of_people(n_samples):
+    broken, answered = 0, []
+    for seed in range(300):
+        confidence, agree = three_votes(n_samples, seed, lambda c: 0.3 * (1 - c))
+        found = risk_control(confidence, agree, risk=0.1, delta=0.1)
+        threshold = max(found.threshold, 0.0)
+        answered.append(found.n_accepted / n_samples)
+        # The mean loss above a confidence u is .3 (1 - u) / 2.
+        broken += found.n_accepted > 0 and 0.15 * (1 - threshold) > 0.1
+        assert found.n_errors == pytest.approx((1 - agree)[confidence > found.threshold].sum())
+    assert broken <= 30 + 2 * np.sqrt(300 * 0.1 * 0.9)
+    assert np.mean(answered) > (0.2 if n_samples == 150 else 0.45)  # no more than 2 / 3
+
+
+def test_shares_that_differ_little_answer_more_than_labels_drawn_from_them():
+    of_shares, of_labels = [], []
+    for seed in range(20):
+        confidence, agree = three_votes(300, seed, lambda c: 0.15 * (1 - c))
+        drawn = np.random.default_rng(seed).random(300) < agree
+        of_shares.append(risk_control(confidence, agree, risk=0.05, delta=0.1).n_accepted)
+        of_labels.append(risk_control(confidence, drawn, risk=0.05, delta=0.1).n_accepted)
+    assert np.mean(of_shares) > np.mean(of_labels)
+
+
+def test_the_limit_holds_for_shares_in_groups():
+    rng = np.random.default_rng(3)
+    groups = np.repeat(np.arange(100), 8)
+    broken = np.zeros(2)
+    for _ in range(150):
+        mean = rng.uniform(size=100)
+        rate = 0.4 * (1 - mean)
+        gathered = np.repeat(rng.beta(rate, 1 - rate), 8)
+        agree = 1 - rng.binomial(3, gathered) / 3
+        confidence = np.repeat(mean, 8) + 1e-6 * rng.uniform(size=800)
+        for k, given in enumerate((None, groups)):
+            found = risk_control(confidence, agree, risk=0.1, delta=0.1, groups=given)
+            threshold = max(found.threshold, 0.0)
+            broken[k] += threshold < 1 and 0.2 * (1 - threshold) > 0.1
+    assert broken[0] / 150 > 0.15
+    assert broken[1] / 150 <= 0.1 + 2 * np.sqrt(0.1 * 0.9 / 150)
+
+
+def test_shares_of_0_and_1_are_labels_and_very_many_are_tried_in_part():
+    rng = np.random.default_rng(4)
+    confidence = rng.uniform(size=3000)
+    correct = rng.random(3000) < 0.5 + 0.5 * confidence
+    options = {"risk": 0.1, "delta": 0.1}
+    assert risk_control(confidence, 1.0 * correct, **options) == risk_control(
+        confidence, correct, **options
+    )
+    agree = np.clip(correct - 0.01 * rng.random(3000), 0, 1)
+    found = risk_control(confidence, agree, **options)
+    assert found.n_accepted == np.sum(confidence > found.threshold) > 0
+    assert found.bound <= 0.1
