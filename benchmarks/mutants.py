@@ -1,6 +1,6 @@
 """Whether the tests notice a fault: one small change at a time, and the tests that should fail.
 
-    python -m benchmarks.mutants skcalib/losses/_ranking.py [...] [--since REV] [--number 40]
+    python -m benchmarks.mutants skcalib/losses [...] [--since REV] [--draw 200]
 
 A mutant swaps a comparison, a sum, a minimum, a truth value or a number of a file. It is killed if
 a test fails, or does not end. `--since` takes only lines that have changed since a commit. The
@@ -13,12 +13,19 @@ import ast
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+import matplotlib.pyplot  # noqa: F401
+import pytest
+import scipy.stats  # noqa: F401
+import sklearn.ensemble  # noqa: F401
+import torch  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 SWAPS: dict[type, str] = {
@@ -106,81 +113,106 @@ def lines_since(revision: str, file: Path) -> set[int]:
     return {int(a) + k for a, n in parts for k in range(int(n or 1))}
 
 
+def _defined(file: Path) -> set[str]:
+    kinds = ast.FunctionDef | ast.ClassDef
+    return {node.name for node in ast.parse(file.read_text()).body if isinstance(node, kinds)}
+
+
 def tests_of(file: Path) -> list[str]:
-    """Return the test files of the same folder that name a file or what it defines."""
+    """Return the test files of the same folder that name a file or what it defines.
+
+    Where there are none: those of the files of the room that import it.
+    """
     parts = file.relative_to(ROOT / "skcalib").parts
-    defined = {
-        node.name
-        for node in ast.parse(file.read_text()).body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
-    }
-    words = re.compile(rf"\b({'|'.join(sorted(defined | {file.stem}))})\b")
-    folder = ROOT.joinpath("tests", *parts[:-1])
-    found = [p for p in sorted(folder.rglob("test_*.py")) if words.search(p.read_text())]
-    own = f"test{file.stem}.py"
-    found.sort(key=lambda path: path.name != own)
-    return [str(path.relative_to(ROOT)) for path in found]
+    folder, own = ROOT.joinpath("tests", *parts[:-1]), f"test{file.stem}.py"
+    users, seen = {file}, {file}
+    while users:
+        defined = set().union(*map(_defined, users), {user.stem for user in users})
+        words = re.compile(rf"\b({'|'.join(sorted(defined))})\b")
+        named = {p: len(words.findall(p.read_text())) for p in folder.rglob("test_*.py")}
+        found = [path for path, times in named.items() if times or path.name == own]
+        if found:
+            found.sort(key=lambda path: (path.name != own, -named[path], path))
+            return [str(path.relative_to(ROOT)) for path in found]
+        imports = re.compile(rf"from \.+({'|'.join(user.stem for user in users)}) import")
+        of_room = (ROOT / "skcalib" / parts[0]).rglob("*.py")
+        users = {path for path in of_room if imports.search(path.read_text())} - seen
+        seen |= users
+    return []
 
 
-def fails(command: list[str], folder: Path) -> bool:
-    """Return whether a test fails, or has not ended after ten minutes."""
-    environment = {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
-    options = {"cwd": folder, "env": environment, "capture_output": True, "check": False}
-    try:
-        return subprocess.run(command, timeout=600, **options).returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
+def fails(tests: list[str], folder: Path) -> bool:
+    """Return whether a test fails, or has not ended after ten minutes of the processor.
+
+    The process is a fork of this one, which has imported the libraries already.
+    """
+    child = os.fork()
+    if not child:
+        os.chdir(folder)
+        os.environ["PYTHONPATH"] = str(folder)
+        sys.path[:] = [str(folder), *(path for path in sys.path if path not in ("", str(ROOT)))]
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)
+        resource.setrlimit(resource.RLIMIT_CPU, (600, 600))
+        os._exit(pytest.main(["-xq", "-p", "no:cacheprovider", *tests]))
+    return os.waitpid(child, 0)[1] != 0
+
+
+def copy_repository(target: Path) -> None:
+    """Copy what tests read: also the guide, the changelog and the results of benchmarks."""
+    ignored = shutil.ignore_patterns("_build", "auto_examples", "__pycache__")
+    for part in ("skcalib", "tests", "docs", "benchmarks", "examples"):
+        shutil.copytree(ROOT / part, target / part, ignore=ignored)
+    for part in ("conftest.py", "pyproject.toml", "README.md", "CHANGELOG.md"):
+        shutil.copy(ROOT / part, target / part)
+
+
+def drawn_of(files: list[Path], since: str | None, number: int, seed: int) -> dict[Path, list]:
+    """Draw mutants of all files together, each as likely as any other."""
+    found = []
+    for file in files:
+        lines = lines_since(since, file) if since else None
+        of_file = mutants(file.read_text())
+        found += [(file, one) for one in of_file if lines is None or one[0] in lines]
+    drawn: dict[Path, list] = {}
+    for file, mutant in random.Random(seed).sample(found, min(number, len(found))):
+        drawn.setdefault(file, []).append(mutant)
+    return drawn
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("files", nargs="+", type=Path, help="files, or folders of files")
     parser.add_argument("--since", help="a commit: only lines that changed since")
-    parser.add_argument("--number", type=int, default=40, help="mutants drawn per file")
+    parser.add_argument(
+        "--draw", type=int, default=40, help="mutants drawn, of all files together"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="+", help="instead of those found by name")
     arguments = parser.parse_args()
+    files = []
+    for path in map(Path.resolve, arguments.files):
+        files += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    drawn = drawn_of(files, arguments.since, arguments.draw, arguments.seed)
     n_killed = n_all = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        # Tests read the guide, the changelog and the results of benchmarks.
-        ignored = shutil.ignore_patterns("_build", "auto_examples", "__pycache__")
-        for part in ("skcalib", "tests", "docs", "benchmarks", "examples"):
-            shutil.copytree(ROOT / part, copy / part, ignore=ignored)
-        for part in ("conftest.py", "pyproject.toml", "README.md", "CHANGELOG.md"):
-            shutil.copy(ROOT / part, copy / part)
-        for file in map(Path.resolve, arguments.files):
+        copy_repository(copy)
+        tests = {file: arguments.tests or tests_of(file) for file in drawn}
+        if fails(sorted(set().union(*tests.values())), copy):
+            raise SystemExit("The tests must pass without a fault, and they fail.")
+        for file, chosen in drawn.items():
             source, target = file.read_text(), copy / file.relative_to(ROOT)
-            tests = arguments.tests or tests_of(file)
-            if not tests:
-                print(f"{file.name}: no test names it")
-                continue
-            command = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-x",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                *tests,
-            ]
-            if fails(command, copy):
-                print(f"{file.name}: its tests fail without a fault", flush=True)
-                continue
-            found = mutants(source)
-            if arguments.since:
-                lines = lines_since(arguments.since, file)
-                found = [mutant for mutant in found if mutant[0] in lines]
-            random.Random(arguments.seed).shuffle(found)
-            for mutant in found[: arguments.number]:
+            for mutant in chosen:
                 target.write_text(changed(source, mutant))
-                killed = fails(command, copy)
+                killed = bool(tests[file]) and fails(tests[file], copy)
                 n_all, n_killed = n_all + 1, n_killed + killed
                 if not killed:
                     line = changed(source, mutant).splitlines()[mutant[0] - 1].strip()
                     print(f"survived: {file.relative_to(ROOT)}:{mutant[0]}: {line}", flush=True)
             target.write_text(source)
+            print(f"{n_killed} of {n_all} killed after {file.name}", flush=True)
     print(f"{n_killed} of {n_all} killed")
 
 

@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from graphlib import TopologicalSorter
 from importlib import import_module
 from importlib.util import find_spec
@@ -359,6 +360,28 @@ def test_every_parameter_is_described_in_help(package, name):
     if not callable(value) or (inspect.isclass(value) and issubclass(value, Warning)):
         return
     assert not _undescribed(value)
+
+
+# Why two have another default stands in their docstrings: without folds, the scores are in-sample;
+# and five folds put a threshold too low.
+ONE_DEFAULT = {"n_resamples": 999, "cv": 5}
+OTHER_DEFAULTS = {"LossScorer": None, "NoveltyDetector": "auto"}
+
+
+@pytest.mark.parametrize("parameter", ONE_DEFAULT)
+def test_a_parameter_of_many_has_one_default(parameter):
+    found = {}
+    for package, name in (param.values for param in PUBLIC):
+        value = getattr(import_module(f"skcalib.{package}"), name)
+        methods = inspect.getmembers(value, inspect.isfunction) if inspect.isclass(value) else []
+        for method, function in [("", value)] * callable(value) + methods:
+            with suppress(ValueError):  # a builtin
+                taken = inspect.signature(function).parameters.get(parameter)
+                if taken is not None and not method.startswith("_"):
+                    found[f"{name}.{method}".strip(".")] = taken.default
+    assert len(found) >= 7
+    others = OTHER_DEFAULTS if parameter == "cv" else {}
+    assert found == dict.fromkeys(found, ONE_DEFAULT[parameter]) | others
 
 
 # What leads nowhere: a category of warnings.

@@ -44,8 +44,9 @@ class LossScorer(RequiresLabels, DifficultyMixin, MetaMixin, BaseEstimator):
         With `predict_proba`. A clone is fitted; a fitted one goes in as
         :class:`sklearn.frozen.FrozenEstimator`.
     cv : int, cross-validation generator or iterable, default=None
-        Folds of `fit_difficulty`, as in :func:`sklearn.model_selection.cross_val_predict`. None
-        scores the samples in-sample.
+        Folds of `fit_difficulty`, as in :func:`sklearn.model_selection.cross_val_predict`. None,
+        since `fit` needs no folds, scores the samples in-sample, where what the classifier has
+        memorized looks easy; :func:`cross_val_difficulty` has folds of its own.
 
     Attributes
     ----------

@@ -148,8 +148,10 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         labels blur the classes that judge them. A refit is kept only where the given labels are
         more likely after it. With few samples per class, the probabilities are a mean of those
         before and after (with five, both count alike).
-    cv : int, cross-validation generator or iterable, default=None
-        Folds of classifiers; None means 5 stratified ones.
+    cv : int, cross-validation generator or iterable, default=5
+        Folds of classifiers; an int is a number of stratified folds. The logistic regression among
+        the judges of ``estimator=None`` has them shuffled, and no more of them than the largest
+        class has samples.
     verbose : int, default=0
         Whether to print every step and its seconds, such as a judge or a refit; 0 prints nothing.
 
@@ -283,7 +285,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         noise: str = "mixed",
         threshold: float = 0.5,
         n_refits: int = 2,
-        cv: Any = None,
+        cv: Any = 5,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -1208,7 +1210,7 @@ def find_label_issues(
     noise: str = "mixed",
     threshold: float = 0.5,
     n_refits: int = 2,
-    cv: Any = None,
+    cv: Any = 5,
     verbose: int = 0,
     sample_weight: ArrayLike | None = None,
     verified: ArrayLike | None = None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,7 +50,6 @@ from ._limits import (
     MOST_OF_FOREST,
     MOST_OF_NEIGHBORS,
     MOST_OF_REGRESSION,
-    N_FOLDS,
     N_TREES,
     NUMBERS_OF_NEIGHBORS,
     SOME_SAMPLES,
@@ -478,7 +478,7 @@ def judges_of(
             judges[name] = LeaveOneOut(judge, X, labels, weight)
             continue
         if folds is None:  # by the given labels, so that all judges and refits share them
-            folds = folds_of(N_FOLDS if cv is None else cv, X, labels, groups, find_copies=False)
+            folds = folds_of(cv, X, labels, groups, find_copies=False)
         judges[name] = OutOfFold(judge, X, weight, folds)
     return judges
 
@@ -523,13 +523,13 @@ def _folds_of_default(
     X: NDArray, labels: NDArray, cv: Any, groups: NDArray[np.intp] | None
 ) -> Folds | None:
     """Return folds of a judge that nobody has asked for; None if one may lack a second class."""
-    if cv is not None:
+    if not isinstance(cv, Integral):
         return folds_of(cv, X, labels, groups, find_copies=False)
     second, largest = np.sort(np.unique(labels, return_counts=True)[1])[-2:]
     if second < 2:
         return None
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    splitter = kind(min(N_FOLDS, int(largest)), shuffle=True, random_state=0)
+    splitter = kind(min(int(cv), int(largest)), shuffle=True, random_state=0)
     with ignoring(UserWarning, "The least populated class"):
         return folds_of(splitter, X, labels, groups, find_copies=False)
 

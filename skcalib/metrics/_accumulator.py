@@ -317,7 +317,7 @@ class CalibrationAccumulator:
         metric: str = "expected_calibration_error",
         *,
         confidence_level: float = 0.95,
-        n_resamples: int = 1000,
+        n_resamples: int = 999,
         random_state: Any = None,
     ) -> tuple[float, float]:
         """Return the interval of a binned error of all samples so far.

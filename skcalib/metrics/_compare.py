@@ -58,7 +58,7 @@ def compare_calibration(
     *,
     metric: Callable[..., float] | str = expected_calibration_error,
     confidence_level: float = 0.95,
-    n_resamples: int = 1000,
+    n_resamples: int = 999,
     n_jobs: int | None = None,
     random_state: Any = None,
     verbose: int = 0,

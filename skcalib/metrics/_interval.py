@@ -37,7 +37,7 @@ def calibration_error_interval(
     *,
     metric: Callable[..., float] | str = expected_calibration_error,
     confidence_level: float = 0.95,
-    n_resamples: int = 1000,
+    n_resamples: int = 999,
     n_jobs: int | None = None,
     random_state: Any = None,
     verbose: int = 0,
@@ -63,8 +63,9 @@ def calibration_error_interval(
         signature.
     confidence_level : float, default=0.95
         Level in (0, 1).
-    n_resamples : int, default=1000
-        Number of resamples.
+    n_resamples : int, default=999
+        Number of resamples. With 999, the levels in use fall on a resample, as the 25th and the
+        975th of 1000 places do for .95.
     n_jobs : int, default=None
         Number of jobs, as in joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None

@@ -59,7 +59,7 @@ def isotonic_reliability_curve(
     y_proba: ArrayLike,
     *,
     confidence_level: float = 0.95,
-    n_resamples: int = 200,
+    n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -79,7 +79,7 @@ def isotonic_reliability_curve(
     y_true, y_proba, labels, pos_label : of :func:`expected_calibration_error`
     confidence_level : float, default=0.95
         Fraction of the curves of a calibrated model that the band holds at every confidence.
-    n_resamples : int, default=200
+    n_resamples : int, default=999
         Number of sets of labels drawn for the band.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; a weight of k counts as k samples. For the band, the weight of
@@ -131,7 +131,7 @@ def smooth_reliability_curve(
     *,
     bandwidth: float | None = None,
     confidence_level: float = 0.95,
-    n_resamples: int = 200,
+    n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,

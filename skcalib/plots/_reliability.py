@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ALONE = "band or gap of a curve that is alone"
 HISTOGRAM_LABEL = "histogram of the confidences"
-# With more resamples, the two digits that are shown would be the same.
+# Of the error's interval: with more, the two digits that are shown would be the same.
 N_RESAMPLES = 200
 # For so many samples the interval of the error takes about a second; for more it is narrow.
 FEW_SAMPLES = 20_000
@@ -406,7 +406,8 @@ def diagram_numbers(
         # The smooth error is computed anew for every resample, which takes seconds.
         interval = kind != "smooth" and len(data["y_true"]) <= FEW_SAMPLES
     if interval:
-        resamples = _resamples(0.95 if confidence_level is None else confidence_level)
+        level = 0.95 if confidence_level is None else confidence_level
+        resamples = {"n_resamples": N_RESAMPLES, "random_state": 0, "confidence_level": level}
         numbers["interval"] = calibration_error_interval(
             **data, metric=metric, **resamples, **options
         )
@@ -422,10 +423,10 @@ def _curve(
         # Weights are scaled to a mean of one: they count as many samples as there are.
         only = {"bin_count": curve.bin_weight * (len(data["y_true"]) / curve.bin_weight.sum())}
     elif kind == "smooth":
-        curve, only = smooth_reliability_curve(**data, **_resamples(confidence_level)), {}
+        curve, only = smooth_reliability_curve(**data, **_band_options(confidence_level)), {}
     else:
         binary = _binary_question(data)
-        curve = isotonic_reliability_curve(**binary, **_resamples(confidence_level))
+        curve = isotonic_reliability_curve(**binary, **_band_options(confidence_level))
         only = {"decomposition": score_decomposition(**binary)}
     band = None
     if confidence_level is not None:
@@ -437,11 +438,11 @@ def _curve(
     return {"prob_true": curve.prob_true, "prob_pred": curve.prob_pred, "band": band, **only}
 
 
-def _resamples(confidence_level: float | None) -> dict[str, Any]:
+def _band_options(confidence_level: float | None) -> dict[str, Any]:
     if confidence_level is None:
         # One resample, the fewest that the functions take; their band is not drawn.
         return {"n_resamples": 1, "random_state": 0}
-    return {"n_resamples": N_RESAMPLES, "random_state": 0, "confidence_level": confidence_level}
+    return {"random_state": 0, "confidence_level": confidence_level}
 
 
 def _binary_question(data: dict[str, Any]) -> dict[str, Any]:

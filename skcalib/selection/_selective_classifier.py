@@ -87,10 +87,10 @@ class SelectiveClassifier(DelegatingClassifier):
         Pipeline that ends in one, is cloned, fitted on the samples of `fit`, and asked how normal
         a sample is; the threshold comes from samples that it was not fitted on. One that is
         trained goes in as ``FrozenEstimator(scorer)``.
-    cv : int, cross-validation generator or iterable, default=None
-        Folds for the out-of-fold confidence; None means 5 stratified folds, which keep groups
-        together where `fit` gets `groups`. Not used with a frozen estimator, unless `confidence`
-        is an estimator that is not frozen.
+    cv : int, cross-validation generator or iterable, default=5
+        Folds for the out-of-fold confidence; an int is a number of stratified folds, which keep
+        groups together where `fit` gets `groups`. Not used with a frozen estimator, unless
+        `confidence` is an estimator that is not frozen.
     reject_label : int or str, default=None
         What `predict` returns where the classifier declines. None means "reject" if labels are
         strings; else -1 or, with negative classes, one less than the smallest. The dtype of
@@ -211,7 +211,7 @@ class SelectiveClassifier(DelegatingClassifier):
         risk: float | dict[Any, float] = 0.05,
         delta: float = 0.1,
         confidence: Any = "msp",
-        cv: Any = None,
+        cv: Any = 5,
         reject_label: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
