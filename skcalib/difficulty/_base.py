@@ -94,8 +94,23 @@ class DifficultyMixin(ABC):
         """
         return self.fit(X, y, **fit_params).difficulty(X, y)  # type: ignore[attr-defined]
 
-    def _fit_ranking(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.floating]:
-        """Fit, and return what weights and choices rank the samples by; larger means harder."""
+    def fit_ranking(
+        self, X: Any, y: ArrayLike | None = None, **fit_params: Any
+    ) -> NDArray[np.floating]:
+        """Fit to the samples and return what ranks them: what weights and choices go by.
+
+        For most scorers this is :meth:`fit_difficulty`. A scorer overrides it where another value
+        ranks wrong labels better than that of a sample left out.
+
+        Parameters
+        ----------
+        X, y, **fit_params : of :meth:`fit_difficulty`
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Larger means harder.
+        """
         return self.fit_difficulty(X, y, **fit_params)
 
     def score_samples(self, X: Any) -> NDArray[np.floating]:

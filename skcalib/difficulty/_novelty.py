@@ -33,7 +33,7 @@ from ..utils.meta._estimators import (
 from ..utils.meta._private import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
 from ..utils.meta._warnings import warn
 from ._knn import KNNScorer
-from .gaussian import RMDScorer
+from .gaussian import RMDScorer, gaussians_without
 
 
 class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
@@ -167,7 +167,7 @@ class NoveltyDetector(MetaMixin, OutlierMixin, BaseEstimator):
         elif one_by_one and isinstance(self.scorer_, KNNScorer):
             scores = _complete(-clone(self.scorer_).fit_difficulty(X))
         elif one_by_one and labels is not None and isinstance(self.scorer_, RMDScorer):
-            gaussians, rows, codes, _ = self.scorer_._left_out(X, labels, weight)
+            gaussians, rows, codes, _ = gaussians_without(self.scorer_, X, labels, weight)
             # A row is left out with all of its weight: the rest would make it look familiar.
             lost = np.ones(n_samples) if weight is None else weight
             # The least distance of all classes is the difficulty without a label.

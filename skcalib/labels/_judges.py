@@ -29,6 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_array, gen_batches
 
 from ..difficulty import RelativeMahalanobisScorer
+from ..difficulty.gaussian import gaussians_without
 from ..utils.checking._guard import tell_of_columns
 from ..utils.checking._labels import as_labels, class_positions, match_columns
 from ..utils.checking._proba import LOSS_FLOOR, check_proba_matrix, holds_proba
@@ -137,7 +138,7 @@ class LeaveOneOut:
         # The background is a constant of the sample until distances are scaled. What is left out
         # is left out of the sums of the fit, so that another parameter needs no other fit.
         plain = copy(self.scorer).set_params(relative=False)
-        gaussians, *fitted = plain._left_out(self.X, labels, self.weight)
+        gaussians, *fitted = gaussians_without(plain, self.X, labels, self.weight)
         member = (class_positions(labels, plain.classes_) >= 0) & (self.weight > 0)
         size, (_, own, lost) = plain.class_count_, fitted
         factor, rest = size / (size + 1.0), size[own] - lost

@@ -40,9 +40,6 @@ from ._names import metric_name
 from ._per_sample import generalized_brier_score
 from ._smooth import error_of_excess, excess_on_grid, grid_steps
 
-# Cells of the confidence, at whose ends the Kolmogorov-Smirnov error looks for its maximum.
-_N_CELLS = 2**14
-
 
 class Summed(NamedTuple):
     """A metric of sums over samples: what is summed, and the metric of the sums.
@@ -64,13 +61,15 @@ def _brier_sum(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.f
 
 
 def _gaps_in_cells(predictions: Predictions, _: NDArray[np.float64]) -> NDArray[np.float64]:
-    gaps = np.zeros(_N_CELLS)
+    # At whose ends the Kolmogorov-Smirnov error looks for its maximum.
+    n_cells = grid_steps(None)
+    gaps = np.zeros(n_cells)
     for rows, confidence, correct in iter_top_label(predictions):
         gap = confidence.astype(np.float64) - correct
         if predictions.weight is not None:
             gap *= predictions.weight[rows]
-        place = (np.clip(confidence, 0, 1).astype(np.float64) * _N_CELLS).astype(np.intp)
-        gaps += np.bincount(np.minimum(place, _N_CELLS - 1), gap, _N_CELLS)
+        place = (np.clip(confidence, 0, 1).astype(np.float64) * n_cells).astype(np.intp)
+        gaps += np.bincount(np.minimum(place, n_cells - 1), gap, n_cells)
     return gaps
 
 

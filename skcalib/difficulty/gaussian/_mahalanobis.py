@@ -392,12 +392,22 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         fitted = self.fit(X, y, **fit_params)
         return fitted.leave_one_out_difficulty(X, y, **fit_params)
 
-    def _fit_ranking(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float64]:
-        """Fit, and return the difficulties of the samples as if they were new.
+    def fit_ranking(
+        self, X: Any, y: ArrayLike | None = None, **fit_params: Any
+    ) -> NDArray[np.float64]:
+        """Fit to the samples and return their difficulties as if they were new.
 
-        They rank wrong labels better than those with the sample left out, as measured in
-        docs/measured/detection.rst. The only sample of a class would be the easiest of all; it is
-        infinitely hard here as well.
+        They rank wrong labels better than those with the sample left out. The only sample of a
+        class would be the easiest of all; it is infinitely hard here as well.
+
+        Parameters
+        ----------
+        X, y, **fit_params : of :meth:`fit_difficulty`
+
+        Returns
+        -------
+        difficulty : ndarray of shape (n_samples,)
+            Larger means harder.
         """
         refuse_unreadable(X, name="X")  # in chunks, which `fit` takes
         fitted = self.fit(X, y, **fit_params)
@@ -436,8 +446,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         ValueError
             If the weights of the classes show that these are not the samples of the fit.
         """
-        left_out, *fitted = self._left_out(X, y, sample_weight)
-        return left_out.to_own(*fitted)
+        gaussians, *fitted = gaussians_without(self, X, y, sample_weight)
+        return gaussians.to_own(*fitted)
 
     def leave_one_out_transform(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -453,8 +463,8 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         distances : ndarray of shape (n_samples, n_classes)
             What ``fit`` on the other samples and ``transform`` of this one give.
         """
-        left_out, *fitted = self._left_out(X, y, sample_weight)
-        return left_out.to_all(*fitted)
+        gaussians, *fitted = gaussians_without(self, X, y, sample_weight)
+        return gaussians.to_all(*fitted)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
         """Names of the columns of `transform`, whatever the `input_features`.
@@ -611,26 +621,6 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         state |= {"_distances": None, "_distances_by": None, "_normalized": self.normalize}
         self.__dict__.update(state)
 
-    def _left_out(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[LeftOut, NDArray, NDArray[np.intp], NDArray[np.float64]]:
-        """Return the Gaussians, the samples, their classes and the weights to leave out."""
-        check_is_fitted(self)
-        samples, labels = self._read(X, y, reset=False)
-        given = check_weights(sample_weight, len(samples))
-        weight = np.ones(len(samples)) if given is None else given
-        encode(labels[weight > 0], self.classes_)
-        # A sample of weight 0 may have a label that the fit does not know.
-        codes = np.maximum(class_positions(labels, self.classes_), 0)
-        seen = np.bincount(codes, weight, len(self.classes_))
-        if not np.allclose(seen, self._statistics.weight, rtol=1e-6, atol=0.0):
-            raise ValueError(
-                "X, y and sample_weight must be those of the fit, got classes of other weights."
-            )
-        work = working_dtype(samples.dtype)
-        left_out = LeftOut(self._statistics, self.relative, self.shrinkage, self.tol, work)
-        return left_out, samples, codes, np.minimum(weight, 1.0)
-
     def _in_chunks(self, method: Callable[..., Any], X: Any, y: Any = None, **shape: Any) -> Any:
         """Return the results of a method for every chunk, lazily, with the samples seen so far."""
         X, *labels = aligned(X=X, **({} if y is None else {"y": y}))
@@ -662,6 +652,34 @@ class RelativeMahalanobisScorer(DifficultyMixin, ClassifierMixin, TransformerMix
         too_few = self.shrinkage is None and distances.form.rank >= n_free
         warn_of_limits(distances, self.classes_[alone], too_few)
         return distances
+
+
+def gaussians_without(
+    scorer: RelativeMahalanobisScorer,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+) -> tuple[LeftOut, NDArray, NDArray[np.intp], NDArray[np.float64]]:
+    """Return the Gaussians of a fit, its samples, their classes and the weights to leave out.
+
+    The last three, or the same rows of each, are what the distances of :class:`LeftOut` take.
+    """
+    check_is_fitted(scorer)
+    samples, labels = scorer._read(X, y, reset=False)
+    given = check_weights(sample_weight, len(samples))
+    weight = np.ones(len(samples)) if given is None else given
+    encode(labels[weight > 0], scorer.classes_)
+    # A sample of weight 0 may have a label that the fit does not know.
+    codes = np.maximum(class_positions(labels, scorer.classes_), 0)
+    statistics = scorer._statistics
+    seen = np.bincount(codes, weight, len(scorer.classes_))
+    if not np.allclose(seen, statistics.weight, rtol=1e-6, atol=0.0):
+        raise ValueError(
+            "X, y and sample_weight must be those of the fit, got classes of other weights."
+        )
+    work = working_dtype(samples.dtype)
+    gaussians = LeftOut(statistics, scorer.relative, scorer.shrinkage, scorer.tol, work)
+    return gaussians, samples, codes, np.minimum(weight, 1.0)
 
 
 def _fitted_to_chunk(

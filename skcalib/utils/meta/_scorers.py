@@ -28,8 +28,8 @@ def fit_difficulty(
         return scorer, score(scorer, X, y)
     if not isinstance(scorer, Pipeline):
         _check_scores(scorer, "fit_difficulty")
-        # `_fit_ranking` of DifficultyMixin; a scorer without the mixin may lack it.
-        ranked = getattr(scorer, "_fit_ranking", scorer.fit_difficulty)
+        # A scorer without the mixin may lack it.
+        ranked = getattr(scorer, "fit_ranking", scorer.fit_difficulty)
         return scorer, ranked(X, y, **fit_params)
     if any(_resamples(step) for _, step in scorer.steps[:-1]):
         if fit_params:
