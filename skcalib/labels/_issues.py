@@ -136,7 +136,9 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
           the model was trained on defend wrong labels, and nobody can tell from them alone.
         - A :class:`~skcalib.difficulty.RelativeMahalanobisScorer`, or a Pipeline that ends in
           one: leave-one-out distances in closed form.
-        - A classifier with `predict_proba`: its out-of-fold probabilities over `cv`.
+        - A classifier with `predict_proba`: its out-of-fold probabilities over `cv`. One in a
+          FrozenEstimator is asked as it is; where X holds numbers, `doubts_` tells of one that
+          seems to have been trained on these labels.
         - A list of them: each is a judge.
     noise : {"mixed", "random"}, default="mixed"
         "mixed" looks for classes whose labels turn into certain others, and for flips to classes

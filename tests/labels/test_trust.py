@@ -6,11 +6,14 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import (
     load_digits,
+    make_blobs,
     make_classification,
     make_gaussian_quantiles,
     make_moons,
 )
 from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
@@ -18,9 +21,11 @@ from skcalib.datasets import flip_labels
 from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder
 from skcalib.labels import _rounds as rounds
+from skcalib.labels._judges import OutOfFold
 from skcalib.labels._noise_model import NoiseFit, common_flips
-from skcalib.labels._trust import surprises
+from skcalib.labels._trust import of_seen_labels, surprises
 from skcalib.utils import SkcalibWarning
+from skcalib.utils.checking._proba import binomial_interval
 
 
 def _probabilities(n, scale, seed, n_classes=3):
@@ -291,3 +296,46 @@ def test_probabilities_at_hand_are_not_believed_to_be_surer_than_they_say():
         finder = LabelIssueFinder("precomputed").fit(proba, labels)
     unsure = 1.0 - proba.max(axis=1).mean()
     assert unsure < finder.noise_rate_interval_[1] < unsure + 0.05
+
+
+def test_a_frozen_classifier_that_has_seen_the_labels_is_doubted():
+    X, y = make_blobs(400, centers=[[0.0] * 4, [3.0] * 4, [-3.0] * 4], random_state=0)
+    given, flipped = flip_labels(y, fraction=0.2, random_state=0)
+    a, b = np.arange(400) % 2 == 0, np.arange(400) % 2 == 1
+    forest = RandomForestClassifier(30, random_state=0)
+    seen, unseen = (FrozenEstimator(clone(forest).fit(X[of], given[of])) for of in (a, b))
+    with pytest.warns(SkcalibWarning, match="it has probably been trained on these labels"):
+        finder = LabelIssueFinder(seen).fit(X[a], given[a])
+    assert finder.issues_["is_issue"][flipped[a]].mean() < 0.2  # it defends them
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkcalibWarning)
+        finder = LabelIssueFinder(unseen).fit(X[a], given[a])
+    assert not any("has probably been trained" in doubt for doubt in finder.doubts_)
+    assert finder.issues_["is_issue"][flipped[a]].mean() > 0.5
+
+
+def test_what_a_frozen_classifier_expects_where_neighbors_do_not():
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(200, 2)) * [1.0, 50.0], rng.integers(0, 3, 200)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    unlike = np.empty(200, dtype=bool)
+    for i in range(200):
+        order = [j for j in np.argsort(np.sum((Z - Z[i]) ** 2, axis=1)) if j != i][:15]
+        unlike[i] = np.bincount(codes[order], minlength=3).argmax() != codes[i]
+
+    def doubts(n_right, features=X):
+        distances = 1.0 - np.eye(3)[codes]
+        wrong = np.flatnonzero(unlike)[n_right:]
+        distances[wrong] = 1.0 - np.eye(3)[(codes[wrong] + 1) % 3]
+        judged = _round(X, codes, distances, np.zeros(200, dtype=bool))
+        net = OutOfFold(FrozenEstimator(GaussianNB()), features, None, [])
+        judged.given = judged.given._replace(judges={"net": net})
+        return of_seen_labels(judged)
+
+    n, least = int(unlike.sum()), 0
+    while binomial_interval(np.asarray(least / n), np.asarray(n), 0.95)[0] <= 2 / 3:
+        least += 1
+    assert not doubts(least - 1)
+    (doubt,) = doubts(least)
+    assert f"net expects {least / n:.0%} of the {n} labels" in doubt
+    assert not doubts(n, features=["a text"] * 200)
