@@ -110,7 +110,7 @@ def cross_val_difficulty(
     >>> cross_val_difficulty(pipe, X, y, cv=3).shape
     (1797,)
     """
-    X, labels = samples_and_labels(X, y)
+    X, labels = samples_and_labels(X, y, groups=groups)
     judge = partial(_fold_difficulty, estimator, X, labels)
     step = telling("cross_val_difficulty", verbose)
     return left_out(judge, folds_of(cv, X, labels, groups), n_jobs, step)

@@ -19,6 +19,7 @@ from ..difficulty import RelativeMahalanobisScorer
 from ..utils.checking._arrays import check_weights, effective_weights, warn_if_normalized
 from ..utils.checking._copies import Together, n_copies, together, warn_of_copies
 from ..utils.checking._groups import group_codes
+from ..utils.checking._guard import refuse_other_positions
 from ..utils.checking._labels import check_class_labels, check_several_classes, encode
 from ..utils.checking._proba import binomial_interval
 from ..utils.checking._validation import check_mask, takes
@@ -98,6 +99,12 @@ _OF_CHOICE = (
     "The checked labels are {} suspicious than a random draw would be (z = {:.1f}). They are "
     "taken as known, and say nothing of the others: the rate of wrong labels stays unchecked. "
     "Check some that draw_samples_to_check has drawn, and keep the finder that drew them."
+)
+
+
+_DRAWN_AGAIN = (
+    "All {} samples that were drawn have been checked before: pass them as exclude=, or draw with "
+    "another random_state."
 )
 
 
@@ -801,6 +808,8 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
             weight = informative_size(self._line(self._of_model[0]), weight)
         proba = inclusion(weight, int(n_samples))
         rows = drawn(proba, check_random_state(random_state))
+        if self._checked is not None and np.isin(rows, self._checked[0]).all():
+            warn(_DRAWN_AGAIN.format(len(rows)))
         self._draws.append(Draw(rows, proba[rows], excluded))
         return (rows, proba[rows]) if return_inclusion else rows
 
@@ -864,6 +873,7 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
                 "positions must be of samples of positive weight, as draw_samples_to_check gives "
                 f"them, got {int(rows[np.argmax(self._weight[rows] == 0)])}."
             )
+        refuse_other_positions(rows, true_labels=true_labels, inclusion=inclusion)
         true, none = answers(true_labels, self.classes_, len(rows))
         if none.any():
             warn(_NONE_OF_THEM.format(int(none.sum()), len(rows)))

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from ..metrics import CalibrationAccumulator
 from ..utils.checking._arrays import holds_shares
+from ..utils.checking._copies import warn_of_table_twice
 from ..utils.checking._groups import design_effect, group_codes
 from ..utils.checking._guard import REMEDY, doubt_of_columns, refuse_other_rows, told
 from ..utils.checking._proba import binomial_interval
@@ -224,6 +225,8 @@ def read_data(
     _check_lengths(n_given, others)
     kept = np.arange(n_given) if weight is None else np.flatnonzero(weight)
     together = None if groups is None else _numbered(group_codes(groups, n_given)[1][kept])
+    if groups is None:
+        warn_of_table_twice(checked.codes[kept], proba[kept])
     doubt = doubt_of_columns(
         checked.proba[kept], checked.codes[kept], checked.classes, remedy=remedy, groups=together
     )

@@ -43,7 +43,7 @@ def read_predictions(
     whole = _read_parquet(path) if _is_parquet(path) else None
     if whole is None:
         text, how = _decoded(path)
-        header, layout = _layout(text, path)
+        header, layout, above = _layout(text, path)
     else:
         header, how = list(whole.columns), {"encoding": "parquet"}
     label = label or _label_column(header, path)
@@ -57,7 +57,7 @@ def read_predictions(
     as_text = [label, *by, *together]
     if whole is None:
         frame = _read(path, header, {**how, **layout}, as_text=as_text)
-        rows = _told_of_rows(text, frame, layout["header"] + "".join(header).count("\n"))
+        rows = _told_of_rows(text, frame, above)
     else:
         frame = whole.assign(**{name: _as_text(whole[name]) for name in as_text})
         rows = {}
@@ -164,8 +164,11 @@ def _as_text(column: Any) -> Any:
     return column.astype(object).map(str, na_action="ignore")
 
 
-def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of the columns, below Excel's ``sep=;`` if any, and options of pandas."""
+def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any], int]:
+    """Return the names of the columns, below Excel's ``sep=;`` if any, and options of pandas.
+
+    And the number of line breaks before the one that ends the header.
+    """
     above = 0  # records above the header
     body = text
     while True:
@@ -181,11 +184,11 @@ def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
     separator = max(first, key=lambda s: len(first[s][0]) if first[s] else 0)
     if len(first[separator]) < 2:
         raise ValueError(
-            f"{path} must have a header and one line for each sample, got one line; quotation "
-            "marks must come in pairs."
+            f"{path} must have a header and one line for each sample, got one line, "
+            f"{_listed([' '.join(body.split())])}; quotation marks must come in pairs."
         )
     names, cells = first[separator]
-    header = [name.strip() for name in names]
+    header = [" ".join(name.split()) for name in names]  # a name may hold a line break
     # The index of pandas has no name, that of R no comma before the names either.
     header = ["", *header] if len(cells) == len(header) + 1 else header
     header = [name or f"(column {i})" for i, name in enumerate(header, start=1)]
@@ -196,7 +199,7 @@ def _layout(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
         raise ValueError(f"{path} must have distinct columns, got {_listed(twice)} twice.")
     comma = separator != "," and any(re.match(r"\s*-?\d*,\d", cell) for cell in cells)
     layout = {"sep": separator, "decimal": "," if comma else ".", "header": above}
-    return header, layout
+    return header, layout, above + "".join(names).count("\n")
 
 
 def _records(text: str, separator: str) -> list[list[str]]:
@@ -338,6 +341,11 @@ class _Table:
         """Return probabilities, the labels of their columns, and the columns."""
         if classes is not None:
             return self._given(labels, classes, pos_label)
+        if pos_label is not None and pos_label not in labels and len(labels) == 2:
+            raise ValueError(
+                f"pos_label must be one of the labels of {self.path}, {_listed(labels)}, got "
+                f"{pos_label!r}."
+            )
         named = self._named(labels)
         if pos_label is not None:
             column = named.get(pos_label, pos_label if pos_label in self.names else None)
@@ -483,8 +491,18 @@ class _Table:
             f"{self.path} must have a column of probabilities for every class, called like its "
             f"label ({_listed(natural_order(labels))}), or the option classes must name them in "
             f"the order of the classes{example}, got columns {_listed(self.names)}; columns of "
-            f"numbers in [0, 1]: {_listed(fits) or 'none'}."
+            f"numbers in [0, 1]: {_listed(fits) or 'none'}{self._nearly()}."
         )
+
+    def _nearly(self) -> str:
+        """Return the first cell that keeps a column of probabilities from being one."""
+        for name in self.names:
+            if name not in self.fits and self._mostly_fits(name):
+                try:
+                    self.probabilities(name)
+                except ValueError as error:
+                    return f". {str(error)[:-1]}"
+        return ""
 
     def _positive(self, labels: list[str], column: str, positive: str) -> dict[str, Any]:
         others = sorted(set(labels) - {positive})

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils.checking._arrays import check_weights, is_chunked, naming, refuse_unreadable
 from ..utils.checking._features import validate_data
+from ..utils.checking._guard import refuse_other_rows
 from ..utils.checking._labels import check_class_labels, check_several_classes
 from ..utils.checking._proba import as_proba, check_proba_matrix, iter_proba_blocks
 from ..utils.computing._blocks import row_entropy, row_margin, row_max
@@ -166,6 +167,7 @@ class MaxEntropySelector(BaseSelector):
             given, if X has fewer samples than `n_samples`, if `y` has a single class, if a weight
             is negative, or if there are `fit_params` but no estimator.
         """
+        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         X, _, n = indexable_samples(X, None)  # labels are for the estimator alone
         weight = check_weights(sample_weight, n)
         rows = np.arange(n) if weight is None else np.flatnonzero(weight)

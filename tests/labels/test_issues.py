@@ -542,6 +542,18 @@ def test_checks_are_drawn_uniformly_and_repeatably():
         finder.draw_samples_to_check(901)
 
 
+def test_a_draw_of_what_has_been_checked_is_told():
+    finder, rows, given, _ = _checked()
+    finder.recalibrate(rows, given[rows])
+    with pytest.warns(SkcalibWarning, match=r"All 60 samples .* pass them as exclude="):
+        again = finder.draw_samples_to_check(60, random_state=1)
+    np.testing.assert_array_equal(again, rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        more = finder.draw_samples_to_check(60, random_state=1, exclude=rows)
+    assert not np.isin(more, rows).any()
+
+
 def test_recalibration_settles_checked_samples_and_moves_the_others():
     finder, rows, given, flipped = _checked()
     model = finder.issues_["p_label_correct"].copy()

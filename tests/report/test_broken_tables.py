@@ -51,6 +51,15 @@ TABLES = {
         r"in \[0, 1\], got \d+ in line 2",
     ),
     "header again": (with_row(HEAD), "called like its label .0, 1, label."),
+    "header again of three": (
+        table([*ROWS_OF_THREE, THREE, *ROWS_OF_THREE], THREE),
+        r"\[0, 1\], got a in line 32",
+    ),
+    "row of sums": (
+        table([*ROWS_OF_THREE, "Total,15,7.5,7.5"], THREE),
+        r"\[0, 1\], got 15.0 in line 32",
+    ),
+    "a page of the web": ("<html><body><table>\n", "got one line, <html><body><table>; quot"),
     "two headers": (HEAD + "\n" + table(), "must have|got prob"),
     "twice the same name": (table(head="label,prob,prob"), "distinct columns, got prob twice"),
     "no label": (table(head="a,prob,note"), "must have a column 'label'"),

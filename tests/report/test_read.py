@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ import pytest
 from skcalib.__main__ import main
 from skcalib.datasets import make_predictions
 from skcalib.report import CalibrationReport
+from skcalib.report._data import read_data
 from skcalib.report._read import read_predictions
+from skcalib.utils import SkcalibWarning
 
 NAMES = np.array(["cat", "dog", "a, b"])
 
@@ -425,3 +428,40 @@ def test_ctrl_c_ends_the_command_with_one_line(binary, tmp_path, capsys, monkeyp
     assert main(["report", str(path), "-o", str(output)]) == 130
     assert capsys.readouterr() == ("", "python -m skcalib report: interrupted.\n")
     assert not output.exists()
+
+
+def test_a_name_may_hold_a_line_break(tmp_path):
+    path = tmp_path / "p.csv"
+    rows = "".join(
+        f"{'ab'[k % 2]},{0.5 + 0.3 * (k % 2)},{0.5 - 0.3 * (k % 2)}\n" for k in range(30)
+    )
+    for between in ("\n", "\u2028"):
+        path.write_text(f'label,"prob{between}b","prob{between}a"\n{rows}')
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = read_predictions(path)
+        assert found["labels"] == ["b", "a"]
+        assert found["source"]["columns of probabilities"] == "prob b (of b), prob a (of a)"
+
+
+def test_a_positive_label_that_is_none(binary, tmp_path):
+    path = tmp_path / "p.csv"
+    binary.to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"pos_label must be one of .*, 0, 1, got 'yes'"):
+        read_predictions(path, pos_label="yes")
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_table_that_stands_there_several_times_is_told(times):
+    rng = np.random.default_rng(0)
+    proba = rng.uniform(size=40)
+    y = (rng.random(40) < proba).astype(int)
+    word = "twice" if times == 2 else "3 times"
+    with pytest.warns(SkcalibWarning, match=f"is there {word}: 40 of the {40 * times} are"):
+        read_data(np.tile(y, times), np.tile(proba, times), labels=None)
+    few = np.tile([0.2, 0.4, 0.6, 0.8], 20)  # of a tree
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_data(y, proba, labels=None)
+        read_data(np.tile([0, 1], 40), few, labels=None)
+        read_data(np.tile(y, 2), np.tile(proba, 2), labels=None, groups=np.tile(np.arange(40), 2))

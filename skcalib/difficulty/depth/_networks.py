@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ...utils.checking._features import validate_data, validate_rows
+from ...utils.checking._guard import refuse_other_rows
 from ...utils.checking._labels import (
     as_labels,
     check_class_labels,
@@ -54,9 +55,11 @@ def check_network(network: Any) -> None:
 
 
 def check_samples(
-    owner: Any, model: Any, X: Any, y: Any, *, reset: bool = True
+    owner: Any, model: Any, X: Any, y: Any, *, reset: bool = True, **of_rows: Any
 ) -> tuple[Any, Any]:
     """Validate the input of a network on behalf of `owner`; `y` may be None except in `fit`.
+
+    `of_rows` is what else there is by sample: in the same order, if indexes tell.
 
     For a torch network, a tensor on an accelerator stays there.
     """
@@ -68,6 +71,7 @@ def check_samples(
     if y is None and not reset:
         X = validate(owner, X, reset=reset, **options)
     else:
+        refuse_other_rows(X=X, y=y, **of_rows)
         X, y = validate(owner, X, check_class_labels(y), reset=reset, **options)
         check_consistent_length(X, y)
         y = as_labels(y, name="y")

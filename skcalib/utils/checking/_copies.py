@@ -21,6 +21,8 @@ from ._groups import group_codes
 # Where a table has fewer distinct rows than this in a fold, equal rows are its nature: two answers
 # to three questions of yes and no are not two visits of one person.
 _DISTINCT_OF_FOLD = 10
+# As many distinct rows, all of them equally often, are no chance.
+_DISTINCT_OF_TABLE = 20
 # Part of the rows from which on copies are worth a warning.
 _MANY_COPIES = 0.1
 
@@ -62,6 +64,22 @@ def warn_of_copies(codes: NDArray[np.intp] | None, labels: NDArray | None) -> No
         f"{found} of the {n} rows of X are equal to an earlier one{ending}; equal rows are kept "
         "together in folds and do not judge one another. Drop the copies, or pass groups=."
     )
+
+
+def warn_of_table_twice(codes: NDArray[np.intp], proba: NDArray[Any]) -> None:
+    """Warn where every row of labels and probabilities stands in the table equally often.
+
+    Few probabilities, such as those of a tree, repeat as well, but not all of them equally often.
+    """
+    key = proba @ np.random.default_rng(0).random(proba.shape[1]) + 2.0 * codes
+    counts = np.unique(key, return_counts=True)[1]
+    if len(counts) >= _DISTINCT_OF_TABLE and 1 < counts.min() == counts.max():
+        times = "twice" if counts[0] == 2 else f"{counts[0]} times"
+        warn(
+            f"Every row of labels and probabilities is there {times}: {len(counts)} of the "
+            f"{len(codes)} are distinct. If they are copies, keep one of each: with the others, "
+            "intervals are too narrow."
+        )
 
 
 class Together(NamedTuple):

@@ -33,6 +33,8 @@ _LEAST_GAIN = 0.05
 # whatever is fitted.
 IN_PASSING = 2**14
 AT_THE_DOOR = 2**21
+# What rounding may do to the least probability of a predicted class of two.
+RANGE_OF_HALF = 1e-6
 REMEDY = "If so, pass labels= in the order of the columns."
 _told: ContextVar[bool] = ContextVar("told", default=False)
 
@@ -123,6 +125,22 @@ def refuse_other_rows(
             f"{first} and {name} must have their rows in the same order, got indexes with the "
             f"same entries in another order: {name}.loc[{first}.index] is in that of {first}."
         )
+
+
+def refuse_other_positions(positions: NDArray[np.intp], **arguments: Any) -> None:
+    """Raise if the index of an argument has these positions in another order."""
+    for name, value in arguments.items():
+        index = _index_of(value)
+        if index is None or index.dtype.kind not in "iu" or _is_count(index):
+            continue
+        given = index.to_numpy()
+        if not np.array_equal(given, positions) and np.array_equal(
+            np.sort(given), np.sort(positions)
+        ):
+            raise ValueError(
+                f"{name} must be in the order of positions, got an index with the same positions "
+                f"in another order: {name}.loc[positions] puts them in order."
+            )
 
 
 def _of_label(proba: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[Any]:
@@ -319,6 +337,11 @@ def doubt_of_columns(
 ) -> str | None:
     """Return what speaks against the order of the columns of (n, K), or the sign of (n,)."""
     n_columns = 1 if proba.ndim == 1 else proba.shape[1]
+    if 2 * n_columns**2 > most:
+        # A look at all columns takes time: only where the probabilities of the labels ask for it.
+        if len(codes) < 2 * n_columns or knows_labels(proba, codes):
+            return None
+        most = AT_THE_DOOR
     rows = drawn_rows(len(codes), max(n_columns, 2), most)
     proba, codes = to_host(proba[rows]), codes[rows]
     if len(codes) < 2 * n_columns or not 0 <= proba.min() <= proba.max() <= 2:
@@ -328,8 +351,15 @@ def doubt_of_columns(
     if proba.ndim == 1:
         proba = np.column_stack([1 - proba, proba])
     groups = None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
-    found = misplaced_columns(proba, codes, groups)
     names = classes.tolist()
+    if n_columns == 1 and classes.dtype != bool and seems_confidence(proba[:, 1], codes):
+        return (
+            f"{name} is never below 0.5, though the label is {names[1]!r} in "
+            f"{codes.mean():.0%} of the samples, and does not rise with it: it seems to be the "
+            f"probability of the predicted class. If so, pass that of {names[1]!r}, or whether "
+            "the predictions are right in place of the labels."
+        )
+    found = misplaced_columns(proba, codes, groups)
     if found is None and (n_columns == 1 or not far_below_chance(proba, codes, groups)):
         return None
     if found is None or (len(names) > 2 and _seems_negated(proba, codes, found)):
@@ -374,6 +404,30 @@ def refuse_negative_name(
             f"called {name!r}: pass 1 - y_proba, or pos_label={negative!r} if that is the "
             "positive one."
         )
+
+
+def knows_labels(proba: Any, codes: NDArray[np.intp]) -> bool:
+    """Tell whether labels are surely more probable than those of other samples."""
+    rng = np.random.default_rng(0)
+    rows = np.unique(rng.integers(0, len(codes), min(len(codes), IN_PASSING)))
+    own = codes[rows]
+    return fits_better(proba[rows], own, rng.permutation(own))
+
+
+def seems_confidence(proba: NDArray[Any], codes: NDArray[np.intp]) -> bool:
+    """Tell whether (n,) is the probability of the predicted class, not of the positive one.
+
+    It is never below a half, surely above the frequency of the positive class, which is no more
+    than a half, and no larger where the label is positive.
+    """
+    n, positive = len(codes), codes == 1
+    if proba.min() < 0.5 - RANGE_OF_HALF or not 0 < positive.sum() < n:
+        return False
+    if positive.mean() > 0.5 + 2 * np.sqrt(0.25 / n) or not _surely_above_0(proba - codes):
+        return False
+    apart = proba[positive].mean() - proba[~positive].mean()
+    spread = proba[positive].var() / positive.sum() + proba[~positive].var() / (~positive).sum()
+    return bool(spread > 0 and apart < 2 * np.sqrt(spread))
 
 
 def _seems_negated(proba: NDArray[Any], codes: NDArray[np.intp], found: Misplaced) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..meta._warnings import warn
 from ._arrays import (
     as_array,
     as_floats,
@@ -19,7 +20,13 @@ from ._arrays import (
     scale_weights,
     to_host,
 )
-from ._guard import IN_PASSING, refuse_negative_name, refuse_other_rows, tell_of_columns
+from ._guard import (
+    IN_PASSING,
+    drawn_rows,
+    refuse_negative_name,
+    refuse_other_rows,
+    tell_of_columns,
+)
 from ._labels import (
     as_labels,
     check_column_labels,
@@ -187,11 +194,12 @@ def check_predictions(
     names = column_names(y_proba) if proba.ndim == 2 else None
     truth: NDArray[Any]
     if shares:
-        if proba.ndim == 1 and as_array(y_proba, name="y_proba").dtype.kind in "biu":
+        if as_array(y_proba, name="y_proba").dtype.kind in "biu":
             raise ValueError(
                 "y_proba must hold probabilities where y_true holds shares of people, got "
                 "integers; y_true and y_proba seem swapped."
             )
+        _tell_of_certain(y, proba)
         truth, proba, classes = _match_all(y, column_names(y_true), proba, names, known, pos_label)
     elif proba.ndim == 1:
         truth, classes = match_binary(y, labels=known, pos_label=pos_label)
@@ -248,6 +256,20 @@ def _match_all(
             check_column_labels(labels, proba.shape[1], what="names of the columns of y_proba")
     shares, classes = match_shares(shares, names_of_shares, labels, proba.shape[1])
     return shares, proba, classes
+
+
+def _tell_of_certain(shares: NDArray[np.float64], proba: Any) -> None:
+    """Warn of zeros and ones as the probabilities of samples about which people differ."""
+    if all_0_or_1(proba) and not all_0_or_1(shares):
+        warn(
+            "y_proba holds 0 and 1 alone, and y_true the shares of several classes: y_true and "
+            "y_proba seem swapped."
+        )
+
+
+def all_0_or_1(values: Any) -> bool:
+    some = to_host(values[drawn_rows(len(values), values.shape[-1], IN_PASSING)])
+    return bool(((some == 0) | (some == 1)).all())
 
 
 def _seem_swapped(y_true: ArrayLike, y_proba: ArrayLike) -> bool:

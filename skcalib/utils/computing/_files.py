@@ -36,8 +36,9 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             copymode(target, unfinished)
         unfinished.replace(target)
     except OSError as error:
-        if error.filename == str(unfinished):
-            error.filename, error.filename2 = str(path), None  # the name that the caller knows
+        if error.filename in (None, str(unfinished)):
+            # The name that the caller knows; a full disk names none.
+            error.filename, error.filename2 = str(path), None
         raise
     finally:
         unfinished.unlink(missing_ok=True)

@@ -538,6 +538,8 @@ def indexable_samples(
     X: Any, y: ArrayLike | None, **of_rows: Any
 ) -> tuple[Any, NDArray[Any] | None, int]:
     """Return the X of a meta-estimator in a form that can be indexed, labels, and its length."""
+    if y is None:
+        refuse_other_rows(X=X, **of_rows)
     X = as_features(X)
     with naming("X"):
         (X,) = indexable(X)

@@ -118,6 +118,51 @@ def test_the_other_class_is_told():
         expected_calibration_error(y, proba[:, ::-1])
 
 
+@pytest.mark.parametrize("k", [100, 130])
+def test_metrics_see_the_order_of_many_columns(k):
+    y, proba = right(n=12 * k, k=k, sharpness=3)
+    names = [f"class {i}" for i in range(k)]
+    labels = np.array(names)[y]
+    with pytest.warns(SkcalibWarning, match="in another order"):  # sorted as text
+        expected_calibration_error(labels, proba)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected_calibration_error(labels, proba, labels=names)
+
+
+def test_the_probability_of_the_answer_is_told():
+    y, proba = right(k=2)
+    sentence = r"y_proba is never below 0.5.*pass that of 1, or whether the predictions are right"
+    with pytest.warns(SkcalibWarning, match=sentence):
+        expected_calibration_error(y, proba.max(axis=1))
+    with pytest.warns(SkcalibWarning, match="X is never below 0.5"):
+        TemperatureScaling(input="proba").fit(proba.max(axis=1)[:, None], y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected_calibration_error(y == proba.argmax(axis=1), proba.max(axis=1))
+        expected_calibration_error((y == proba.argmax(axis=1)).astype(int), proba.max(axis=1))
+
+
+def test_probabilities_above_a_half_are_not_accused():
+    rng = np.random.default_rng(0)
+    for shift in (0.0, 0.1, 0.2):  # of the frequency: too sure, but of the right thing
+        p = rng.uniform(0.5, 1, 2000)
+        y = (rng.random(2000) < p - shift).astype(int)
+        assert doubt_of_columns(p, y, np.arange(2)) is None
+
+
+def test_shares_and_indicators_that_are_swapped_are_told():
+    y, proba = right()
+    with pytest.warns(SkcalibWarning, match="y_true and y_proba seem swapped"):
+        expected_calibration_error(proba, np.eye(4)[y])
+    with pytest.raises(ValueError, match="y_true and y_proba seem swapped"):
+        expected_calibration_error(proba, np.eye(4, dtype=int)[y])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected_calibration_error(np.eye(4)[y], proba)
+        expected_calibration_error(np.eye(4)[y], np.eye(4)[y])
+
+
 def test_scores_of_the_opposite_sign_are_told():
     y, proba = right()
     with pytest.warns(SkcalibWarning, match="far below chance"):

@@ -40,11 +40,12 @@ def test_full_disk_leaves_the_old_file(tmp_path):
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
     try:
-        with pytest.raises(OSError), write_atomically(path) as file:
+        with pytest.raises(OSError) as raised, write_atomically(path) as file:
             file.write(b"x" * 10_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
+    assert raised.value.filename == str(path)
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
