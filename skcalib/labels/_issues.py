@@ -16,13 +16,19 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..difficulty import RelativeMahalanobisScorer
-from ..utils.checking._arrays import check_weights, effective_weights, warn_if_normalized
+from ..utils.checking._arrays import (
+    check_weights,
+    effective_weights,
+    is_chunked,
+    warn_if_normalized,
+)
 from ..utils.checking._copies import Together, n_copies, together, warn_of_copies
 from ..utils.checking._groups import group_codes
 from ..utils.checking._guard import refuse_other_positions
 from ..utils.checking._labels import check_class_labels, check_several_classes, encode
 from ..utils.checking._proba import binomial_interval
 from ..utils.checking._validation import check_mask, takes
+from ..utils.computing._chunked import aligned, map_chunks
 from ..utils.meta._estimators import (
     common_input_tags,
     joint_classes,
@@ -976,15 +982,15 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_new, n_features), or whatever the estimator takes
+        X : array-like or dask array of shape (n_new, n_features), or whatever the estimator takes
             New samples, as for `fit`; their class probabilities with "precomputed".
-        y : array-like of shape (n_new,)
+        y : array-like or dask array of shape (n_new,)
             Their labels, among `classes_`.
 
         Returns
         -------
-        issues : structured array of shape (n_new,)
-            The columns of `issues_`.
+        issues : structured array or dask array of shape (n_new,)
+            The columns of `issues_`; lazy where X is a dask array.
 
         Raises
         ------
@@ -1006,6 +1012,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         (True, 0)
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            X, y = aligned(X=X, y=y)
+            row = np.full((1, X.shape[1]), 1 / X.shape[1], dtype=X.dtype)
+            dtype = self.judge_labels(row, self.classes_[:1]).dtype
+            return map_chunks(_judged_chunk, (self, dtype), X, y, dtype=dtype)
         if isinstance(X, dict) and not issparse(X):
             X = {str(name): samples_and_labels(matrix, y)[0] for name, matrix in X.items()}
             labels = samples_and_labels(next(iter(X.values())), y)[1]
@@ -1136,6 +1147,11 @@ class LabelIssueFinder(MetaEstimatorMixin, BaseEstimator):
         tags.input_tags = common_input_tags(*inside)
         tags.target_tags.required = True
         return tags
+
+
+def _judged_chunk(state: tuple[LabelIssueFinder, Any], X: NDArray, y: NDArray) -> NDArray[Any]:
+    finder, dtype = state
+    return finder.judge_labels(X, y).astype(dtype)  # texts of one length in all chunks
 
 
 def _given(

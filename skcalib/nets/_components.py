@@ -68,6 +68,11 @@ class NetComponents(AutoDeviceMixin, skorch.NeuralNetClassifier):
 
     def initialized_instance(self, instance_or_cls: Any, kwargs: dict[str, Any]) -> Any:
         """Build a module or criterion, or copy the given instance."""
+        if isinstance(instance_or_cls, torch.jit.ScriptModule):
+            raise TypeError(
+                "module and criterion must be given before torch.jit.script, whose copies cannot "
+                f"be trained, got a {type(instance_or_cls).__name__}; script module_ after fit."
+            )
         # skorch takes an instance without arguments as it is, and would train the user's own.
         if isinstance(instance_or_cls, nn.Module) and not kwargs:
             return copy.deepcopy(instance_or_cls)

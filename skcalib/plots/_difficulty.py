@@ -36,8 +36,9 @@ class DifficultyDisplay(BaseDisplay):
     """Where a classifier is right and wrong: its error rate by difficulty, and both counts.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one. Where the curve rises,
-    the difficulty predicts where the classifier errs. Groups of fewer than ten samples have empty
-    dots and no line.
+    the difficulty predicts where the classifier errs. Groups whose middle samples are equally
+    difficult, as of a depth in layers, are one. Groups of fewer than ten samples have empty dots
+    and no line.
 
     Parameters
     ----------
@@ -52,6 +53,8 @@ class DifficultyDisplay(BaseDisplay):
         ``wrong``.
     area : float, default=None
         AUROC of the difficulty for errors, shown in the title.
+    share : ndarray of shape (n_groups,), default=None
+        Fraction of the samples in each group, in (0, 1]. None stands for groups of equal size.
     name : str, default=None
         Name in the title or, of several, in the legend.
 
@@ -90,6 +93,7 @@ class DifficultyDisplay(BaseDisplay):
     difficulty: NDArray[np.float64] | None = None
     cells: Cells | None = None
     area: float | None = None
+    share: NDArray[np.float64] | None = None
     name: str | None = None
 
     @classmethod
@@ -154,7 +158,7 @@ class DifficultyDisplay(BaseDisplay):
         difficulty : array-like of shape (n_samples,)
             Difficulty, larger = harder.
         n_groups : int, default=10
-            Number of groups of equal size.
+            Number of groups of equal size; fewer are left where difficulties are equal.
         confidence_level : float or None, default=0.95
             Level in (0, 1) of the bars, exact binomial intervals of the error rates, with weights
             counted as numbers of samples. None draws no bars.
@@ -177,16 +181,20 @@ class DifficultyDisplay(BaseDisplay):
         values = np.asarray(difficulty, dtype=np.float64)
         given = check_weights(sample_weight, len(values))
         weight = np.ones(len(values)) if given is None else given
-        band = None
-        if confidence_level is not None:
-            count = np.full(n_groups, weight.sum() / n_groups)
-            band = binomial_interval(rate, count, confidence_level)
         # The AUROC takes both errors and correct predictions.
         both = 0 < rate.mean() < 1
+        middles = quantiles(values, (np.arange(n_groups) + 0.5) / n_groups, weight)
+        middle, group = np.unique(middles, return_inverse=True)
+        n_joined = np.bincount(group)
+        rate, share = np.bincount(group, rate) / n_joined, n_joined / n_groups
+        band = None
+        if confidence_level is not None:
+            band = binomial_interval(rate, weight.sum() * share, confidence_level)
         return cls(
             rate,
             band=band,
-            difficulty=quantiles(values, (np.arange(n_groups) + 0.5) / n_groups, weight),
+            difficulty=middle,
+            share=share,
             cells=_histogram(values, weight, wrong),
             area=float(roc_auc_score(wrong, values, sample_weight=weight)) if both else None,
             name=name,
@@ -217,16 +225,18 @@ class DifficultyDisplay(BaseDisplay):
         """
         label = self._open_axes(ax, name)
         n_groups = len(self.error_rate)
-        x = 100 * (np.arange(n_groups) + 0.5) / n_groups
+        share = np.full(n_groups, 1 / n_groups) if self.share is None else self.share
+        x = 100 * (np.cumsum(share) - share / 2)
         xlabel, limits = "Difficulty percentile (easy to hard)", (0.0, 100.0)
         if histogram and self.cells is not None and self.difficulty is not None:
             x, xlabel, limits = self.difficulty, "Difficulty", tuple(self.cells.edges[[0, -1]])
         else:
             histogram = False
-        # Groups have equal weight: the mean of their rates is the rate of all samples.
-        self._draw_reference(limits, [self.error_rate.mean()] * 2, "All samples")
+        # Rates weighed by the sizes of their groups give the rate of all samples.
+        self._draw_reference(limits, [float(share @ self.error_rate)] * 2, "All samples")
         style: dict[str, Any] = {}
-        if self.cells and self.cells.right.sum() + self.cells.wrong.sum() < FEW * n_groups:
+        n_samples = np.inf if self.cells is None else np.sum(self.cells.right + self.cells.wrong)
+        if n_samples * share.min() < FEW * (1 - 1e-9):
             style = {"linestyle": "", "markerfacecolor": "none"}
         self.line_ = self._draw_curve(x, self.error_rate, label, kwargs, **style)
         if self.band is not None:

@@ -37,6 +37,8 @@ _LEAST_CHANGE_OF_WEIGHT, _LEAST_BEND = 1e-5, 0.1
 # Relative to the mean diagonal of the Hessian: a class that is never likely has no slope.
 _DAMPING = 1e-9
 _MOST_CONJUGATE_GRADIENTS = 50
+# The search holds about ten matrices: of this size they take 1.3 GB.
+_MOST_ENTRIES = 2**24
 # Scores above which steps are found in half the precision.
 _LARGE = 2**20
 
@@ -63,6 +65,12 @@ class Ridge(NamedTuple):
         For k classes and samples of total weight n: k / n on the diagonal and the intercepts,
         k (k - 1) / n off the diagonal, where there are k - 1 times as many entries.
         """
+        if not vector and k * (k + 1) > _MOST_ENTRIES:
+            raise ValueError(
+                f"X must have fewer columns for a matrix, which has {k * (k + 1):,} numbers to "
+                f"learn for {k:,} classes: StructuredVectorScaling and TemperatureScaling are for "
+                "as many."
+            )
         if vector:
             return np.tile([self.diagonal, self.intercept], (k, 1)) * k / n
         penalty = np.full((k, k + 1), self.off_diagonal * k * (k - 1) / n)

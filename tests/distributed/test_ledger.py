@@ -26,6 +26,7 @@ Y = (RNG.uniform(size=(N, 1)) > softmax(TRUE, axis=1).cumsum(axis=1)[:, :-1]).su
 LOGITS = 2 * TRUE + np.linspace(0.5, -0.5, K)
 PROBA = softmax(LOGITS, axis=1)
 MODEL = LogisticRegression().fit(LOGITS[::2], Y[::2])
+FINDER = LabelIssueFinder("precomputed").fit(PROBA[::8], Y[::8])
 
 
 def added_up(name):
@@ -107,6 +108,9 @@ RUNS = {
         ),
         EXACT,
     ),
+    "judge_labels": (
+        lambda y, p, z: FINDER.judge_labels(p, y)["p_label_correct"], EXACT,
+    ),
     "RMDScorer": (lambda y, p, z: RMDScorer().fit(z, y).difficulty(z, y), EXACT),
     "NoveltyDetector": (
         served(NoveltyDetector(RMDScorer()).fit(LOGITS[:500], Y[:500]), "score_samples"), EXACT,
@@ -156,6 +160,67 @@ def test_twenty_parts_are_what_memory_is(name):
     assert np.nanmean(np.abs(found - expected)) <= tolerance
     if tolerance == EXACT:
         np.testing.assert_allclose(found, expected, rtol=EXACT, atol=EXACT)
+
+
+# Passes over all scores. The labels are passed over once more by what has to know the classes.
+ONE_PASS = [
+    *("expected_calibration_error", "maximum_calibration_error", "debiased_calibration_error"),
+    *("reliability_curve", "classwise_calibration_error", "smooth_calibration_error"),
+    *("ks_calibration_error", "generalized_brier_score", "evidence", "SelectiveClassifier"),
+]
+LAZY = [
+    *("confidence_score", "predictive_entropy", "probability_margin", "max_logit_score"),
+    *("energy_score", "StackedCalibration.predict_proba", "SelectiveClassifier.accept"),
+    *("NoveltyDetector", "judge_labels"),
+]
+ONCE_AND_SERVED = [
+    *("BetaCalibration", "IsotonicCalibration", "HistogramBinning", "RMDScorer"),
+    "MaxEntropySelector",
+]
+PASSES = {
+    **dict.fromkeys(ONE_PASS, (1, 1)),
+    **dict.fromkeys(LAZY, (0, 0)),
+    **dict.fromkeys(ONCE_AND_SERVED, (1, 1)),
+    **dict.fromkeys(("TemperatureScaling", "PostHocCalibratedClassifier"), (3, 4)),
+    **{name: (5, 10) for name, (_, tolerance) in RUNS.items() if tolerance == SEARCHED
+       and name not in ("TemperatureScaling", "PostHocCalibratedClassifier")},
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::skcalib.utils.SkcalibWarning")
+@pytest.mark.parametrize("name", RUNS)
+def test_number_of_passes(name):
+    read = 0
+
+    def counted(block):
+        nonlocal read
+        read += 1
+        return block
+
+    def noted(array):
+        empty = np.empty((0, K), array.dtype)
+        return parts(array).map_blocks(counted, dtype=array.dtype, meta=empty)
+
+    found = RUNS[name][0](parts(Y), noted(PROBA), noted(LOGITS))
+    low, high = PASSES[name]
+    assert low * N_PARTS <= read <= high * N_PARTS
+    if hasattr(found, "compute"):
+        before = read
+        found.compute()
+        assert read == before + N_PARTS
+
+
+def test_labels_are_read_once_before_a_map_of_a_histogram():
+    read = 0
+
+    def counted(block):
+        nonlocal read
+        read += 1
+        return block
+
+    labels = parts(Y).map_blocks(counted, dtype=Y.dtype, meta=Y[:0])
+    posthoc.IsotonicCalibration(input="logits").fit(parts(LOGITS), labels)
+    assert read == 2 * N_PARTS
 
 
 @pytest.mark.parametrize("name", SAMPLED)

@@ -187,3 +187,10 @@ def test_ctrl_c_ends_a_search_in_a_process_of_its_own():
     finally:
         child.kill()
     assert rest == "interrupted\n"
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_a_scripted_module_is_refused():
+    scripted = torch.jit.script(torch.nn.Linear(4, 3))
+    with pytest.raises(TypeError, match=r"before torch.jit.script, .* script module_ after fit"):
+        CalibratedNetClassifier(scripted).fit(np.zeros((6, 4), np.float32), [0, 1, 2] * 2)

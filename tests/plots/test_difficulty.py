@@ -131,3 +131,21 @@ def test_plot_of_the_rates_alone():
 def test_bad_input():
     with pytest.raises(ValueError, match="difficulty must be finite"):
         DifficultyDisplay.from_predictions([0, 1], [0, 1], [0.0, np.nan], n_groups=1)
+
+
+def test_groups_of_equal_difficulty_are_one():
+    depth = np.repeat([1, 2, 4], [200, 100, 100])
+    y_true = np.zeros(400, dtype=int)
+    y_pred = (np.random.default_rng(0).random(400) < 0.1 * depth).astype(int)
+    display = DifficultyDisplay.from_predictions(y_true, y_pred, depth, n_groups=8)
+    np.testing.assert_array_equal(display.difficulty, [1, 2, 4])
+    np.testing.assert_allclose(display.share, [0.5, 0.25, 0.25])
+    rate = [y_pred[depth == d].mean() for d in (1, 2, 4)]
+    np.testing.assert_allclose(display.error_rate, rate)
+    np.testing.assert_allclose(
+        display.band, binomial_interval(np.array(rate), np.array([200.0, 100, 100]), 0.95)
+    )
+    (overall,) = [line for line in display.ax_.lines if line.get_label() == "All samples"]
+    assert overall.get_ydata() == pytest.approx(np.full(2, y_pred.mean()))
+    other = DifficultyDisplay.from_predictions(y_true, y_pred, depth, n_groups=8, histogram=False)
+    np.testing.assert_allclose(other.line_.get_xdata(), [25, 62.5, 87.5])

@@ -273,3 +273,10 @@ def test_vector_scaling_ends_where_a_class_can_be_told_apart():
     assert fitted.n_iter_ < 50
     proba = fitted.predict_proba(logits)
     np.testing.assert_allclose(proba[:, 2], y == 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["MatrixScaling", "StructuredMatrixScaling"])
+def test_ten_thousand_classes_are_no_matrix(name):
+    logits, y = np.random.default_rng(0).normal(size=(20, 10_000)), np.arange(20)
+    with pytest.raises(ValueError, match="100,010,000 numbers to learn for 10,000 classes"):
+        getattr(posthoc, name)(classes=np.arange(10_000)).fit(logits, y)
