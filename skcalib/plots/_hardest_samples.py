@@ -153,7 +153,7 @@ class HardestSamplesDisplay(BaseDisplay):
                 "difficulty must be 1-D and have a finite value, got "
                 f"{np.isfinite(scores).sum()} of them in shape {scores.shape}."
             )
-        names = {"labels": labels, "suggested_labels": suggested_labels}
+        names: dict[str, Any] = {"labels": labels, "suggested_labels": suggested_labels}
         refuse_other_rows(samples=samples, difficulty=difficulty, **names)
         given = {key: as_array(x, name=key) for key, x in names.items() if x is not None}
         for key, array in given.items():
