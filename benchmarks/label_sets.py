@@ -78,27 +78,42 @@ def tables(folder: Path) -> Iterator[tuple[str, NDArray, NDArray]]:
             900, n_classes=3, class_sep=1.2, weights=[0.8, 0.15, 0.05], random_state=9, **generated
         ),
     )
+    yield from shapes()
+    yield from published(folder)
+    yield from sentences(folder, ((40, 12), (15, 30), (5, 90)), 60)
+
+
+def shapes() -> Iterator[tuple[str, NDArray, NDArray]]:
+    """Yield generated samples of classes that no line parts, and of classes that overlap."""
     yield "moons", *datasets.make_moons(600, noise=0.25, random_state=0)
     yield "circles", *datasets.make_circles(600, noise=0.1, factor=0.5, random_state=0)
     shells: dict[str, Any] = {"n_samples": 800, "n_features": 4, "random_state": 0}
     yield "quantiles", *datasets.make_gaussian_quantiles(**shells)
     yield "blobs", *datasets.make_blobs(800, 5, centers=8, cluster_std=2.5, random_state=0)
     yield "overlap", *datasets.make_blobs(800, 3, centers=5, cluster_std=5, random_state=1)
+
+
+def published(folder: Path) -> Iterator[tuple[str, NDArray, NDArray]]:
+    """Yield published tables, and images as a network sees them."""
     human = np.load(folder / "human_labels.npz")
     for name in ("segment", "phoneme", "music"):
         yield name, human[f"{name}_X"], human[f"{name}_true"]
     images = np.load(folder / "cifar10_resnet20_features.npz")
     yield "images", images["features"].astype(np.float32), images["y"].astype(int)
-    yield from sentences(folder)
 
 
-def sentences(folder: Path) -> Iterator[tuple[str, NDArray, NDArray]]:
-    """Yield some classes of questions, as a network sees them and as counts of words."""
+def sentences(
+    folder: Path, sizes: tuple[tuple[int, int], ...], n_components: int
+) -> Iterator[tuple[str, NDArray, NDArray]]:
+    """Yield questions of some classes, as a network sees them and as counts of words.
+
+    `sizes` are numbers of classes, and of questions of each.
+    """
     clinc = np.load(folder / "clinc150_minilm.npz", allow_pickle=True)
     X, y = clinc["X_train"].astype(np.float32), clinc["y_train"].astype(int)
     texts = [text for text, _ in json.loads((folder / "clinc150.json").read_text())["train"]]
     rng = np.random.default_rng(0)
-    for n_classes, n_each in ((40, 12), (15, 30), (5, 90)):
+    for n_classes, n_each in sizes:
         rows = np.concatenate(
             [
                 rng.choice(np.flatnonzero(y == k), n_each, replace=False)
@@ -107,7 +122,8 @@ def sentences(folder: Path) -> Iterator[tuple[str, NDArray, NDArray]]:
         )
         yield f"sentences {n_classes}", X[rows], y[rows]
         words = TfidfVectorizer(sublinear_tf=True).fit_transform([texts[row] for row in rows])
-        yield f"words {n_classes}", TruncatedSVD(60, random_state=0).fit_transform(words), y[rows]
+        components = TruncatedSVD(n_components, random_state=0).fit_transform(words)
+        yield f"words {n_classes}", components, y[rows]
 
 
 def some_of(X: NDArray, y: NDArray) -> tuple[NDArray, NDArray[np.intp]]:

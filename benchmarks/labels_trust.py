@@ -18,16 +18,13 @@ from pathlib import Path
 
 import numpy as np
 from sklearn import datasets
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict
+from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.labels import found_by, from_class_to_class
+from benchmarks.label_sets import labels_of, published, sentences, shapes
+from benchmarks.labels import found_by
 from benchmarks.papers.tables import csv_table
-from skcalib.datasets import flip_labels
 from skcalib.difficulty import RMDScorer
 from skcalib.labels import LabelIssueFinder
 
@@ -49,30 +46,10 @@ def sets(folder):
     classes = {"n_informative": 6, "n_classes": 4, "flip_y": 0, "random_state": 3}
     for sep in (0.5, 1.0, 2.0):
         yield f"generated{sep}", *datasets.make_classification(1000, class_sep=sep, **classes)
-    yield "moons", *datasets.make_moons(600, noise=0.25, random_state=0)
-    yield "circles", *datasets.make_circles(600, noise=0.1, factor=0.5, random_state=0)
-    shells = {"n_samples": 800, "n_features": 4, "random_state": 0}
-    yield "quantiles", *datasets.make_gaussian_quantiles(**shells)
-    yield "blobs", *datasets.make_blobs(800, 5, centers=8, cluster_std=2.5, random_state=0)
-    yield "overlap", *datasets.make_blobs(800, 3, centers=5, cluster_std=5, random_state=1)
-    human = np.load(folder / "human_labels.npz")
-    for name in ("segment", "phoneme", "music"):
-        yield name, human[f"{name}_X"], human[f"{name}_true"]
-    images = np.load(folder / "cifar10_resnet20_features.npz")
-    yield "images", images["features"].astype(np.float32), images["y"].astype(int)
-    clinc = np.load(folder / "clinc150_minilm.npz", allow_pickle=True)
-    X, y = clinc["X_train"].astype(np.float32), clinc["y_train"].astype(int)
-    texts = [text for text, _ in json.loads((folder / "clinc150.json").read_text())["train"]]
-    rng = np.random.default_rng(0)
-    for n_classes, n_each in ((60, 20), (30, 40), (12, 80)):
-        some = [
-            rng.choice(np.flatnonzero(y == k), n_each, replace=False)
-            for k in rng.permutation(150)[:n_classes]
-        ]
-        rows = np.concatenate(some)
-        yield f"sentences{n_classes}", X[rows], y[rows]
-        words = TfidfVectorizer(sublinear_tf=True).fit_transform([texts[row] for row in rows])
-        yield f"words{n_classes}", TruncatedSVD(100, random_state=0).fit_transform(words), y[rows]
+    yield from shapes()
+    yield from published(folder)
+    for name, X, y in sentences(folder, ((60, 20), (30, 40), (12, 80)), 100):
+        yield name.replace(" ", ""), X, y
 
 
 def views(name, X, y):
@@ -94,24 +71,6 @@ def views(name, X, y):
 
 def kept_out(name):
     return zlib.crc32(name.split(",")[0].encode()) % 3 == 2
-
-
-def labels_of(noise, X, y):
-    if noise == "random 20 %":
-        return flip_labels(y, fraction=0.2, random_state=0)[0]
-    if noise == "class to class":
-        return from_class_to_class(y, 0)
-    if noise == "published":
-        return y
-    # Hard samples get the likeliest other class, as people do; 15 % of all.
-    rng, rows = np.random.default_rng(0), np.arange(len(y))
-    model = LogisticRegression(C=0.3, max_iter=100, tol=1e-2)
-    Z = StandardScaler().fit_transform(X)
-    p = cross_val_predict(model, Z, y, cv=4, method="predict_proba")
-    hard = 1.02 - p[rows, y]
-    p[rows, y] = -1.0
-    wrong = rng.random(len(y)) < np.minimum(0.15 * hard / hard.mean(), 0.8)
-    return np.where(wrong, p.argmax(axis=1), y)
 
 
 def run(X, true, given, judges):

@@ -66,7 +66,8 @@ def _of_node(node: ast.AST, line: str) -> Iterator[Mutant | None]:
         if isinstance(node.value, bool):
             yield *span, str(not node.value)
         elif isinstance(node.value, int | float):
-            yield *span, repr(node.value + 1 if isinstance(node.value, int) else node.value * 1.5)
+            larger = node.value * 1.5 if isinstance(node.value, float) else node.value + 1
+            yield *span, repr(larger or 1.0)  # 1.5 times 0.0 is no other program
     elif isinstance(node, ast.Attribute) and node.attr in NAMES:
         stop = node.end_col_offset
         if node.lineno == node.end_lineno:

@@ -17,6 +17,7 @@ def lines(source):
         ("a + (b)", {"a - (b)"}),
         ("a and b", {"a or b"}),
         ("x = True", {"x = False"}),
+        ("0 * 0.0", {"1 * 0.0", "0 * 1.0", "0 / 0.0"}),
         ("np.minimum(a, 2)", {"np.maximum(a, 2)", "np.minimum(a, 3)"}),
         ("'é' + A.T", {"'é' - A.T", "'é' + A.real"}),  # columns of ast count bytes
         ("x: Literal[2] = y", set()),

@@ -101,6 +101,9 @@ def test_sample_weight_is_repetition(scale):
     weighted = difficulty_weights(difficulty, scale=scale, sample_weight=count)
     np.testing.assert_allclose(np.repeat(weighted, count), repeated, rtol=1e-12)
     assert weighted[-1] == 0
+    for unit in (1e300, 1e-300):  # squares would be infinite, or 0
+        same = difficulty_weights(difficulty, scale=scale, sample_weight=unit * count)
+        np.testing.assert_allclose(same, weighted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e-320, 1e200, 1.7e308])
