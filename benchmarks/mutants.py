@@ -4,8 +4,9 @@
 
 A mutant swaps a comparison, a sum, a minimum, a truth value or a number of a file. It is killed if
 a test fails, or does not end. `--since` takes only lines that have changed since a commit. The
-tests are those of the file's folder that name it or what it defines, or those of `--tests`. All of
-it happens in a copy of the repository, so that an interruption leaves nothing behind.
+tests are those of the file's folder that name it or what it defines, and its examples; or those of
+`--tests`. All of it happens in a copy of the repository, so that an interruption leaves nothing
+behind.
 """
 
 import argparse
@@ -122,7 +123,8 @@ def _defined(file: Path) -> set[str]:
 def tests_of(file: Path) -> list[str]:
     """Return the test files of the same folder that name a file or what it defines.
 
-    Where there are none: those of the files of the room that import it.
+    Where there are none: those of the files of the room that import it. The examples of the file
+    itself are tests as well.
     """
     parts = file.relative_to(ROOT / "skcalib").parts
     folder, own = ROOT.joinpath("tests", *parts[:-1]), f"test{file.stem}.py"
@@ -134,7 +136,7 @@ def tests_of(file: Path) -> list[str]:
         found = [path for path, times in named.items() if times or path.name == own]
         if found:
             found.sort(key=lambda path: (path.name != own, -named[path], path))
-            return [str(path.relative_to(ROOT)) for path in found]
+            return [str(path.relative_to(ROOT)) for path in (*found[:1], file, *found[1:])]
         imports = re.compile(rf"from \.+({'|'.join(user.stem for user in users)}) import")
         of_room = (ROOT / "skcalib" / parts[0]).rglob("*.py")
         users = {path for path in of_room if imports.search(path.read_text())} - seen

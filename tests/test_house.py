@@ -362,6 +362,29 @@ def test_every_parameter_is_described_in_help(package, name):
     assert not _undescribed(value)
 
 
+def _public_functions(value):
+    """Yield a function, or a class and its public methods that are ours."""
+    if not callable(value) or (inspect.isclass(value) and issubclass(value, Warning)):
+        return
+    yield value
+    for name, method in inspect.getmembers(value, inspect.isfunction):
+        if not name.startswith("_") and method.__module__.startswith("skcalib"):
+            yield method
+
+
+@pytest.mark.parametrize(("package", "name"), PUBLIC)
+def test_help_shows_the_defaults_of_the_signature(package, name):
+    for function in _public_functions(getattr(import_module(f"skcalib.{package}"), name)):
+        parameters = inspect.signature(function).parameters
+        for names, kind, _ in _entries(inspect.getdoc(function) or ""):
+            if told := re.search(r"default=(.*)$", kind):
+                (default,) = {parameters[one].default for one in names}
+                try:
+                    assert ast.literal_eval(told[1]) == default
+                except ValueError:  # the name of a function or class
+                    assert told[1].split(".")[-1] == default.__name__
+
+
 # Why two have another default stands in their docstrings: without folds, the scores are in-sample;
 # and five folds put a threshold too low.
 ONE_DEFAULT = {"n_resamples": 999, "cv": 5}

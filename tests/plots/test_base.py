@@ -46,6 +46,13 @@ def test_axes_are_new_or_those_given(example):
 
 
 @every_display
+def test_a_display_equals_itself_alone_and_shows_no_arrays(example):
+    display = example()
+    assert len({display, example()}) == 2
+    assert "array(" not in repr(display)
+
+
+@every_display
 def test_a_name_is_that_of_the_call_or_of_the_display(example):
     display = example(name="one")
     assert display.name == "one"
